@@ -21,7 +21,7 @@ from isthmus.client import Delivery, PromptMessage, TaskError, UserLimits
 from isthmus.development_tool import ConfirmationDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine import Engine
 from isthmus.events import AgentEvent, event_to_json
-from isthmus.journal.base import NO_LIMITS, Finished, Lease, NewTask, Taken, TaskRow
+from isthmus.journal.base import NO_LIMITS, ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult, ToolSet
 from isthmus.tools.builtin import builtin_tools
@@ -93,7 +93,7 @@ class MortalJournal(SqliteJournal):
         owner: str,
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
-    ) -> Awaitable[Taken]:
+    ) -> Awaitable[ClaimedTask]:
         above = super().create
         return self._at("create", lambda: above(task, events, owner, lease_seconds, limits))
 
@@ -120,11 +120,11 @@ class MortalJournal(SqliteJournal):
         owner: str,
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
-    ) -> Awaitable[Taken | None]:
+    ) -> Awaitable[ClaimedTask | None]:
         above = super().claim
         return self._at("claim", lambda: above(row, events, owner, lease_seconds, limits))
 
-    def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> Awaitable[Taken | None]:
+    def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> Awaitable[ClaimedTask | None]:
         above = super().take_over
         return self._at("take-over", lambda: above(row, owner, lease_seconds))
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from isthmus.a2a.client.connection import Connection, ConnectionLostError, RemoteError
-from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
+from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
 from isthmus.client import PromptMessage, Turn
 from isthmus.events import StateChange, TaskState
 from isthmus.task_view import TaskView
@@ -18,7 +18,7 @@ from support.turns import view_of
 
 pytestmark = pytest.mark.anyio
 
-QUICK = Patience(attempts=4, first_wait=0.001, longest_wait=0.005)
+QUICK = StreamRetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.005)
 URL = "http://agent.example/"
 
 Respond = Callable[[str, int], bytes | dict[str, Any]]

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from isthmus.a2a.client.connection import Connection, ConnectionLostError
-from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
+from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
 from isthmus.agent.hosted import ask, decision
 from isthmus.agent.session import Session
 from isthmus.client import PromptMessage
@@ -23,7 +23,7 @@ from support.turns import events_of
 
 pytestmark = pytest.mark.anyio
 
-QUICK = Patience(attempts=4, first_wait=0.001, longest_wait=0.005)
+QUICK = StreamRetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.005)
 URL = "http://agent.example/"
 EXTENSION = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md"
 
@@ -90,7 +90,7 @@ class Losing:
         body = f"data: {json.dumps({'jsonrpc': '2.0', 'id': 1, 'result': update})}\n\n"
         return httpx2.Response(200, content=body.encode(), headers={"Content-Type": "text/event-stream"})
 
-    async def connect(self, patience: Patience = QUICK) -> RemoteAgent:
+    async def connect(self, patience: StreamRetryPolicy = QUICK) -> RemoteAgent:
         return RemoteAgent(await Connection.open(URL, transport=httpx2.MockTransport(self)), patience)
 
 
@@ -118,7 +118,7 @@ async def test_a_message_that_cannot_have_left_is_sent_again_to_every_server() -
 
 
 async def test_sending_again_is_bounded_in_number_and_in_time() -> None:
-    for patience, times in ((QUICK, 5), (Patience(attempts=4, first_wait=0.001, deadline=0), 1)):
+    for patience, times in ((QUICK, 5), (StreamRetryPolicy(attempts=4, first_wait=0.001, deadline=0), 1)):
         server = Losing([httpx2.ReadError("cut") for _ in range(100)], ONCE)
         remote = await server.connect(patience)
         with pytest.raises(ConnectionLostError, match="cut"):

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from isthmus.a2a.client.connection import ConnectionLostError, RemoteError
-from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
+from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.application import application
 from isthmus.a2a.server.listen import Certificate, Server, bind
@@ -48,7 +48,7 @@ from support.wire_server import Answer, WireServer
 
 pytestmark = pytest.mark.anyio
 
-QUICK = Patience(attempts=4, first_wait=0.01, longest_wait=0.05)
+QUICK = StreamRetryPolicy(attempts=4, first_wait=0.01, longest_wait=0.05)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from isthmus.a2a.client.connection import Connection, ConnectionLostError, RemoteError
-from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
+from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
 from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
 from isthmus.client import (
     PromptMessage,
@@ -22,7 +22,7 @@ from support.turns import all_of
 pytestmark = pytest.mark.anyio
 
 
-QUICK = Patience(attempts=4, first_wait=0.01, longest_wait=0.05)
+QUICK = StreamRetryPolicy(attempts=4, first_wait=0.01, longest_wait=0.05)
 
 
 async def test_a_server_that_is_not_there_is_said_so() -> None:

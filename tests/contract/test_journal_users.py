@@ -8,7 +8,7 @@ import pytest
 from isthmus.client import LimitReached, UserLimits
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import ConfirmationAccepted, ModelReply, Prompt, StateChange, TaskState, TextContent
-from isthmus.journal.base import INBOX_CHARACTERS, INBOX_MESSAGES, Journal, NewTask, Taken
+from isthmus.journal.base import INBOX_CHARACTERS, INBOX_MESSAGES, ClaimedTask, Journal, NewTask
 from isthmus.journal.sqlite import SqliteJournal
 
 pytestmark = pytest.mark.anyio
@@ -25,12 +25,12 @@ async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
     await opened.aclose()
 
 
-async def new_task(journal: Journal, task_id: str, user: str = "", limits: UserLimits | None = None) -> Taken:
+async def new_task(journal: Journal, task_id: str, user: str = "", limits: UserLimits | None = None) -> ClaimedTask:
     task = NewTask(task_id, "c1", "/work", "Fix it", user)
     return await journal.create(task, [Prompt("m1", f"Fix {task_id}")], "owner", LEASE, limits or UserLimits())
 
 
-async def end(journal: Journal, taken: Taken, state: TaskState) -> None:
+async def end(journal: Journal, taken: ClaimedTask, state: TaskState) -> None:
     await journal.finish(taken.lease, [StateChange(state)], [])
 
 

@@ -9,7 +9,7 @@ from isthmus.a2a.push import delivery as push_delivery
 from isthmus.a2a.push.sender import PushSender
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import PromptMessage, PushTarget
-from isthmus.engine.owner import new_owner
+from isthmus.engine.lease_owner import new_owner
 from isthmus.events import ArtifactPart, ArtifactUpdate, StateChange, TaskState
 from isthmus.journal.base import JournalError
 from isthmus.journal.pushes import PushRow, PushState

@@ -93,7 +93,7 @@ async def scene(driver: EditorDriver, tmp_path: Path) -> AsyncGenerator[Scene]:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that was told a text has little time to write it: for tests in which it never does."""
-    monkeypatch.setattr("isthmus.ide.reviews.review_desk.SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr("isthmus.ide.reviews.review_queue.SETTLE_SECONDS", 0.05)
 
 
 def _file(workspace: Path, content: bytes = b"one\ntwo\nthree\n", name: str = "a.py") -> Path:

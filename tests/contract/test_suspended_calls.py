@@ -118,7 +118,7 @@ async def test_after_the_process_has_ended_the_call_is_interrupted_or_read_again
 
 def ended_process() -> str:
     """What names a process that was there."""
-    program = "from isthmus.engine.owner import new_owner; print(new_owner())"
+    program = "from isthmus.engine.lease_owner import new_owner; print(new_owner())"
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
 
 

@@ -14,7 +14,7 @@ from a2a.types import AgentCapabilities, AgentCard, Part, TextPart
 from a2a.types import TaskState as SdkState
 from a2a.utils import new_task
 
-from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
+from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
 from isthmus.a2a.server.listen import bind, url_of
 from isthmus.client import InvalidRequest, PromptMessage, TaskNotFound
 from isthmus.events import AgentEvent, ArtifactPart, ArtifactUpdate, StateChange, TaskState, TextContent
@@ -71,7 +71,7 @@ async def remote() -> AsyncGenerator[RemoteAgent]:
     app = A2AStarletteApplication(agent_card=card, http_handler=handler).build()
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=2))
     running = asyncio.create_task(server.serve([listener]))
-    agent = await RemoteAgent.connect(url_of(listener), patience=Patience(2, 0.01))
+    agent = await RemoteAgent.connect(url_of(listener), patience=StreamRetryPolicy(2, 0.01))
     try:
         yield agent
     finally:

@@ -148,7 +148,7 @@ def _look_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody_is_alive(pid: int) -> bool:
         return False
 
-    monkeypatch.setattr("isthmus.ide.survival.process_is_alive", nobody_is_alive)
+    monkeypatch.setattr("isthmus.ide.restart_state.process_is_alive", nobody_is_alive)
 
 
 async def test_a_restart_takes_over_port_token_and_sessions(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

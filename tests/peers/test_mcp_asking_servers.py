@@ -73,11 +73,11 @@ def place(shared: SharedServe) -> Path:
 
 
 @pytest.fixture
-def person(shared: SharedServe, place: Path) -> "Person":
-    return Person(shared.agent, place)
+def person(shared: SharedServe, place: Path) -> "UserPrompts":
+    return UserPrompts(shared.agent, place)
 
 
-class Person:
+class UserPrompts:
     """Asks the agent, and answers it; ``calls`` are the last states of all calls, in order."""
 
     def __init__(self, agent: RemoteAgent, workspace: Path) -> None:
@@ -144,7 +144,7 @@ async def test_one_question_with_few_answers_is_asked_without_a_document(
         ("agree", ["yes", "no", "decline", "cancel"], "no", "accept {'agree': False}"),
         ("colour", ["choice-1", "choice-2", "decline", "cancel"], "choice-1", "accept {'colour': 'r'}"),
     ):
-        person = Person(agent, place)
+        person = UserPrompts(agent, place)
         assert await person.prompt(tool) == StateChange(TaskState.INPUT_REQUIRED)
         assert person.question.confirmation_request is not None
         assert [option.id for option in person.question.confirmation_request.options] == options
@@ -156,10 +156,10 @@ async def test_one_question_with_few_answers_is_asked_without_a_document(
 
 async def test_the_answer_may_come_from_another_client(shared: SharedServe, place: Path) -> None:
     url, token = shared.program.url, shared.program.token
-    person = Person(await RemoteAgent.connect(url, token, protocol="0.3"), place)
+    person = UserPrompts(await RemoteAgent.connect(url, token, protocol="0.3"), place)
     await person.prompt("agree")
     await person.agent.aclose()
-    other = Person(await RemoteAgent.connect(url, token, protocol="1.0"), place)
+    other = UserPrompts(await RemoteAgent.connect(url, token, protocol="1.0"), place)
     snapshot = await other.agent.get(person.task)
     (question,) = snapshot.pending
     assert question.tool_name == "elicitation"
@@ -171,7 +171,7 @@ async def test_the_answer_may_come_from_another_client(shared: SharedServe, plac
 
 
 async def test_cancelling_the_task_cancels_the_call_that_asks(shared: SharedServe) -> None:
-    person = Person(shared.agent, shared.workspace("cancelled"))
+    person = UserPrompts(shared.agent, shared.workspace("cancelled"))
     await person.prompt("agree")
     assert (await person.agent.cancel(person.task)).state is TaskState.CANCELED
     await eventually_async(lambda: "cancelled" in logged(person.workspace))
@@ -179,7 +179,7 @@ async def test_cancelling_the_task_cancels_the_call_that_asks(shared: SharedServ
     assert {call.status for call in person.calls.values()} == {ToolCallStatus.CANCELLED}
 
 
-async def test_a_question_that_the_server_takes_back_is_closed_and_the_turn_goes_on(person: Person) -> None:
+async def test_a_question_that_the_server_takes_back_is_closed_and_the_turn_goes_on(person: UserPrompts) -> None:
     assert await person.prompt("impatient") == StateChange(TaskState.INPUT_REQUIRED)
     (person.workspace / "asking.late").touch()
     await person.has_ended()
@@ -200,7 +200,7 @@ def askers(shared: SharedServe, workspace: Path) -> list[psutil.Process]:
 async def test_a_server_that_dies_with_an_open_question_ends_the_call_not_the_turn(
     shared: SharedServe,
 ) -> None:
-    person = Person(shared.agent, shared.workspace("killed"))
+    person = UserPrompts(shared.agent, shared.workspace("killed"))
     await person.prompt("agree")
     [asker] = askers(shared, person.workspace)
     asker.kill()
@@ -216,11 +216,11 @@ async def test_after_kill_9_the_next_server_closes_the_question_and_repeats_no_c
 ) -> None:
     write_servers(isolated_folders.home, asking())
     async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
-        person = Person(agent, workspace)
+        person = UserPrompts(agent, workspace)
         await person.prompt("agree")
         await server.end(signal.SIGKILL)
     async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
-        again = Person(agent, workspace)
+        again = UserPrompts(agent, workspace)
         again.task, again.calls = person.task, person.calls
         await again.has_ended()  # though nobody answers
         assert await again.take(await again.agent.follow(again.task, 0)) == StateChange(TaskState.COMPLETED)
@@ -233,21 +233,21 @@ async def test_after_kill_9_the_next_server_closes_the_question_and_repeats_no_c
 
 
 @pytest.mark.parametrize("option", ["accept", "decline", "cancel"])
-async def test_a_person_is_shown_where_a_page_leads_before_it_is_visited(person: Person, option: str) -> None:
+async def test_a_person_is_shown_where_a_page_leads_before_it_is_visited(person: UserPrompts, option: str) -> None:
     await person.prompt("page")
     assert f"  {PAGE}\nIts host: 127.0.0.1:9\n" in person.shown
     assert await person.answer(option) == StateChange(TaskState.COMPLETED)
     assert person.said("page") == option
 
 
-async def test_a_page_that_hides_where_it_leads_is_declined_and_noted(person: Person) -> None:
+async def test_a_page_that_hides_where_it_leads_is_declined_and_noted(person: UserPrompts) -> None:
     assert await person.prompt("hidden page") == StateChange(TaskState.COMPLETED)
     assert person.said("page") == "decline"
 
 
 @pytest.mark.parametrize("completes", [False, True])
 async def test_a_call_that_needs_a_page_is_repeated_when_the_user_or_the_server_is_done(
-    person: Person, completes: bool
+    person: UserPrompts, completes: bool
 ) -> None:
     await person.prompt("needs page that completes" if completes else "needs page")
     assert PAGE in person.shown
@@ -263,7 +263,7 @@ async def test_a_call_that_needs_a_page_is_repeated_when_the_user_or_the_server_
     assert logged(person.workspace) == ["needs_page"] * 2
 
 
-async def test_a_call_whose_page_nobody_visits_fails_and_is_not_made_again(person: Person) -> None:
+async def test_a_call_whose_page_nobody_visits_fails_and_is_not_made_again(person: UserPrompts) -> None:
     await person.prompt("needs page")
     assert await person.answer("decline") == StateChange(TaskState.COMPLETED)
     assert "needs a page that was not visited" in person.said("needs_page")
@@ -275,7 +275,7 @@ async def test_the_revision_of_2026_asks_for_all_at_once_and_is_answered_one_by_
 ) -> None:
     write_servers(isolated_folders.home, asking("modern"))
     async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
-        person = Person(agent, workspace)
+        person = UserPrompts(agent, workspace)
         assert await person.prompt("ask first") == StateChange(TaskState.INPUT_REQUIRED)
         answers = {"elicitation": "yes", "sampling": "proceed_once"}
         first = person.question.tool_name

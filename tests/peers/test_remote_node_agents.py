@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from isthmus.a2a.client.discovery import Manner
-from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
+from isthmus.a2a.client.discovery import ClientDialect
+from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
 from isthmus.client import PromptMessage, TaskNotFound, TaskNotResumable
 from isthmus.events import TaskState
 from isthmus.task_view import TaskView
@@ -42,7 +42,7 @@ async def url(request: pytest.FixtureRequest) -> AsyncGenerator[str]:
 @pytest.fixture
 async def remote(url: str) -> AsyncGenerator[RemoteAgent]:
     agent = await RemoteAgent.connect(url)
-    assert (agent.manner, agent.name) == (Manner.PLAIN, "Greeter")
+    assert (agent.manner, agent.name) == (ClientDialect.PLAIN, "Greeter")
     yield agent
     await agent.aclose()
 
@@ -90,7 +90,7 @@ async def test_nothing_is_lost_or_told_twice_wherever_the_connection_is_cut(remo
     print(f"seed {seed}")
     chance = random.Random(seed)  # noqa: S311 - to be repeated
     numbers = "".join(f"{number} " for number in range(1, 61))
-    patience = Patience(attempts=20, first_wait=0.01, longest_wait=0.05)
+    patience = StreamRetryPolicy(attempts=20, first_wait=0.01, longest_wait=0.05)
     async with cutting_proxy(remote.url) as proxy:
         for _ in range(4):
             agent = await RemoteAgent.connect(proxy.url, patience=patience)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from isthmus.editors.event_queue import EventQueue
-from isthmus.editors.review_page.board import ReviewBoard
+from isthmus.editors.review_page.board import PendingReviews
 from isthmus.editors.review_page.html import MAXIMUM_EDITABLE_CHARACTERS
 from isthmus.editors.review_page.server import ReviewPageServer
 from isthmus.ide.consent import Consent
@@ -27,7 +27,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.told: list[EditorEvent] = []
-        self.board = ReviewBoard(self.told.append)
+        self.board = PendingReviews(self.told.append)
         self.now = 1000.0
         self.server = ReviewPageServer(self.board, lambda: self.now)
 
@@ -286,7 +286,7 @@ async def test_a_stranger_is_refused_before_the_body_is_sent(desk: Desk, path: s
 
 async def test_when_the_editor_ends_open_questions_are_answered_by_no() -> None:
     events = EventQueue()
-    board = ReviewBoard(events.put)
+    board = PendingReviews(events.put)
     asked = asyncio.create_task(board.ask("Run it?", ""))
     await eventually_async(lambda: board.questions, what="the question")
     board.clear()

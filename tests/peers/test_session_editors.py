@@ -10,7 +10,7 @@ import pytest
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.session_editors import SessionEditors
 from isthmus.development_tool import AgentSettings, McpServerSettings, ToolCall, ToolCallStatus
-from isthmus.engine.questions import QuestionOpened
+from isthmus.engine.open_questions import QuestionOpened
 from isthmus.tools.base import ToolScope
 from support.companion import RunningCompanion, running_companion
 from support.waiting import eventually_async

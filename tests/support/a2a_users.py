@@ -13,7 +13,7 @@ from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
 from isthmus.a2a.server.users import Caps, UserTable
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.segment import Agent
+from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.journal.sqlite import SqliteJournal
 from support.a2a_serving import TOKEN, RawClient, serving

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from isthmus.a2a.client.dialects import decoder_of
-from isthmus.a2a.client.discovery import Manner
+from isthmus.a2a.client.discovery import ClientDialect
 from isthmus.a2a.protocol.snapshots import snapshot_of
 from isthmus.a2a.v03 import decoder as v03_decoder
 from isthmus.client import Delivery, TaskSnapshot
@@ -19,11 +19,11 @@ class Decoding:
         uri: str | None,
         state: TaskState | None = None,
         *,
-        manner: Manner | None = None,
+        manner: ClientDialect | None = None,
         wire: ModuleType = v03_decoder,
     ) -> None:
         self._wire = wire
-        chosen = manner or (Manner.PLAIN if uri is None else Manner.DEVELOPMENT_TOOL)
+        chosen = manner or (ClientDialect.PLAIN if uri is None else ClientDialect.DEVELOPMENT_TOOL)
         self.decoder = decoder_of(chosen, uri, state)
 
     def decode(self, result: object, seq: int | None = None) -> Sequence[Delivery]:

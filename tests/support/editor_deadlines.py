@@ -13,7 +13,7 @@ SHORT = (
     "isthmus.editors.plugin.editor.SNAPSHOT_SECONDS",
     "isthmus.ide.claude.tools.get_diagnostics.FIND_SECONDS",
     "isthmus.ide.companion.DIAGNOSTICS_SECONDS",
-    "isthmus.ide.reviews.review_desk.LEAVE_SECONDS",
+    "isthmus.ide.reviews.review_queue.LEAVE_SECONDS",
 )
 """How long the product waits for an editor, where it goes on without an answer."""
 

@@ -18,7 +18,7 @@ from support.scripted_wire import Reply
 def be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the agent wait as long as a busy machine needs for what an editor surely says."""
     monkeypatch.setattr(editors, "CONTEXT_SECONDS", 30.0)
-    monkeypatch.setattr(edit_diagnostics, "PATIENCE", edit_diagnostics.Patience(ask=30.0, look=30.0))
+    monkeypatch.setattr(edit_diagnostics, "PATIENCE", edit_diagnostics.DiagnosticsTimeouts(ask=30.0, look=30.0))
 
 
 @asynccontextmanager

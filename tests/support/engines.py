@@ -7,7 +7,7 @@ from pathlib import Path
 from isthmus.client import Delivery
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.segment import Agent
+from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent
 from isthmus.journal.sqlite import SqliteJournal

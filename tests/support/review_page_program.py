@@ -5,7 +5,7 @@ import http.client
 import json
 from urllib.parse import urlsplit
 
-from isthmus.editors.review_page.board import ReviewBoard
+from isthmus.editors.review_page.board import PendingReviews
 from isthmus.editors.review_page.server import ReviewPageServer
 from isthmus.listeners.descriptors import raise_descriptor_limit
 
@@ -24,7 +24,7 @@ def _opened(link: str) -> dict[str, object]:
 
 async def _main() -> None:
     raise_descriptor_limit()
-    page = ReviewPageServer(ReviewBoard(lambda _: None))
+    page = ReviewPageServer(PendingReviews(lambda _: None))
     await page.start()
     print(json.dumps(await asyncio.to_thread(_opened, page.link())), flush=True)
     await asyncio.Event().wait()

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.client.discovery import GEMINI_CARD, Manner, NoInterfaceError, is_card, read_card
+from isthmus.a2a.client.discovery import GEMINI_CARD, ClientDialect, NoInterfaceError, is_card, read_card
 from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
 
 CAPABILITIES: Mapping[str, Any] = {"streaming": True}
@@ -66,11 +66,11 @@ def test_what_is_offered_is_named_when_nothing_of_it_is_spoken() -> None:
 
 
 def test_the_manner_is_that_of_the_card() -> None:
-    assert read_card(offered(("JSONRPC", "1.0"))).manner is Manner.PLAIN
-    assert read_card(offered(("JSONRPC", "1.0"), capabilities=EXTENDED)).manner is Manner.DEVELOPMENT_TOOL
+    assert read_card(offered(("JSONRPC", "1.0"))).manner is ClientDialect.PLAIN
+    assert read_card(offered(("JSONRPC", "1.0"), capabilities=EXTENDED)).manner is ClientDialect.DEVELOPMENT_TOOL
     gemini = {"name": GEMINI_CARD, "url": "http://localhost:41242/", "capabilities": CAPABILITIES}
-    assert read_card(gemini).manner is Manner.CODER_AGENT
-    assert read_card({**gemini, "capabilities": EXTENDED}).manner is Manner.DEVELOPMENT_TOOL
+    assert read_card(gemini).manner is ClientDialect.CODER_AGENT
+    assert read_card({**gemini, "capabilities": EXTENDED}).manner is ClientDialect.DEVELOPMENT_TOOL
 
 
 @pytest.mark.parametrize("uri", [URI.replace("v0", "v2"), URI.replace("v0", "v1.2.0")])

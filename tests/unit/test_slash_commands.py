@@ -13,7 +13,7 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallStatus,
 )
-from isthmus.engine.commanding import began, settled, why_not
+from isthmus.engine.command_execution import refusal, resolve_command, start_status
 from isthmus.events import TaskState
 from isthmus.slash_commands.tree import CommandLine, all_commands, completions, find, near, read_line, resolve
 
@@ -79,7 +79,7 @@ def test_a_path_is_found_in_every_form(path: tuple[str, ...]) -> None:
 
 
 def test_arguments_that_name_a_subcommand_are_its_path() -> None:
-    assert settled(CommandMessage(("memory",), "add I like tea"), TREE) == CommandMessage(
+    assert resolve_command(CommandMessage(("memory",), "add I like tea"), TREE) == CommandMessage(
         ("memory", "add"), "I like tea"
     )
 
@@ -96,7 +96,7 @@ def test_arguments_that_name_a_subcommand_are_its_path() -> None:
     ],
 )
 def test_what_cannot_be_started_is_said_with_what_was_meant(path: tuple[str, ...], args: str, says: str) -> None:
-    problem = why_not(settled(CommandMessage(path, args), TREE), TREE)
+    problem = refusal(resolve_command(CommandMessage(path, args), TREE), TREE)
     assert problem is not None
     assert says in problem
     assert len(problem) < 300
@@ -105,7 +105,7 @@ def test_what_cannot_be_started_is_said_with_what_was_meant(path: tuple[str, ...
 def test_every_command_can_be_started_by_its_path_with_arguments() -> None:
     for path, command in all_commands(TREE):
         if command.name != "git":
-            assert why_not(settled(CommandMessage(path, "x" if command.arguments else ""), TREE), TREE) is None
+            assert refusal(resolve_command(CommandMessage(path, "x" if command.arguments else ""), TREE), TREE) is None
 
 
 def test_completions_are_the_lines_that_may_come_next() -> None:
@@ -154,4 +154,4 @@ def _waiting(request: ConfirmationRequest) -> ToolCall:
 def test_the_status_says_how_an_execution_began(
     state: TaskState, pending: tuple[ToolCall, ...], status: CommandExecutionStatus
 ) -> None:
-    assert began(state, pending) is status
+    assert start_status(state, pending) is status

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.a2a.server.auth import LOCAL_PERSON, Gate, Refusal, Visitor
+from isthmus.a2a.server.auth import LOCAL_PERSON, Gate, Principal, Refusal
 from isthmus.a2a.server.users import Caps, Expired, UsersError, UserTable
 from isthmus.a2a.server.users_file import UsersFile
 from isthmus.app.setup import BadInputError
@@ -98,7 +98,7 @@ def test_the_gate_knows_the_local_person_users_and_nobody_else() -> None:
     table, entry, token = UserTable().added("alice", NOW, NOW + 60, Caps(max_open=2))
     gate = Gate("very-secret")
     assert gate.identify("Bearer very-secret", table, NOW) == LOCAL_PERSON
-    assert gate.identify(f"Bearer {token}", table, NOW) == Visitor("alice", entry.id, Caps(max_open=2))
+    assert gate.identify(f"Bearer {token}", table, NOW) == Principal("alice", entry.id, Caps(max_open=2))
     late = gate.identify(f"bearer  {token} ", table, NOW + 61)
     assert isinstance(late, Refusal)
     assert late.status == 401

@@ -86,7 +86,7 @@ class CodingAgent:
         return CommandRunner(self._resources, self._memory, self.suspended)
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
-        """See :meth:`isthmus.engine.segment.CommandAgent.commands`."""
+        """See :meth:`isthmus.engine.task_run.CommandAgent.commands`."""
         servers = settings.mcp_servers if settings is not None else ()
         return await self._commands.commands(ToolScope(workspace, mcp_servers=servers), self._resources.home_of(user))
 

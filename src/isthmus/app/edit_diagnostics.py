@@ -26,7 +26,7 @@ TASKS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class DiagnosticsTimeouts:
     """In seconds. ``ask``: how long one question to the editor may take; ``look``: how long it may take to look at an
     edited file; ``settle``: how long to wait for the rest once something changed; ``pause``: between two questions."""
 
@@ -36,7 +36,7 @@ class Patience:
     pause: float = 0.1
 
 
-PATIENCE = Patience()
+PATIENCE = DiagnosticsTimeouts()
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class _Watch:
 class EditDiagnosticsOfIde:
     """An :class:`~isthmus.agent.editor_ports.EditDiagnostics` over the IDE of a session."""
 
-    def __init__(self, client_of: ClientOf, patience: Patience | None = None) -> None:
+    def __init__(self, client_of: ClientOf, patience: DiagnosticsTimeouts | None = None) -> None:
         self._client_of = client_of
         self._patience = patience or PATIENCE
         self._watches: dict[str, _Watch] = {}

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from isthmus.app.editor_directory import EditorDirectory, IdeEditor, Mentions, shown_by
 from isthmus.development_tool import AgentSettings, McpServerSettings
-from isthmus.engine.questions import QuestionOpened
+from isthmus.engine.open_questions import QuestionOpened
 from isthmus.tools.base import ToolScope
 
 if TYPE_CHECKING:
     from isthmus.ide.clients.ide_client import IdeClient
     from isthmus.ide.gemini.peer import GeminiPeer
 
-WhyNot: TypeAlias = Callable[[str, str], str | None]
+AddressPolicy: TypeAlias = Callable[[str, str], str | None]
 SettingsOf: TypeAlias = Callable[[str], Awaitable[AgentSettings | None]]
 OTHER_SECONDS = 60.0
 """How long it is remembered that an endpoint is no editor's, or cannot be reached."""
@@ -45,7 +45,7 @@ class SessionEditors:
     def __init__(
         self,
         local: EditorDirectory | None,
-        why_not: WhyNot | None,
+        why_not: AddressPolicy | None,
         settings_of: SettingsOf,
         user_of: Callable[[str], Awaitable[str]],
     ) -> None:

@@ -15,7 +15,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.files.locations import absolute
 
 if TYPE_CHECKING:
-    from isthmus.a2a.client.discovery import Offer
+    from isthmus.a2a.client.discovery import ServerProfile
     from isthmus.a2a.client.remote_agent import RemoteAgent
 
 
@@ -140,7 +140,7 @@ def _settings(folder: str | None) -> JsonObject | None:
     return None if folder is None else {"workspace_path": folder}
 
 
-def _permission_hint(offer: "Offer") -> str:
+def _permission_hint(offer: "ServerProfile") -> str:
     """What would allow a call that was refused; options are named of `isthmus serve` alone, which has them."""
     if offer.takes_messages_once and not offer.has_workspace:
         return "start the server with --approval-mode or --allowed-tools, or answer without -p"

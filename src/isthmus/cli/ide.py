@@ -25,7 +25,7 @@ _COMMON = (
 )
 
 
-class Person:
+class CompanionUser:
     """Asks the companion that the options name, and prints its answers."""
 
     def __init__(self, as_json: bool, port: int | None, workspace: str | None) -> None:
@@ -63,10 +63,10 @@ class Person:
         click.echo(json.dumps(result) if self.as_json else visible(text))
 
 
-def _person(function: Callable[Concatenate[Person, P], None]) -> Callable[..., None]:
+def _person(function: Callable[Concatenate[CompanionUser, P], None]) -> Callable[..., None]:
     @wraps(function)
     def run(as_json: bool, port: int | None, workspace: str | None, *args: P.args, **kwargs: P.kwargs) -> None:
-        function(Person(as_json, port, workspace), *args, **kwargs)
+        function(CompanionUser(as_json, port, workspace), *args, **kwargs)
 
     decorated: Callable[..., None] = run
     for option in _COMMON:
@@ -86,7 +86,7 @@ def command() -> None:
 
 @command.command("status", short_help="Show the editor, its agents, and what they see.")
 @_person
-def status(person: Person) -> None:
+def status(person: CompanionUser) -> None:
     """Show the editor, the attached agents, the open diffs and what agents are told.
 
     Then what `isthmus doctor` says: which editor each agent CLI would find from here, and why.
@@ -126,7 +126,7 @@ def status(person: Person) -> None:
 @click.argument("file", metavar="FILE[:LINE[:CHAR]]")
 @click.option("--background", is_flag=True, help="Do not give it the focus.")
 @_person
-def open_file(person: Person, file: str, background: bool) -> None:
+def open_file(person: CompanionUser, file: str, background: bool) -> None:
     """Open a file, or focus an open one, with the cursor at a place."""
     path, line, character, _, _ = person.parse(file)
     result = person.ask("open", path=path, line=line, character=character, background=background)
@@ -136,7 +136,7 @@ def open_file(person: Person, file: str, background: bool) -> None:
 @command.command("close")
 @click.argument("file", metavar="FILE")
 @_person
-def close_file(person: Person, file: str) -> None:
+def close_file(person: CompanionUser, file: str) -> None:
     """Close a file. One that is not open is no error."""
     result = person.ask("close", path=person.locate(file))
     person.show(result, "\n".join(_context_lines(result)))
@@ -145,7 +145,7 @@ def close_file(person: Person, file: str) -> None:
 @command.command("select")
 @click.argument("place", metavar="FILE:LINE[:CHAR][-LINE[:CHAR]]")
 @_person
-def select(person: Person, place: str) -> None:
+def select(person: CompanionUser, place: str) -> None:
     """Open a file and select text in it.
 
     FILE:3 selects line 3, FILE:3-5 lines 3 to 5, FILE:3:1-3:8 the characters 1 to 7 of line 3 (the end is not
@@ -169,7 +169,7 @@ def select(person: Person, place: str) -> None:
 @command.command("mention", short_help="Point the agents to a file or to lines of it.")
 @click.argument("place", metavar="FILE[:LINE[-LINE]]")
 @_person
-def mention(person: Person, place: str) -> None:
+def mention(person: CompanionUser, place: str) -> None:
     """Point the agents to a file or to lines of it: they are selected, and agents that know mentions are told."""
     path, line, _, end_line, _ = person.parse(place)
     result = person.ask("mention", path=path, line=line, end_line=end_line)
@@ -189,7 +189,12 @@ def mention(person: Person, place: str) -> None:
 @click.option("--clear", is_flag=True, help="Remove those of FILE first (headless editor).")
 @_person
 def diagnostics(
-    person: Person, file: str | None, source: str | None, add: tuple[tuple[str, str], ...], severity: str, clear: bool
+    person: CompanionUser,
+    file: str | None,
+    source: str | None,
+    add: tuple[tuple[str, str], ...],
+    severity: str,
+    clear: bool,
 ) -> None:
     """Show what linters and language servers found; in the headless editor, set it.
 
@@ -220,7 +225,7 @@ def diagnostics(
 @command.command("diffs", short_help="Show the edits that wait for your answer.")
 @click.option("--wait", type=float, metavar="SECONDS", help="Wait up to so long until there is one.")
 @_person
-def diffs(person: Person, wait: float | None) -> None:
+def diffs(person: CompanionUser, wait: float | None) -> None:
     """Show the edits that wait for your answer, as unified diffs against the files on disk.
 
     The changed cells of a notebook are numbered: `isthmus ide accept FILE --cells 1,3` accepts some of them. With
@@ -246,7 +251,7 @@ def diffs(person: Person, wait: float | None) -> None:
     "--cells", metavar="1,3|2-4", help="Of a notebook accept only these changes, as `isthmus ide diffs` numbers them."
 )
 @_person
-def accept(person: Person, file: str, content: str | None, cells: str | None) -> None:
+def accept(person: CompanionUser, file: str, content: str | None, cells: str | None) -> None:
     """Accept the proposed edit of a file, as proposed or with your own text. The agent then writes it.
 
     With --cells the rest of the notebook keeps every byte: other cells, outputs, ids and metadata. They are those
@@ -266,7 +271,7 @@ def accept(person: Person, file: str, content: str | None, cells: str | None) ->
 @command.command("reject")
 @click.argument("file", metavar="FILE")
 @_person
-def reject(person: Person, file: str) -> None:
+def reject(person: CompanionUser, file: str) -> None:
     """Reject the proposed edit of a file."""
     result = person.ask("reject", path=person.locate(file))
     person.show(result, f"rejected: {result['file']}")
@@ -275,7 +280,7 @@ def reject(person: Person, file: str) -> None:
 @command.command("questions", short_help="Show what agents ask to be allowed.")
 @click.option("--wait", type=float, metavar="SECONDS", help="Wait up to so long until there is one.")
 @_person
-def questions(person: Person, wait: float | None) -> None:
+def questions(person: CompanionUser, wait: float | None) -> None:
     """Show what agents ask to be allowed, such as running code in a notebook. Answer with `isthmus ide answer`.
 
     With Jupyter a link to the page is shown on which you can answer in the browser; it can be opened once.
@@ -293,7 +298,7 @@ def questions(person: Person, wait: float | None) -> None:
 @click.argument("question", metavar="ID")
 @click.argument("decision", metavar="yes|no|session", type=click.Choice(["yes", "no", "session"]))
 @_person
-def answer(person: Person, question: str, decision: str) -> None:
+def answer(person: CompanionUser, question: str, decision: str) -> None:
     """Answer a question of `isthmus ide questions` by yes or no. Who does not answer within 10 minutes says no.
 
     "session" is a yes to all such questions of this agent, until it leaves: of running code in a notebook, to any code
@@ -309,7 +314,7 @@ def _patience(wait: float | None) -> float:
     return wait or 0.0
 
 
-def _page(person: Person) -> str | None:
+def _page(person: CompanionUser) -> str | None:
     """A link to the page of the editor, if it has one and who asks may answer in the person's place."""
     from isthmus.ide.control.control_client import RefusedError
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from isthmus.client import AgentClient, PromptMessage, TaskSnapshot, Turn
 from isthmus.demo.frames import lines_of
-from isthmus.demo.people import HeadlessPerson, Person, neovim
+from isthmus.demo.people import HeadlessPerson, ScriptedUser, neovim
 from isthmus.demo.processes import running
 from isthmus.demo.relay import Frame, Relay
 from isthmus.development_tool import ToolCallConfirmation
@@ -66,14 +66,14 @@ class Demonstration:
         self._conclude(target, workspace)
         return target
 
-    async def _person(self, stack: contextlib.AsyncExitStack, target: Path) -> Person:
+    async def _person(self, stack: contextlib.AsyncExitStack, target: Path) -> ScriptedUser:
         if self.neovim_program is None:
             return HeadlessPerson(target, self._environment("person"), target.parent)
         return await stack.enter_async_context(
             neovim(self.neovim_program, target, self.folder, self._environment("person"))
         )
 
-    async def _companion(self, stack: contextlib.AsyncExitStack, person: Person, workspace: Path) -> "_Link":
+    async def _companion(self, stack: contextlib.AsyncExitStack, person: ScriptedUser, workspace: Path) -> "_Link":
         arguments = ["companion", "--json", *person.companion_arguments]
         said = await stack.enter_async_context(
             running("the companion", _isthmus(*arguments), self._environment("person"), workspace, ready="{")
@@ -113,7 +113,7 @@ class Demonstration:
         stack.push_async_callback(relay.aclose)
         return relay
 
-    async def _task(self, link: "_Link", person: Person, workspace: Path, target: Path) -> None:
+    async def _task(self, link: "_Link", person: ScriptedUser, workspace: Path, target: Path) -> None:
         from isthmus.a2a.client.remote_agent import RemoteAgent
 
         agent = await RemoteAgent.connect(f"http://127.0.0.1:{link.relay.port}/", link.token)
@@ -130,7 +130,7 @@ class Demonstration:
         if end.state is not TaskState.COMPLETED:
             raise IsthmusError(f"the task ended as {end.state}: {end.error or 'no reason was given'}")
 
-    async def _follow(self, agent: AgentClient, turn: Turn, person: Person, target: Path) -> TaskSnapshot:
+    async def _follow(self, agent: AgentClient, turn: Turn, person: ScriptedUser, target: Path) -> TaskSnapshot:
         """Read the streams of the task; commands are allowed over A2A, edits are reviewed in the editor."""
         seen = 0
         while True:

@@ -27,7 +27,7 @@ return false
 """
 
 
-class Person(Protocol):
+class ScriptedUser(Protocol):
     """Somebody at an editor. ``companion_arguments`` attach a companion to that editor."""
 
     @property

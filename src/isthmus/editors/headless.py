@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from isthmus.editors.editor_base import EditorBase
-from isthmus.editors.review_page.board import ReviewBoard
+from isthmus.editors.review_page.board import PendingReviews
 from isthmus.files.atomic import read_regular, write_atomic
 from isthmus.files.locations import absolute
 from isthmus.ide.editor import (
@@ -60,7 +60,7 @@ class HeadlessEditor(EditorBase):
         super().__init__(
             EditorIdentity("headless", "Isthmus (headless)", os.getpid()), _UNAVAILABLE, is_trusted=is_trusted
         )
-        self._board = ReviewBoard(self._events.put)
+        self._board = PendingReviews(self._events.put)
         self._folders = tuple(folders)
         self._clock = clock
         self._buffers: dict[str, _Buffer] = {}

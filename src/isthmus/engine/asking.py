@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from isthmus.client import Delivery, HistoryMessage, InvalidRequest
 from isthmus.development_tool import ToolCall, ToolCallConfirmation
-from isthmus.engine.commanding import typed
+from isthmus.engine.command_execution import format_command
 from isthmus.events import AgentMessage, ArtifactUpdate, Command, ModelReply, Prompt
 from isthmus.journal.base import TaskRow
 from isthmus.models.base import text_of
@@ -57,7 +57,7 @@ def history_of(deliveries: Sequence[Delivery]) -> tuple[HistoryMessage, ...]:
             case Prompt(message_id, text):
                 messages.append(HistoryMessage(message_id, "user", text))
             case Command(message_id):
-                messages.append(HistoryMessage(message_id, "user", typed(delivery.event)))
+                messages.append(HistoryMessage(message_id, "user", format_command(delivery.event)))
             case AgentMessage(message_id, text):
                 messages.append(HistoryMessage(message_id, "agent", text))
             case ModelReply(message_id=message_id, message=message):

@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias, assert_never
 
 from isthmus.client import AgentClient, TaskError
 from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
-from isthmus.engine.questions import QuestionBoard, QuestionClosed, QuestionOpened
+from isthmus.engine.open_questions import OpenQuestions, QuestionClosed, QuestionOpened
 from isthmus.errors import IsthmusError
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class EditorSurface:
     """Reviews the file edits that wait in ``questions``; ``run`` it for as long as the agent lives."""
 
     def __init__(
-        self, agent_of: AgentOf, questions: QuestionBoard, find_editor: FindEditor, on_shown: OnShown | None = None
+        self, agent_of: AgentOf, questions: OpenQuestions, find_editor: FindEditor, on_shown: OnShown | None = None
     ) -> None:
         self._agent_of = agent_of
         self._questions = questions

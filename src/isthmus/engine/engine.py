@@ -8,9 +8,9 @@ here: what the agent does, and any wire.
 from isthmus.agent.session import Session
 from isthmus.client import AgentClient, UserLimits
 from isthmus.development_tool import AgentSettings
-from isthmus.engine.questions import QuestionBoard
+from isthmus.engine.open_questions import OpenQuestions
 from isthmus.engine.runner import EngineOptions, Runner
-from isthmus.engine.segment import Agent
+from isthmus.engine.task_run import Agent
 from isthmus.engine.user_tasks import UserTasks
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.journal.base import Journal
@@ -23,7 +23,7 @@ class Engine(UserTasks):
         super().__init__(Runner(agent, journal, options or EngineOptions()))
 
     @property
-    def questions(self) -> QuestionBoard:
+    def questions(self) -> OpenQuestions:
         """What waits for a person."""
         return self._runner.questions
 

@@ -18,23 +18,23 @@ from isthmus.agent.session import Session
 from isthmus.client import Delivery, LimitReached, TaskNotCancelable, TaskNotFound, UserLimits
 from isthmus.encoding.codec import JsonObject
 from isthmus.engine.feed import TaskFeed
-from isthmus.engine.following import OTHERS_POLL_SECONDS, Beginnings, deliveries
-from isthmus.engine.owner import is_gone, new_owner
-from isthmus.engine.questions import QuestionBoard
+from isthmus.engine.lease_owner import is_gone, new_owner
+from isthmus.engine.open_questions import OpenQuestions
 from isthmus.engine.retention import MAXIMUM_SIZE, DeleteFiles, Retention
-from isthmus.engine.segment import Agent, Segment, SuspendingAgent
+from isthmus.engine.subscriptions import OTHERS_POLL_SECONDS, WorkNotifier, deliveries
 from isthmus.engine.suspended_call_monitor import SuspendedCallMonitor
+from isthmus.engine.task_run import Agent, SuspendingAgent, TaskRun
 from isthmus.engine.torn_text import torn_text
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ConfirmationAccepted, MessagePart, StateChange, TaskState
-from isthmus.journal.base import NO_LIMITS, Journal, JournalError, NewTask, StaleLease, Taken, TaskRow
+from isthmus.journal.base import NO_LIMITS, ClaimedTask, Journal, JournalError, NewTask, StaleLease, TaskRow
 from isthmus.media import Media
 
 BREAKS = 3
 """How often a task that could not be kept is taken up again at once."""
 
-TakenT = TypeVar("TakenT", bound=Taken | None)
+TakenT = TypeVar("TakenT", bound=ClaimedTask | None)
 
 log = logging.getLogger(__name__)
 
@@ -81,10 +81,10 @@ class Runner:
         self.agent = agent
         self.journal = journal
         self.options = options
-        self.questions = QuestionBoard()
-        self.begins = Beginnings()
+        self.questions = OpenQuestions()
+        self.begins = WorkNotifier()
         self._owner = new_owner()
-        self._segments: dict[str, Segment] = {}
+        self._segments: dict[str, TaskRun] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._broken: dict[str, str] = {}
         """Tasks of ours whose segment broke off, and why. They are taken up again by the next look at the leases, or,
@@ -128,7 +128,7 @@ class Runner:
         finally:
             await self.journal.aclose()
 
-    def segment(self, task_id: str) -> Segment | None:
+    def segment(self, task_id: str) -> TaskRun | None:
         """What runs of a task here."""
         return self._segments.get(task_id)
 
@@ -136,7 +136,7 @@ class Runner:
 
     async def create(
         self, task: NewTask, event: AgentEvent, limits: UserLimits, *, is_whole_session: bool = False
-    ) -> Taken:
+    ) -> ClaimedTask:
         """Make a task and run it; ``is_whole_session``: its session is new. Raises LimitReached."""
         if self.retention.is_full:
             await self.retention.hold_size()  # What has ended meanwhile makes room.
@@ -149,7 +149,9 @@ class Runner:
         write = self.journal.create(task, [event], self._owner, self.options.lease_seconds, limits)
         return await self._run_taken(write, is_whole_session=is_whole_session)
 
-    async def claim(self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS) -> Taken | None:
+    async def claim(
+        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
+    ) -> ClaimedTask | None:
         """Take a task at rest and run it; None when somebody was faster. Raises LimitReached."""
         write = self.journal.claim(row, events, self._owner, self.options.lease_seconds, limits)
         taken = await self._run_taken(write)
@@ -184,7 +186,7 @@ class Runner:
                         await self.journal.post(row, [stop])
                 await asyncio.sleep(OTHERS_POLL_SECONDS)
 
-    async def _take_idle(self, row: TaskRow, *, also_broken: bool) -> Taken | None:
+    async def _take_idle(self, row: TaskRow, *, also_broken: bool) -> ClaimedTask | None:
         """Take a task that waits, or whose process has ended, or that broke off here, and run it."""
         if row.state.is_waiting:
             return await self.claim(row, [])
@@ -216,7 +218,7 @@ class Runner:
 
     # --- running ---
 
-    def _start_segment(self, taken: Taken, *, is_whole_session: bool) -> None:
+    def _start_segment(self, taken: ClaimedTask, *, is_whole_session: bool) -> None:
         """Run what was taken. A whole session has no other events than those that were added with the lease."""
         row = taken.row
         # The feed is there before anything is written, so that nobody who follows misses the beginning.
@@ -227,13 +229,13 @@ class Runner:
                 session.apply(delivery.event, row.task_id, delivery.at)
         # What a user's events were added to was at rest.
         fold = None if is_whole_session else partial(self.fold if taken.deliveries else self._taken_over, row)
-        segment = Segment(self.agent, self.journal, feed, taken.lease, session, fold, partial(self._end, row.user))
+        segment = TaskRun(self.agent, self.journal, feed, taken.lease, session, fold, partial(self._end, row.user))
         self._broken.pop(row.task_id, None)
         self._segments[row.task_id] = segment
         self.begins.begun(row.task_id)
         self._running[row.task_id] = asyncio.create_task(self._run(segment, row), name=f"isthmus-task-{row.task_id}")
 
-    async def _run(self, segment: Segment, row: TaskRow) -> None:
+    async def _run(self, segment: TaskRun, row: TaskRow) -> None:
         try:
             await segment.run()
         except StaleLease as error:
@@ -249,7 +251,7 @@ class Runner:
                 self._forget(row.task_id)
             segment.feed.close()
 
-    def _end(self, user: str, segment: Segment) -> None:
+    def _end(self, user: str, segment: TaskRun) -> None:
         session = segment.session
         task_id = segment.lease.task_id
         self._forget(task_id)
@@ -342,7 +344,7 @@ class Runner:
     # --- following ---
 
     def deliver(self, task_id: str, after: int, end_from: int, *, to_end: bool = False) -> AsyncIterator[Delivery]:
-        """See :func:`isthmus.engine.following.deliveries`."""
+        """See :func:`isthmus.engine.subscriptions.deliveries`."""
         begins = self.begins if to_end else None
         return deliveries(self.journal, self._feed_of, self._why_broken, task_id, after, end_from, begins)
 

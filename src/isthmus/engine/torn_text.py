@@ -1,6 +1,6 @@
 """The text in the middle of which a task's work broke off: it is void when it is begun again.
 
-Deliberately not here: who begins it again (:mod:`isthmus.engine.segment`).
+Deliberately not here: who begins it again (:mod:`isthmus.engine.task_run`).
 """
 
 from isthmus.events import Prompt, RetryNotice, TextContent, Thought

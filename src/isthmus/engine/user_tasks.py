@@ -41,11 +41,11 @@ from isthmus.development_tool import (
 )
 from isthmus.encoding.codec import JsonObject, well_formed
 from isthmus.engine.asking import artifacts_of, check_answers, history_of, title_of
-from isthmus.engine.commanding import began, settled, typed, why_not
-from isthmus.engine.repeats import as_it_was, begun_before, digest_of, place_of_answers, place_of_prompt
+from isthmus.engine.command_execution import format_command, refusal, resolve_command, start_status
+from isthmus.engine.repeated_messages import as_it_was, begun_before, digest_of, place_of_answers, place_of_prompt
 from isthmus.engine.runner import Runner
-from isthmus.engine.segment import CommandAgent, CompletingAgent
 from isthmus.engine.snapshots import HISTORY_MESSAGES, Snapshots
+from isthmus.engine.task_run import CommandAgent, CompletingAgent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, Command, ConfirmationAccepted, Prompt, StateChange, TaskState
 from isthmus.journal.base import NO_LIMITS, NewTask, RepeatedMessage, StaleLease, TaskRow
@@ -206,11 +206,11 @@ class UserTasks:
         except TaskError as error:
             return Execution(CommandExecutionStatus.FAILED_TO_START, str(error))
         tree = await self._commands(context_id, workspace, command.scope.settings)
-        command = settled(command, tree)
-        if (problem := why_not(command, tree)) is not None:
+        command = resolve_command(command, tree)
+        if (problem := refusal(command, tree)) is not None:
             return Execution(CommandExecutionStatus.FAILED_TO_START, problem)
         settings = {**(command.scope.settings or {}), "workspace_path": workspace}
-        title = title_of(typed(command))
+        title = title_of(format_command(command))
         task = NewTask(str(uuid.uuid4()), context_id or str(uuid.uuid4()), workspace, title, self._user)
         event = Command(command.message_id or str(uuid.uuid4()), command.path, command.args, settings)
         try:
@@ -258,7 +258,7 @@ class UserTasks:
                 async for delivery in self._runner.deliver(task_id, 0, 1):
                     event = delivery.event
                     if isinstance(event, StateChange) and event.state is not TaskState.SUBMITTED:
-                        return began(event.state, (await self._row(task_id)).pending)
+                        return start_status(event.state, (await self._row(task_id)).pending)
         return CommandExecutionStatus.STARTED
 
     # --- continuing ---

@@ -2,7 +2,7 @@
 
 Knows no protocol and no transport: a wire attaches a :class:`Client` and asks only here, never the editor itself, so
 that what the person keeps to themselves stays there (:mod:`isthmus.ide.privacy`). Reviews are in
-:mod:`isthmus.ide.reviews.review_desk`.
+:mod:`isthmus.ide.reviews.review_queue`.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ from isthmus.ide.options import CompanionOptions
 from isthmus.ide.privacy import HiddenFiles
 from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
 from isthmus.ide.reviews.review import DiffReview, ReviewTable
-from isthmus.ide.reviews.review_desk import ReviewDesk
+from isthmus.ide.reviews.review_queue import ReviewQueue
 from isthmus.ide.workspace_paths import require_within_reach
 
 DIAGNOSTICS_SECONDS = 0.9
@@ -72,7 +72,7 @@ class Companion:
         self._workspace_changed = workspace_changed
         self._clients: dict[str, Client] = {}
         self._kept_texts = kept or KeptTexts(data_directory() / KEPT_FOLDER)
-        self._desk = ReviewDesk(editor, self._clients, self._kept_texts)
+        self._desk = ReviewQueue(editor, self._clients, self._kept_texts)
         self.typed_texts = self._desk.typed_texts
         self._hidden = HiddenFiles()
         self.opens = self._hidden.opens

@@ -24,7 +24,7 @@ from isthmus.ide.gemini.server import GeminiServer
 from isthmus.ide.mcp.custom_tools import load_tools
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.processes import process_is_alive
-from isthmus.ide.survival import LifeFile
+from isthmus.ide.restart_state import RestartStateFile
 from isthmus.ide.terminal_environment import terminal_environment
 
 HOUSEKEEPING_SECONDS = 2.0
@@ -79,7 +79,7 @@ class CompanionHost:
         self._options = options or CompanionOptions()
         self._stopping = asyncio.Event()
         self._workspace_changed = asyncio.Event()
-        self._lives: LifeFile | None = None
+        self._lives: RestartStateFile | None = None
         self._servers: tuple[AgentServer, ...] = ()
         self._unannounced: frozenset[str] = frozenset()
         # What an editor's terminals had before: the companion was started by the editor, or in one of them.
@@ -103,7 +103,7 @@ class CompanionHost:
             load_tools(file, companion.tools)
         folders = await companion.workspace_folders()
         self._servers = servers = self._make_servers(companion)
-        lives = LifeFile(data_directory() / "companions", self._editor.identity.name, folders)
+        lives = RestartStateFile(data_directory() / "companions", self._editor.identity.name, folders)
         former = lives.take_over(fresh=options.fresh)
         try:
             taken_over = [await server.start(former.server(server.name) if former else None) for server in servers]

@@ -160,7 +160,7 @@ class Journal(Protocol):
         owner: str,
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
-    ) -> "Awaitable[Taken]":
+    ) -> "Awaitable[ClaimedTask]":
         """Add a task in state ``submitted`` with its first events, leased to ``owner``.
 
         Raises:
@@ -208,7 +208,7 @@ class Journal(Protocol):
         owner: str,
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
-    ) -> "Awaitable[Taken | None]":
+    ) -> "Awaitable[ClaimedTask | None]":
         """Take a task at rest as it was read; None when somebody has taken it since.
 
         The state becomes ``working`` (an ended or waiting task) and the events are added in the same step.
@@ -218,7 +218,7 @@ class Journal(Protocol):
         """
         ...
 
-    def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> "Awaitable[Taken | None]":
+    def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> "Awaitable[ClaimedTask | None]":
         """Take a task from an owner that is gone; None when somebody else was faster."""
         ...
 
@@ -324,7 +324,7 @@ class Journal(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ClaimedTask:
     """A lease that was got, the row as it is now, and the events that were added with it."""
 
     lease: Lease

@@ -22,12 +22,12 @@ from isthmus.journal.base import (
     INBOX_CHARACTERS,
     INBOX_MESSAGES,
     NO_LIMITS,
+    ClaimedTask,
     Finished,
     JournalError,
     Lease,
     NewTask,
     StaleLease,
-    Taken,
     TaskRow,
 )
 from isthmus.journal.schema import open_writer, same_file
@@ -83,13 +83,13 @@ class SqliteJournal(SqliteReads):
         owner: str,
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
-    ) -> Awaitable[Taken]:
+    ) -> Awaitable[ClaimedTask]:
         """See :meth:`isthmus.journal.base.Journal.create`."""
         now = self._clock()
         until = now + lease_seconds
         made = (task.task_id, task.context_id, task.workspace, task.title)
 
-        def work(connection: sqlite3.Connection) -> Taken:
+        def work(connection: sqlite3.Connection) -> ClaimedTask:
             check_new_message(connection, task)
             check_limits(connection, task.user, limits)
             bodies = [encode_event(event) for event in events]
@@ -106,7 +106,7 @@ class SqliteJournal(SqliteReads):
                 raise JournalError(f"task {task.task_id} exists already; task ids are made once") from error
             deliveries = insert_events(connection, cursor.lastrowid or 0, 0, now, events, bodies)
             row = TaskRow(*made, TaskState.SUBMITTED, len(events), owner, 1, until, now, now, user=task.user)
-            return Taken(Lease(task.task_id, owner, 1), row, deliveries)
+            return ClaimedTask(Lease(task.task_id, owner, 1), row, deliveries)
 
         return self._writer.submit(work)
 
@@ -164,11 +164,11 @@ class SqliteJournal(SqliteReads):
         owner: str,
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
-    ) -> Awaitable[Taken | None]:
+    ) -> Awaitable[ClaimedTask | None]:
         """See :meth:`isthmus.journal.base.Journal.claim`."""
         now = self._clock()
 
-        def work(connection: sqlite3.Connection) -> Taken | None:
+        def work(connection: sqlite3.Connection) -> ClaimedTask | None:
             check_limits(connection, row.user, limits, row.task_id)
             for event in events:
                 encode_event(event)  # Before anything is written.
@@ -181,15 +181,15 @@ class SqliteJournal(SqliteReads):
                 return None
             lease = Lease(row.task_id, owner, changed[0])
             deliveries = append_events(connection, lease, events, now)
-            return Taken(lease, row_of(connection, row.task_id), deliveries)
+            return ClaimedTask(lease, row_of(connection, row.task_id), deliveries)
 
         return self._writer.submit(work)
 
-    def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> Awaitable[Taken | None]:
+    def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> Awaitable[ClaimedTask | None]:
         """See :meth:`isthmus.journal.base.Journal.take_over`."""
         now = self._clock()
 
-        def work(connection: sqlite3.Connection) -> Taken | None:
+        def work(connection: sqlite3.Connection) -> ClaimedTask | None:
             changed = connection.execute(
                 "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ? WHERE id = ? AND epoch = ?"
                 " RETURNING epoch",
@@ -197,7 +197,7 @@ class SqliteJournal(SqliteReads):
             ).fetchone()
             if changed is None:
                 return None
-            return Taken(Lease(row.task_id, owner, changed[0]), row_of(connection, row.task_id), ())
+            return ClaimedTask(Lease(row.task_id, owner, changed[0]), row_of(connection, row.task_id), ())
 
         return self._writer.submit(work)
 

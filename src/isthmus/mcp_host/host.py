@@ -20,8 +20,8 @@ from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.config.server_config import Origin, ServerConfig
 from isthmus.mcp_host.config.workspace_config import McpConfiguration, load_configuration
 from isthmus.mcp_host.connection.connection import ServerConnection
-from isthmus.mcp_host.connection.connection_context import Surroundings
-from isthmus.mcp_host.connection.start_limit import SpawnGate
+from isthmus.mcp_host.connection.connection_context import ConnectionContext
+from isthmus.mcp_host.connection.start_limit import StartLimit
 from isthmus.mcp_host.oauth.login import Logins, OpenBrowser, Paste
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
 from isthmus.mcp_host.tool_sets import ToolSets
@@ -32,7 +32,7 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import REQUIRED_MISSING, DiscoveryState, ServerState, ServerStatus
 
 if TYPE_CHECKING:
-    from isthmus.ide.clients.checked_transport import WhyNot
+    from isthmus.ide.clients.checked_transport import AddressPolicy
     from isthmus.sandbox.finding import SandboxFinder
 
 MAXIMUM_WORKSPACES = 8
@@ -59,7 +59,7 @@ class HostOptions:
     home: Path
     environment: Mapping[str, str]
     patience: float = 5.0
-    why_not: "WhyNot | None" = None
+    why_not: "AddressPolicy | None" = None
     trusts: FolderTrust | None = None
     meet_editor: Callable[[Path], Awaitable[object]] | None = None
     open_browser: OpenBrowser | None = None
@@ -89,7 +89,7 @@ class McpHost:
         self._logins = Logins(options.home, options.open_browser)
         self._is_closed = False
         self._manifests = None if options.cache is None else Manifests(options.cache)
-        self._gate = SpawnGate()
+        self._gate = StartLimit()
         # What a server asks goes by the last two names: none of its tools is to pass for that.
         self._reserved = frozenset({*own.tools, SEARCH_TOOL, *RESOURCE_TOOLS, ELICITATION, SAMPLING})
         self._sets = ToolSets(own, self._reserved)
@@ -340,7 +340,7 @@ class McpHost:
 
     def _connection(self, config: ServerConfig, workspace: Path) -> ServerConnection:
         reads_freely = self._options.reads_freely
-        surroundings = Surroundings(
+        context = ConnectionContext(
             self._options.environment,
             workspace,
             self._options.home,
@@ -350,7 +350,7 @@ class McpHost:
             open_browser=self._options.open_browser,
             reads_freely=config.origin is Origin.USER and reads_freely is not None and reads_freely(config.name),
         )
-        return ServerConnection(config, surroundings)
+        return ServerConnection(config, context)
 
     # --- clients' own servers ----------------------------------------------------------------------------------------
 
@@ -364,8 +364,8 @@ class McpHost:
             return before.connections  # A call of theirs waits for the person in the middle of its work.
         if (before := self._clients.pop(key, None)) is not None:
             await asyncio.gather(*(connection.aclose() for connection in before.connections))
-        surroundings = Surroundings({}, servers.workspace, why_not=self._options.why_not)
-        connections = [ServerConnection(client_config(server), surroundings) for server in wanted]
+        context = ConnectionContext({}, servers.workspace, why_not=self._options.why_not)
+        connections = [ServerConnection(client_config(server), context) for server in wanted]
         self._clients[key] = _ClientServers(connections)
         for connection in connections:
             connection.start()

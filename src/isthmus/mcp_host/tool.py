@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpDetails, ToolOutput
-from isthmus.mcp_host.catalogue.catalogue import OfferedTool
+from isthmus.mcp_host.catalogue.catalogue import CatalogueTool
 from isthmus.mcp_host.catalogue.schema_check import SchemaCheck, is_small
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.errors import NeedsLoginError, ServerLostError, ToolGoneError
@@ -62,12 +62,12 @@ SMALL_TEXT = MAXIMUM_CHARACTERS // 2
 class McpTool:
     """One tool of a server, under the name that the model has for it."""
 
-    def __init__(self, name: str, offered: OfferedTool, connection: ServerConnection) -> None:
+    def __init__(self, name: str, offered: CatalogueTool, connection: ServerConnection) -> None:
         self._name = name
         self._offered = offered
         self._connection = connection
         self._validator: SchemaCheck | None = None
-        self._fits_for: OfferedTool | None = None
+        self._fits_for: CatalogueTool | None = None
         self._fitting: Arguments | None = None
         self._sent: Arguments = {}
 
@@ -76,7 +76,7 @@ class McpTool:
         """Stands for what the server says of the tool: what was granted for another one does not count."""
         return self._now().version
 
-    def _now(self) -> OfferedTool:
+    def _now(self) -> CatalogueTool:
         """The tool as the server has it now; as it was when it is gone."""
         found = self._connection.known.tool(self._offered.name)
         if found is not None and found is not self._offered:
@@ -254,9 +254,9 @@ class McpTool:
         schema = self._offered.output_schema
         if structured is None or schema is None or not is_small(structured):
             return ()
-        misfit = SchemaCheck(schema).misfit(structured)
+        validation_error = SchemaCheck(schema).validation_error(structured)
         said = "[Warning: the structured content does not fit the schema that the server gave for it: "
-        return () if misfit is None else (said + without_control_characters(misfit) + "]",)
+        return () if validation_error is None else (said + without_control_characters(validation_error) + "]",)
 
     def _why(self, error: Exception) -> tuple[str, str, str]:
         """Return what is said of an error that the call itself met: what failed, what the server said, its category."""
@@ -286,10 +286,10 @@ class McpTool:
         if self._validator is None:
             self._validator = SchemaCheck(self._offered.parameters)
         sent = dict(arguments)
-        if (misfit := self._validator.misfit(sent)) is not None:
+        if (validation_error := self._validator.validation_error(sent)) is not None:
             sent = {name: value for name, value in arguments.items() if value is not None}
-            if len(sent) == len(arguments) or self._validator.misfit(sent) is not None:
-                raise ToolFailure(f"{self.name}: {misfit}", INVALID_ARGUMENTS)
+            if len(sent) == len(arguments) or self._validator.validation_error(sent) is not None:
+                raise ToolFailure(f"{self.name}: {validation_error}", INVALID_ARGUMENTS)
         self._fits_for, self._fitting, self._sent = self._offered, arguments, sent
         return sent
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from isthmus.mcp_host.catalogue.catalogue import Offer
+from isthmus.mcp_host.catalogue.catalogue import Catalogue
 from isthmus.mcp_host.catalogue.tool_names import assign_names
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.resource_tools import resource_tools
@@ -17,7 +17,7 @@ from isthmus.tools.base import Tool, ToolSet
 
 Key: TypeAlias = tuple[str, str]
 """A session and its task."""
-_Offers: TypeAlias = tuple[tuple[ServerConnection, Offer], ...]
+_Offers: TypeAlias = tuple[tuple[ServerConnection, Catalogue], ...]
 
 
 class ToolSets:

@@ -10,7 +10,7 @@ from isthmus.client import PromptMessage
 from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.editor_surface import EditorPeer, EditorSurface
-from isthmus.engine.questions import QuestionOpened
+from isthmus.engine.open_questions import QuestionOpened
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
 from isthmus.events import ConfirmationAccepted, TaskState

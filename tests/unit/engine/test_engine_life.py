@@ -16,7 +16,7 @@ from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
-from isthmus.journal.base import NO_LIMITS, NewTask, Taken, TaskRow
+from isthmus.journal.base import NO_LIMITS, ClaimedTask, NewTask, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on, events, once
@@ -176,7 +176,7 @@ class WatchedJournal(SqliteJournal):
         owner: str,
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
-    ) -> Awaitable[Taken]:
+    ) -> Awaitable[ClaimedTask]:
         self.taking.set()
         return super().create(task, events, owner, lease_seconds, limits)
 
@@ -187,7 +187,7 @@ class WatchedJournal(SqliteJournal):
         owner: str,
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
-    ) -> Awaitable[Taken | None]:
+    ) -> Awaitable[ClaimedTask | None]:
         self.taking.set()
         return super().claim(row, events, owner, lease_seconds, limits)
 

@@ -11,7 +11,7 @@ from isthmus.client import (
     UserLimits,
 )
 from isthmus.engine import Engine
-from isthmus.engine.questions import QuestionOpened
+from isthmus.engine.open_questions import QuestionOpened
 from isthmus.events import StateChange, TaskState
 from isthmus.journal.base import INBOX_MESSAGES
 from support.agents import AskingAgent, EchoAgent, WaitingAgent

@@ -36,7 +36,7 @@ FOLLOWS = {
 """What may be announced after each state. Only a message takes a completed task up again."""
 
 
-class Life:
+class RestartState:
     """A task with two questions, and everything that is done to it, over restarts."""
 
     def __init__(self, folder: Path) -> None:
@@ -46,7 +46,7 @@ class Life:
         self._task_id = ""
         self._engine: Engine | None = None
 
-    async def __aenter__(self) -> "Life":
+    async def __aenter__(self) -> "RestartState":
         await self._start()
         turn = await self.engine.prompt(PromptMessage("do both"))
         self._task_id = turn.task_id
@@ -173,7 +173,7 @@ def ids(snapshot: TaskSnapshot) -> set[str]:
 def test_whatever_is_done_to_a_task_its_states_calls_and_answers_keep_to_the_rules(steps: Sequence[str]) -> None:
     async def live() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            async with Life(Path(folder)) as life:
+            async with RestartState(Path(folder)) as life:
                 for step in steps:
                     await life.step(step)
                     await life.check()

@@ -88,7 +88,7 @@ async def test_the_next_review_is_shown_when_the_accepted_agent_has_written(
     companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("isthmus.ide.reviews.review_desk.SETTLE_SECONDS", 600)
+    monkeypatch.setattr("isthmus.ide.reviews.review_queue.SETTLE_SECONDS", 600)
     first = await companion.open_diff(one, path, "first\n")
     second = await companion.open_diff(two, path, "second\n")
     assert await companion.accept(first.id) is not None
@@ -110,7 +110,7 @@ async def test_the_accepted_agent_itself_need_not_wait_when_it_asks_again(
     companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("isthmus.ide.reviews.review_desk.SETTLE_SECONDS", 600)
+    monkeypatch.setattr("isthmus.ide.reviews.review_queue.SETTLE_SECONDS", 600)
     first = await companion.open_diff(one, path, "first\n")
     await companion.accept(first.id)
     again = await companion.open_diff(one, path, "again\n")

@@ -38,7 +38,7 @@ class Desk(RuleBasedStateMachine):
             (self.root / name).write_text("old\n", encoding="utf-8")
         (self.root / "link-to-a").symlink_to(self.root / "a")
         # No client here ever writes: nobody needs to wait for it.
-        self.patches = [patch("isthmus.ide.reviews.review_desk.SETTLE_SECONDS", 0)]
+        self.patches = [patch("isthmus.ide.reviews.review_queue.SETTLE_SECONDS", 0)]
         for patched in self.patches:
             patched.start()
         self.editor = HeadlessEditor((str(self.root),))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.survival import LifeFile
+from isthmus.ide.restart_state import RestartStateFile
 
 _KEPT = {"port": 2, "token": "secret"}
 
@@ -18,11 +18,11 @@ def dead(monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody_is_alive(pid: int) -> bool:
         return False
 
-    monkeypatch.setattr("isthmus.ide.survival.process_is_alive", nobody_is_alive)
+    monkeypatch.setattr("isthmus.ide.restart_state.process_is_alive", nobody_is_alive)
 
 
-def _file(folder: Path, *workspaces: str, editor: str = "headless") -> LifeFile:
-    return LifeFile(folder, editor, workspaces or ("/one",))
+def _file(folder: Path, *workspaces: str, editor: str = "headless") -> RestartStateFile:
+    return RestartStateFile(folder, editor, workspaces or ("/one",))
 
 
 def _left(folder: Path, *workspaces: str) -> Path:
@@ -71,7 +71,7 @@ def test_two_that_start_at_once_do_not_share_a_life(tmp_path: Path, monkeypatch:
     def is_starting(pid: int) -> bool:
         return pid == starting
 
-    monkeypatch.setattr("isthmus.ide.survival.process_is_alive", is_starting)
+    monkeypatch.setattr("isthmus.ide.restart_state.process_is_alive", is_starting)
     _left(tmp_path)
     monkeypatch.setattr("os.getpid", lambda: starting)
     assert _file(tmp_path / "lives").take_over() is not None

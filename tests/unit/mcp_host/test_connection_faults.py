@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.mcp_host.config.server_config import Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.connection.connection import ServerConnection
-from isthmus.mcp_host.connection.connection_context import Surroundings
+from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.tools.servers import ServerState
 
 
@@ -17,7 +17,7 @@ async def test_a_fault_of_ours_is_told_and_nobody_waits_for_the_server(
 ) -> None:
     monkeypatch.setitem(sys.modules, "isthmus.mcp_host.connection.attempt", None)  # importing it fails
     config = ServerConfig("one", Origin.USER, StdioEndpoint("x", (), {}, workspace))
-    connection = ServerConnection(config, Surroundings({}, workspace))
+    connection = ServerConnection(config, ConnectionContext({}, workspace))
     connection.start()
     assert await connection.settled(20)
     assert connection.state is ServerState.DISCONNECTED
@@ -29,7 +29,7 @@ async def test_a_fault_of_ours_is_told_and_nobody_waits_for_the_server(
 @pytest.mark.anyio
 async def test_a_call_goes_on_waiting_when_the_connection_came_and_went_before_its_turn(workspace: Path) -> None:
     config = ServerConfig("one", Origin.USER, StdioEndpoint("x", (), {}, workspace))
-    connection: Any = ServerConnection(config, Surroundings({}, workspace))
+    connection: Any = ServerConnection(config, ConnectionContext({}, workspace))
     connection._owner = asyncio.create_task(asyncio.Event().wait())
     connection.state = ServerState.CONNECTING
 
@@ -53,7 +53,7 @@ async def test_a_call_goes_on_waiting_when_the_connection_came_and_went_before_i
 @pytest.mark.anyio
 async def test_who_is_cancelled_when_the_server_is_just_connected_does_not_go_on(workspace: Path) -> None:
     config = ServerConfig("one", Origin.USER, StdioEndpoint("x", (), {}, workspace))
-    connection: Any = ServerConnection(config, Surroundings({}, workspace))
+    connection: Any = ServerConnection(config, ConnectionContext({}, workspace))
     waiting = asyncio.create_task(connection.settled(60))
     for _ in range(20):
         await asyncio.sleep(0)

@@ -10,7 +10,7 @@ import pytest
 from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
 from isthmus.mcp_host.catalogue.manifests import MAXIMUM_BYTES, MAXIMUM_FILES, Manifest, Manifests
 from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
-from isthmus.mcp_host.connection.transport_probe import Way
+from isthmus.mcp_host.connection.transport_probe import TransportChoice
 from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerResource
 
 WORKSPACE = Path("/w")
@@ -24,7 +24,7 @@ MANIFEST = Manifest(
         "server 1.0",
         ("tools[1]: expected an object",),
     ),
-    Way(HttpKind.SSE, is_modern=True, discovered={"supportedVersions": ["2026-07-28"]}),
+    TransportChoice(HttpKind.SSE, is_modern=True, discovered={"supportedVersions": ["2026-07-28"]}),
 )
 
 

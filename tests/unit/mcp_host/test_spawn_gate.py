@@ -2,14 +2,14 @@ import asyncio
 
 import pytest
 
-from isthmus.mcp_host.connection.start_limit import SpawnGate
+from isthmus.mcp_host.connection.start_limit import StartLimit
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_no_more_than_its_places_are_taken_and_each_that_is_given_up_lets_one_in() -> None:
-    gate = SpawnGate(2, longest=1000)
+    gate = StartLimit(2, longest=1000)
     leave = [await gate.enter() for _ in range(2)]
     third = asyncio.create_task(gate.enter())
     await asyncio.wait({third}, timeout=0.05)
@@ -21,11 +21,11 @@ async def test_no_more_than_its_places_are_taken_and_each_that_is_given_up_lets_
 
 
 async def test_whoever_hangs_keeps_the_others_waiting_for_a_while_only() -> None:
-    gate = SpawnGate(1, longest=0.01)
+    gate = StartLimit(1, longest=0.01)
     leave = [await asyncio.wait_for(gate.enter(), 60) for _ in range(5)]
     for one in leave:
         one()
-    strict = SpawnGate(1, longest=1000)
+    strict = StartLimit(1, longest=1000)
     first = await strict.enter()
     waiting = asyncio.create_task(strict.enter())
     waiting.cancel()

@@ -4,7 +4,7 @@ import pytest
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from isthmus.mcp_host.connection import pending_requests as unanswered
-from isthmus.mcp_host.connection.pending_requests import MAXIMUM_REQUESTS, Unanswered
+from isthmus.mcp_host.connection.pending_requests import MAXIMUM_REQUESTS, UnansweredRequests
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +17,7 @@ async def test_what_is_asked_beyond_is_passed_over_until_something_is_answered(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(unanswered, "PATIENCE_SECONDS", 0.01)
-    asked = Unanswered("noisy")
+    asked = UnansweredRequests("noisy")
     caplog.set_level("INFO", "isthmus.mcp")
     assert all([await asked.admits(request(number)) for number in range(MAXIMUM_REQUESTS)])
     assert [await asked.admits(request(1_000 + number)) for number in range(3)] == [False] * 3
@@ -29,7 +29,7 @@ async def test_what_is_asked_beyond_is_passed_over_until_something_is_answered(
 
 async def test_a_question_that_the_server_takes_back_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unanswered, "PATIENCE_SECONDS", 0.01)
-    asked = Unanswered("noisy")
+    asked = UnansweredRequests("noisy")
     for number in range(3 * MAXIMUM_REQUESTS):
         assert await asked.admits(request(number))
         params: dict[str, Any] = {"requestId": number}
@@ -37,6 +37,6 @@ async def test_a_question_that_the_server_takes_back_does_not_count(monkeypatch:
 
 
 async def test_answers_and_notifications_always_pass() -> None:
-    asked = Unanswered("noisy")
+    asked = UnansweredRequests("noisy")
     for number in range(2 * MAXIMUM_REQUESTS):
         assert await asked.admits(JSONRPCResponse(jsonrpc="2.0", id=number, result={}))

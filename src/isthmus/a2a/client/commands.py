@@ -11,9 +11,9 @@ from typing import Any, cast
 
 from isthmus.a2a.client.answers import RemoteError
 from isthmus.a2a.client.connection import Connection, Stream
-from isthmus.a2a.client.discovery import Manner
+from isthmus.a2a.client.discovery import ClientDialect
 from isthmus.a2a.client.memory import TaskMemory
-from isthmus.a2a.client.streams import Patience, Source, StreamSource, TaskReader, decoded_task, open_source
+from isthmus.a2a.client.streams import Source, StreamRetryPolicy, StreamSource, TaskReader, decoded_task, open_source
 from isthmus.a2a.client.wires import Ask
 from isthmus.a2a.protocol.items import JsonMap, TaskItem, optional_object, optional_text
 from isthmus.a2a.protocol.snapshots import snapshot_of
@@ -47,7 +47,7 @@ EXECUTE = "command/execute"
 class RemoteCommands:
     """The commands of one server."""
 
-    def __init__(self, connection: Connection, patience: Patience, memory: TaskMemory) -> None:
+    def __init__(self, connection: Connection, patience: StreamRetryPolicy, memory: TaskMemory) -> None:
         self._connection = connection
         self._patience = patience
         self._memory = memory
@@ -56,11 +56,11 @@ class RemoteCommands:
         """The commands as a tree; none where the server has no such method."""
         try:
             match self._memory.manner:
-                case Manner.DEVELOPMENT_TOOL:
+                case ClientDialect.DEVELOPMENT_TOOL:
                     result = await self._connection.call(Ask(LIST, self._params(scope)))
-                case Manner.CODER_AGENT:
+                case ClientDialect.CODER_AGENT:
                     result = await self._listed()
-                case Manner.PLAIN:
+                case ClientDialect.PLAIN:
                     return ()
         except RpcError as error:
             if error.code != METHOD_NOT_FOUND:
@@ -74,11 +74,11 @@ class RemoteCommands:
     async def execute(self, command: CommandMessage) -> Execution:
         """Start a command; its turn begins with its first event."""
         match self._memory.manner:
-            case Manner.DEVELOPMENT_TOOL:
+            case ClientDialect.DEVELOPMENT_TOOL:
                 return await self._execute(command)
-            case Manner.CODER_AGENT:
+            case ClientDialect.CODER_AGENT:
                 return await self._execute_there(command)
-            case Manner.PLAIN:
+            case ClientDialect.PLAIN:
                 return _not_started("this agent has no slash commands")
 
     # --- With the extension -----------------------------------------------------------------------------------------

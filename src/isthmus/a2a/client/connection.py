@@ -28,7 +28,7 @@ from isthmus.a2a.client.answers import (
     result_of,
 )
 from isthmus.a2a.client.card import authorities, authorization, base_of, endpoint_of, fetch_card, read_body
-from isthmus.a2a.client.discovery import NoInterfaceError, Offer, read_card
+from isthmus.a2a.client.discovery import NoInterfaceError, ServerProfile, read_card
 from isthmus.a2a.client.wires import Ask, ClientWire, ClientWireV03, ClientWireV1, has_rest_request, rest_request
 from isthmus.a2a.protocol.extension import Activation
 from isthmus.a2a.server.auth import LOOPBACK_NAMES
@@ -58,7 +58,7 @@ class Connection:
         self,
         http: httpx2.AsyncClient,
         url: str,
-        offer: Offer,
+        offer: ServerProfile,
         token: str | None = None,
         silence: float | None = None,
         rpc_url: str | None = None,

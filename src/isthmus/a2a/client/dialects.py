@@ -1,12 +1,12 @@
 """How a client speaks of sessions, questions and answers: by the extension, in the dialect coderAgent, or not at all.
 
-Each function looks at the :class:`~isthmus.a2a.client.discovery.Manner` of a server. Sans-I/O.
+Each function looks at the :class:`~isthmus.a2a.client.discovery.ClientDialect` of a server. Sans-I/O.
 """
 
 from collections.abc import Sequence
 from typing import Any, assert_never
 
-from isthmus.a2a.client.discovery import Manner
+from isthmus.a2a.client.discovery import ClientDialect
 from isthmus.a2a.coder_agent import vocabulary as coder_agent
 from isthmus.a2a.coder_agent.decoder import CoderAgentDecoder
 from isthmus.a2a.protocol.development_tool_decoder import DevelopmentToolDecoder
@@ -17,40 +17,40 @@ from isthmus.encoding.codec import JsonObject, to_json
 from isthmus.events import MessagePart, TaskState
 
 
-def decoder_of(manner: Manner, uri: str | None, state: TaskState | None = None) -> StreamDecoder:
+def decoder_of(manner: ClientDialect, uri: str | None, state: TaskState | None = None) -> StreamDecoder:
     """What reads the streams of such a server."""
-    if manner is Manner.DEVELOPMENT_TOOL and uri is not None:
+    if manner is ClientDialect.DEVELOPMENT_TOOL and uri is not None:
         return DevelopmentToolDecoder(uri, state)
-    return CoderAgentDecoder(state, is_coder_agent=manner is Manner.CODER_AGENT)
+    return CoderAgentDecoder(state, is_coder_agent=manner is ClientDialect.CODER_AGENT)
 
 
-def settings_metadata(manner: Manner, uri: str | None, settings: JsonObject | None) -> dict[str, Any] | None:
+def settings_metadata(manner: ClientDialect, uri: str | None, settings: JsonObject | None) -> dict[str, Any] | None:
     """The metadata that gives a server the settings of a session."""
     if settings is None:
         return None
     match manner:
-        case Manner.DEVELOPMENT_TOOL:
+        case ClientDialect.DEVELOPMENT_TOOL:
             return {uri: dict(settings)} if uri is not None else None
-        case Manner.CODER_AGENT:
+        case ClientDialect.CODER_AGENT:
             workspace = settings.get("workspace_path") or settings.get("workspacePath")
             kind = coder_agent.Kind.AGENT_SETTINGS.value
             ours: dict[str, Any] = {"kind": kind, "workspacePath": workspace}
             if settings.get("approval_mode") == "yolo":
                 ours["autoExecute"] = True
             return {coder_agent.KEY: ours}
-        case Manner.PLAIN:
+        case ClientDialect.PLAIN:
             return None
         case _:
             assert_never(manner)
 
 
-def answer_parts(manner: Manner, confirmations: Sequence[ToolCallConfirmation]) -> list[MessagePart]:
+def answer_parts(manner: ClientDialect, confirmations: Sequence[ToolCallConfirmation]) -> list[MessagePart]:
     """The parts that answer questions.
 
     Raises:
         InvalidRequest: the server has no word for an answer.
     """
-    if manner is not Manner.CODER_AGENT:
+    if manner is not ClientDialect.CODER_AGENT:
         return [MessagePart(data=to_json(confirmation)) for confirmation in confirmations]
     return [MessagePart(data=_outcome(confirmation)) for confirmation in confirmations]
 

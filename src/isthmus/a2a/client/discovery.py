@@ -29,7 +29,7 @@ class NoInterfaceError(IsthmusError):
     """A card offers nothing that this client speaks."""
 
 
-class Manner(Enum):
+class ClientDialect(Enum):
     """How tool calls and their questions are spoken of."""
 
     DEVELOPMENT_TOOL = "development-tool"
@@ -62,7 +62,7 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ServerProfile:
     """What a card says that matters here. ``activation`` is the extension as its card spells it.
 
     ``rpc`` is JSON-RPC of the same version, beside HTTP+JSON, which has no commands. ``takes_messages_once``: a message
@@ -71,7 +71,7 @@ class Offer:
 
     interface: Interface
     activation: Activation
-    manner: Manner
+    manner: ClientDialect
     streams: bool
     pushes: bool
     name: str = ""
@@ -86,7 +86,7 @@ def is_card(value: object) -> bool:
     return isinstance(card.get("capabilities"), Mapping) and ("url" in card or "supportedInterfaces" in card)
 
 
-def read_card(card: Mapping[str, Any], protocol: str | None = None, binding: str | None = None) -> Offer:
+def read_card(card: Mapping[str, Any], protocol: str | None = None, binding: str | None = None) -> ServerProfile:
     """What to use of the server of this card; ``protocol`` (0.3, 1.0) and ``binding`` leave the choice to the caller.
 
     Raises:
@@ -95,11 +95,11 @@ def read_card(card: Mapping[str, Any], protocol: str | None = None, binding: str
     """
     activation = activated_by_card(card)
     name = str(card.get("name") or "")
-    manner = Manner.PLAIN
+    manner = ClientDialect.PLAIN
     if activation.active:
-        manner = Manner.DEVELOPMENT_TOOL
+        manner = ClientDialect.DEVELOPMENT_TOOL
     elif name == GEMINI_CARD:
-        manner = Manner.CODER_AGENT
+        manner = ClientDialect.CODER_AGENT
     capabilities = optional_object(card.get("capabilities")) or {}
     offered = tuple(_interfaces(card))
     interface = _choose(offered, protocol, binding, has_extension=activation.active)
@@ -109,7 +109,7 @@ def read_card(card: Mapping[str, Any], protocol: str | None = None, binding: str
     # The extension streams always (spec 2, section 2).
     streams = streams or activation.active
     is_once, has_workspace = (says_of_extension(card, each) for each in (TAKES_MESSAGES_ONCE, DEFAULT_WORKSPACE))
-    return Offer(interface, activation, manner, streams, pushes, name, rpc, is_once, has_workspace)
+    return ServerProfile(interface, activation, manner, streams, pushes, name, rpc, is_once, has_workspace)
 
 
 def _interfaces(card: Mapping[str, Any]) -> Iterator[Interface]:

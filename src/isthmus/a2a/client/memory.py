@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from isthmus.a2a.client.dialects import decoder_of
-from isthmus.a2a.client.discovery import Manner
+from isthmus.a2a.client.discovery import ClientDialect
 from isthmus.a2a.coder_agent.decoder import CoderAgentDecoder
 from isthmus.a2a.protocol.stream_decoder import StreamDecoder
 from isthmus.client import Delivery, InvalidRequest, TaskSnapshot
@@ -25,7 +25,7 @@ T = TypeVar("T")
 class TaskMemory:
     """The tasks of one server. ``manner`` is what its card says, until its events say more."""
 
-    def __init__(self, manner: Manner, uri: str | None) -> None:
+    def __init__(self, manner: ClientDialect, uri: str | None) -> None:
         self.manner = manner
         self._uri = uri
         self._decoders: OrderedDict[str, StreamDecoder] = OrderedDict()
@@ -34,7 +34,7 @@ class TaskMemory:
     @property
     def replays(self) -> bool:
         """The server may number its events, and then replays them."""
-        return self.manner is Manner.DEVELOPMENT_TOOL
+        return self.manner is ClientDialect.DEVELOPMENT_TOOL
 
     def decoder(self, task_id: str | None) -> StreamDecoder:
         """What reads the answer to a message: of a task that is known here, what has read it before."""
@@ -61,7 +61,7 @@ class TaskMemory:
         if self.replays:
             return
         if isinstance(decoder, CoderAgentDecoder) and decoder.is_coder_agent:
-            self.manner = Manner.CODER_AGENT
+            self.manner = ClientDialect.CODER_AGENT
         if isinstance(delivery.event, StateChange) and decoder.has_ended:
             self.forget_session(task_id)
 
@@ -72,7 +72,7 @@ class TaskMemory:
 
     def task_of_session(self, context_id: str | None) -> str | None:
         """The task that holds the conversation of a session, where it is a task's."""
-        return self._sessions.get(context_id) if self.manner is Manner.CODER_AGENT and context_id else None
+        return self._sessions.get(context_id) if self.manner is ClientDialect.CODER_AGENT and context_id else None
 
     def require_open(self, snapshot: TaskSnapshot, confirmations: Sequence[ToolCallConfirmation]) -> None:
         """Hold answers to the questions that are open: such a server says nothing to others, ever.
@@ -91,7 +91,7 @@ class TaskMemory:
 
     def completed(self, snapshot: TaskSnapshot) -> TaskSnapshot:
         """The snapshot with what is known here: the open questions, and whether a turn has just ended."""
-        if self.manner is not Manner.CODER_AGENT or snapshot.state is not TaskState.INPUT_REQUIRED:
+        if self.manner is not ClientDialect.CODER_AGENT or snapshot.state is not TaskState.INPUT_REQUIRED:
             return snapshot
         decoder = self._decoders.get(snapshot.task_id)
         calls = decoder.open_calls if decoder is not None else ()

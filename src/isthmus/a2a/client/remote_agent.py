@@ -17,15 +17,15 @@ from isthmus.a2a.client.answers import RemoteError
 from isthmus.a2a.client.commands import RemoteCommands
 from isthmus.a2a.client.connection import Connection
 from isthmus.a2a.client.dialects import answer_parts, settings_metadata
-from isthmus.a2a.client.discovery import Manner, Offer
+from isthmus.a2a.client.discovery import ClientDialect, ServerProfile
 from isthmus.a2a.client.memory import TaskMemory
 from isthmus.a2a.client.sending import arrived
 from isthmus.a2a.client.streams import (
     FollowedSource,
     Numbered,
-    Patience,
     PolledSource,
     Source,
+    StreamRetryPolicy,
     TaskReader,
     decoded_item,
     decoded_task,
@@ -57,7 +57,7 @@ from isthmus.errors import DecodeError
 from isthmus.events import MessagePart, StateChange, TaskState
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
-__all__ = ["Patience", "RemoteAgent"]
+__all__ = ["RemoteAgent", "StreamRetryPolicy"]
 
 LISTED_TASKS = 1000
 """How many of a server's tasks, the last changed ones, are looked through for those that fit a query."""
@@ -71,7 +71,7 @@ class RemoteAgent:
     ``missed-events`` says so.
     """
 
-    def __init__(self, connection: Connection, patience: Patience) -> None:
+    def __init__(self, connection: Connection, patience: StreamRetryPolicy) -> None:
         self._connection = connection
         self._patience = patience
         self._memory = TaskMemory(connection.offer.manner, connection.activation.uri)
@@ -84,7 +84,7 @@ class RemoteAgent:
         token: str | None = None,
         *,
         deadline: float = 60,
-        patience: Patience | None = None,
+        patience: StreamRetryPolicy | None = None,
         protocol: str | None = None,
         binding: str | None = None,
         ca_file: Path | None = None,
@@ -102,7 +102,7 @@ class RemoteAgent:
         connection = await Connection.open(
             url, token, deadline=deadline, protocol=protocol, binding=binding, ca_file=ca_file
         )
-        return cls(connection, patience or Patience())
+        return cls(connection, patience or StreamRetryPolicy())
 
     @property
     def url(self) -> str:
@@ -125,12 +125,12 @@ class RemoteAgent:
         return self._connection.activation.active
 
     @property
-    def offer(self) -> Offer:
+    def offer(self) -> ServerProfile:
         """What the server's card says of it."""
         return self._connection.offer
 
     @property
-    def manner(self) -> Manner:
+    def manner(self) -> ClientDialect:
         """How tool calls are spoken of there, as far as is known by now."""
         return self._memory.manner
 
@@ -142,7 +142,7 @@ class RemoteAgent:
         """
         task_id = message.task_id or self._memory.task_of_session(message.context_id)
         known = await self._known(task_id) if task_id is not None else None
-        if known is not None and known.status.state.is_terminal and self._memory.manner is Manner.CODER_AGENT:
+        if known is not None and known.status.state.is_terminal and self._memory.manner is ClientDialect.CODER_AGENT:
             # The server would take the message, and never say a word.
             if message.task_id is not None:
                 raise TaskNotResumable(f"task {task_id} is {known.status.state.value} and takes no further message")
@@ -174,7 +174,7 @@ class RemoteAgent:
         """Answer questions of a task; see :class:`~isthmus.client.AgentClient`."""
         parts = answer_parts(self._memory.manner, confirmations)
         known = await self._known(task_id)
-        if self._memory.manner is Manner.CODER_AGENT:
+        if self._memory.manner is ClientDialect.CODER_AGENT:
             self._memory.require_open(self._snapshot(known), confirmations)
         metadata = {self._uri: {"answered_by": answered_by}} if self._uri is not None else None
         outgoing = Outgoing(message_id or str(uuid.uuid4()), parts, task_id, context_id or known.context_id, metadata)

@@ -12,12 +12,12 @@ from typing import TypeVar
 import httpx2
 
 from isthmus.a2a.client.answers import ConnectionLostError
-from isthmus.a2a.client.streams import Patience
+from isthmus.a2a.client.streams import StreamRetryPolicy
 
 T = TypeVar("T")
 
 
-async def arrived(send: Callable[[], Awaitable[T]], patience: Patience, *, is_taken_once: bool) -> T:
+async def arrived(send: Callable[[], Awaitable[T]], patience: StreamRetryPolicy, *, is_taken_once: bool) -> T:
     """Return what ``send`` returns, which sends the same message at each call.
 
     A message whose answer was lost may have been taken. It is sent again to a server that takes a message once

@@ -35,7 +35,7 @@ Numbered: TypeAlias = tuple[Item, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class StreamRetryPolicy:
     """How a broken stream is taken up again: ``attempts`` in a row, with waits that double between two limits (s).
 
     A message whose answer was lost is sent again as often, but not later than ``deadline`` seconds after it was first.
@@ -202,7 +202,7 @@ async def _task(connection: Connection, task_id: str) -> TaskItem:
 class TaskReader:
     """Reads what happens to one task. ``seen`` is the id of the last event seen, None where there are no ids."""
 
-    def __init__(self, connection: Connection, decoder: StreamDecoder, patience: Patience) -> None:
+    def __init__(self, connection: Connection, decoder: StreamDecoder, patience: StreamRetryPolicy) -> None:
         self._connection = connection
         self._decoder = decoder
         self._patience = patience
@@ -261,7 +261,7 @@ class TaskReader:
         try:
             return self._decoder.decode(item, seq)
         except DecodeError as error:
-            raise misfit(self._connection, error) from error
+            raise validation_error(self._connection, error) from error
 
     async def _next_or_rest(self, source: Source, task_id: str, seen: int | None) -> Numbered | None:
         """The next item of a task that rests as far as it was told; None at the end, or where nothing is to come.
@@ -333,7 +333,7 @@ def decoded_item(connection: Connection, result: object) -> Item:
     try:
         return connection.wire.decode_item(result)
     except DecodeError as error:
-        raise misfit(connection, error) from error
+        raise validation_error(connection, error) from error
 
 
 def decoded_task(connection: Connection, result: object) -> TaskItem:
@@ -350,7 +350,7 @@ def decoded_task(connection: Connection, result: object) -> TaskItem:
         raise RemoteError(f"{connection.url} sent something else than a Task of A2A {version}: {said}") from None
 
 
-def misfit(connection: Connection, error: DecodeError) -> RemoteError:
+def validation_error(connection: Connection, error: DecodeError) -> RemoteError:
     """The error for an item of another shape."""
     said = connection.without_token(str(error))
     return RemoteError(f"{connection.url} sent an event that does not fit its protocol: {said}")

@@ -23,8 +23,8 @@ from isthmus.a2a.push.targets import place_of
 from isthmus.a2a.wires import Wires
 from isthmus.client import Delivery, InvalidRequest, PushTarget, TaskSnapshot
 from isthmus.encoding.json_text import encode
-from isthmus.engine.owner import is_gone, new_owner
-from isthmus.engine.past import snapshot_after
+from isthmus.engine.lease_owner import is_gone, new_owner
+from isthmus.engine.past_snapshots import snapshot_after
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import Journal
 from isthmus.journal.pushes import PushJournal, PushRow

@@ -20,14 +20,14 @@ from isthmus.a2a.coder_agent.paths import methods_of
 from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.access_log import begin_note
-from isthmus.a2a.server.auth import NOBODY, Authenticate, Gate, Refusal, RequestHead, Visitor
+from isthmus.a2a.server.auth import NOBODY, Authenticate, Gate, Principal, Refusal, RequestHead
 from isthmus.a2a.server.card import PATHS, PORT_KEY, card_of_request, card_response
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.mounting import below_mount
+from isthmus.a2a.server.principals import ForUser, Principals, PushFor, Served
 from isthmus.a2a.server.rest import raw_path, refusal
 from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
 from isthmus.a2a.server.users import UserTable
-from isthmus.a2a.server.visitors import ForUser, PushFor, Served, Visitors
 from isthmus.client import AgentClient
 from isthmus.encoding.json_text import encode
 from isthmus.listeners.guest import token_shown
@@ -52,7 +52,7 @@ def application(
     and dialects that are spoken, by default all without dialects. ``authenticate`` decides who a request is from,
     instead of the token and the table of users.
     """
-    visitors = Visitors(agent, options, for_user=for_user, push=push, wires=wires)
+    visitors = Principals(agent, options, for_user=for_user, push=push, wires=wires)
     return Application(visitors, options, users, authenticate)
 
 
@@ -61,7 +61,7 @@ class Application:
 
     def __init__(
         self,
-        visitors: Visitors,
+        visitors: Principals,
         options: ServerOptions,
         users: Callable[[], UserTable] | None,
         authenticate: Authenticate | None = None,
@@ -142,7 +142,7 @@ class Application:
         path: str = request.scope["path"]
         public = path in PATHS or path == HEALTH
         refused = self._gate.refuse_origin(headers.get("host"), headers.get("origin"), request.url.scheme)
-        visitor: Visitor | Refusal | None = None
+        visitor: Principal | Refusal | None = None
         if refused is None and not public:
             visitor = await self._identify(request)
             refused = visitor if isinstance(visitor, Refusal) else None
@@ -153,22 +153,22 @@ class Application:
         if path == HEALTH:
             is_draining = self._visitors.closing
             return json_response(encode({"status": "draining" if is_draining else "ok"}), 503 if is_draining else 200)
-        if isinstance(visitor, Visitor):
+        if isinstance(visitor, Principal):
             token_shown(request.scope)
-        if not isinstance(visitor, Visitor):
+        if not isinstance(visitor, Principal):
             card = card_of_request(request, self._options, has_push=self._visitors.has_push)
             return card_response(card, headers, self._started)
         served = self._visitors.of(visitor)
         refused = served.refuse_more()
         return served if refused is None else _refused(refused, request)
 
-    async def _identify(self, request: HttpRequest) -> Visitor | Refusal:
+    async def _identify(self, request: HttpRequest) -> Principal | Refusal:
         if self._authenticate is None:
             users = self._users() if self._users is not None else NOBODY
             return self._gate.identify(request.headers.get("authorization"), users, time.time())
         head = RequestHead(request.method, request.scope["path"], request.headers, request.scope)
         name = await self._authenticate(head)
-        return Visitor(name) if name is not None else Refusal(401, "the request is not authenticated", {})
+        return Principal(name) if name is not None else Refusal(401, "the request is not authenticated", {})
 
     async def _body(self, request: HttpRequest, limit: int) -> bytes | Refusal:
         # The connection stays: closed while the client still writes, it would lose the answer.

@@ -71,7 +71,7 @@ Authenticate: TypeAlias = Callable[[RequestHead], Awaitable[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Visitor:
+class Principal:
     """Who sends a request: a user, or the local person, who has no name, no ``token_id`` and no caps.
 
     A user whom the program around the server has authenticated has no ``token_id`` either.
@@ -85,7 +85,7 @@ class Visitor:
     tier: str | None = None
 
 
-LOCAL_PERSON = Visitor()
+LOCAL_PERSON = Principal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Gate:
             return Refusal(403, f"requests of pages from {origin[:200]!r} are refused", {})
         return None
 
-    def identify(self, authorization: str | None, users: UserTable = NOBODY, now: float = 0) -> Visitor | Refusal:
+    def identify(self, authorization: str | None, users: UserTable = NOBODY, now: float = 0) -> Principal | Refusal:
         """Who sends a request with this bearer token, at Unix time ``now``; compared in constant time."""
         if authorization is None:
             return self._unauthorized("expected the header 'Authorization: Bearer TOKEN'")
@@ -121,7 +121,7 @@ class Gate:
             return LOCAL_PERSON
         match users.find(given, now) if users.entries else None:
             case TokenEntry() as entry:
-                return Visitor(entry.name, entry.id, entry.caps, entry.tier)
+                return Principal(entry.name, entry.id, entry.caps, entry.tier)
             case Expired(entry):
                 ended = datetime.fromtimestamp(entry.expires or now, UTC).isoformat(timespec="minutes")
                 message = (

@@ -73,7 +73,7 @@ async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins],
     from isthmus.app.browser import open_browser
     from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
     from isthmus.mcp_host.connection.connection import ServerConnection
-    from isthmus.mcp_host.connection.connection_context import Surroundings
+    from isthmus.mcp_host.connection.connection_context import ConnectionContext
     from isthmus.mcp_host.oauth.login import Logins
 
     found = find(await load_with_editor(), name)
@@ -82,7 +82,7 @@ async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins],
             raise LoginCommandError(f"{name} is not in use: {found.problem}")
         found = found.config
     home = Path.home()
-    connection = ServerConnection(found, Surroundings(own_environment(), Path.cwd().resolve(), home))
+    connection = ServerConnection(found, ConnectionContext(own_environment(), Path.cwd().resolve(), home))
     logins = Logins(home, open_browser)
     try:
         yield connection, logins

@@ -9,8 +9,8 @@ from pathlib import Path
 from isthmus.cli.mcp.servers import own_environment
 from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.connection import ServerConnection
-from isthmus.mcp_host.connection.connection_context import Surroundings
-from isthmus.mcp_host.connection.start_limit import SpawnGate
+from isthmus.mcp_host.connection.connection_context import ConnectionContext
+from isthmus.mcp_host.connection.start_limit import StartLimit
 from isthmus.mcp_host.diagnosis.trace import Trace
 
 
@@ -28,8 +28,8 @@ async def connecting(
     configs: Iterable[ServerConfig], trace: Trace | None = None
 ) -> AsyncGenerator[dict[str, ServerConnection], None]:
     """Connections to all of them by name, begun at the same time as far as that is quick, and closed at the end."""
-    surroundings = Surroundings(own_environment(), Path.cwd().resolve(), Path.home(), gate=SpawnGate(), trace=trace)
-    connections = {config.name: ServerConnection(config, surroundings) for config in configs}
+    context = ConnectionContext(own_environment(), Path.cwd().resolve(), Path.home(), gate=StartLimit(), trace=trace)
+    connections = {config.name: ServerConnection(config, context) for config in configs}
     try:
         for connection in connections.values():
             connection.start()

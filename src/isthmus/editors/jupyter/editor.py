@@ -20,7 +20,7 @@ from isthmus.editors.jupyter.finding import KernelAddress, find
 from isthmus.editors.jupyter.kernel import Kernel
 from isthmus.editors.jupyter.server import EXTENSION, JupyterServer, ServerAddress, Session
 from isthmus.editors.jupyter.server_kernel import server_kernel
-from isthmus.editors.review_page.board import ReviewBoard
+from isthmus.editors.review_page.board import PendingReviews
 from isthmus.editors.review_page.server import ReviewPageServer
 from isthmus.files.locations import absolute
 from isthmus.ide.consent import Consent
@@ -105,7 +105,7 @@ class JupyterEditor(EditorBase):
         self._folders = folders or ((os.path.realpath(address.root),) if isinstance(address, ServerAddress) else ())
         self._opened = {path: 0.0 + number for number, path in enumerate(opened)}
         self._poll_seconds = poll_seconds
-        self._board = ReviewBoard(self._events.put)
+        self._board = PendingReviews(self._events.put)
         self._page = ReviewPageServer(self._board)
         self._kernels: dict[str, Kernel] = {}
         self._choosing_kernel = asyncio.Lock()

@@ -35,7 +35,7 @@ class Question:
     answer: "asyncio.Future[Consent]"
 
 
-class ReviewBoard:
+class PendingReviews:
     """``tell`` is called with each edit that is kept and each decision."""
 
     def __init__(self, tell: Callable[[EditorEvent], None]) -> None:

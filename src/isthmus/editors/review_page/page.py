@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from isthmus.editors.review_page import html
-from isthmus.editors.review_page.board import ReviewBoard, View
+from isthmus.editors.review_page.board import PendingReviews, View
 from isthmus.ide.consent import Consent
 from isthmus.ide.reviews.reviewed_file import text_on_disk
 from isthmus.notebooks.changes import NotebookChanges
@@ -68,7 +68,7 @@ class _Visit:
 class ReviewPage:
     """Serves a board on a port of the loopback interface."""
 
-    def __init__(self, board: ReviewBoard, port: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, board: PendingReviews, port: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._board = board
         self._clock = clock
         self._asked: dict[str, tuple[tuple[str, ...], float]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from isthmus.editors.review_page.board import ReviewBoard
+from isthmus.editors.review_page.board import PendingReviews
 from isthmus.editors.review_page.page import MAXIMUM_FORM_BYTES, PageRequest, PageResponse, ReviewPage
 from isthmus.ide import loopback
 from isthmus.ide.editor import EditorError
@@ -26,7 +26,7 @@ BODY_SECONDS: Final = 30.0
 class ReviewPageServer:
     """Listens between :meth:`start` and :meth:`stop`."""
 
-    def __init__(self, board: ReviewBoard, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, board: PendingReviews, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._board = board
         self._page: ReviewPage | None = None

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import httpx2
 
-WhyNot: TypeAlias = Callable[[str, str], str | None]
+AddressPolicy: TypeAlias = Callable[[str, str], str | None]
 """Why nothing may be sent to an address that a host name resolves to, or None when it may."""
 
 
@@ -21,7 +21,7 @@ class AddressRefusedError(httpx2.ConnectError):
 class CheckedTransport(httpx2.AsyncHTTPTransport):
     """Connects to an address that was checked, with the name in Host and TLS; never through a proxy."""
 
-    def __init__(self, why_not: WhyNot) -> None:
+    def __init__(self, why_not: AddressPolicy) -> None:
         super().__init__(trust_env=False)
         self._why_not = why_not
 

@@ -34,7 +34,7 @@ class CommandError(IsthmusError):
 
 
 @runtime_checkable
-class Hands(Protocol):
+class SettableDiagnostics(Protocol):
     """What only an editor without a screen lets the person do from outside."""
 
     def set_diagnostics(self, path: str, found: tuple[Diagnostic, ...]) -> None:
@@ -43,7 +43,7 @@ class Hands(Protocol):
 
 
 @runtime_checkable
-class Teller(Protocol):
+class HasMessages(Protocol):
     """An editor that has no place of its own for messages."""
 
     @property
@@ -74,7 +74,7 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
         "allowed": list(companion.asking.allowed),
         "context": context.to_json(context.ide_context(await companion.context())),
         "kept": companion.kept_paths(),
-        "messages": list(editor.messages) if isinstance(editor, Teller) else [],
+        "messages": list(editor.messages) if isinstance(editor, HasMessages) else [],
     }
 
 
@@ -146,7 +146,7 @@ async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
         if path is None or not isinstance(entries, list):
             raise CommandError("expected a file and a list of diagnostics")
         editor = companion.editor
-        if not isinstance(editor, Hands):
+        if not isinstance(editor, SettableDiagnostics):
             raise NotAvailableError(editor.identity, "its diagnostics come from its own linters and language servers")
         editor.set_diagnostics(path, tuple(_diagnostic(path, entry) for entry in cast("list[object]", entries)))
     is_own = request.get("own") is True

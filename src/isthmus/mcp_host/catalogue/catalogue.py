@@ -33,7 +33,7 @@ SHOWN_NAMES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedTool:
+class CatalogueTool:
     """A tool under the server's own name. The hints are the server's word, and no more."""
 
     name: str
@@ -53,10 +53,10 @@ class OfferedTool:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Catalogue:
     """What a server offers, and a sentence on each tool that cannot be used, or not whole."""
 
-    tools: tuple[OfferedTool, ...] = ()
+    tools: tuple[CatalogueTool, ...] = ()
     prompts: tuple[ServerPrompt, ...] = ()
     resources: tuple[ServerResource, ...] = ()
     instructions: str = ""
@@ -70,18 +70,18 @@ class Offer:
         return not (self.tools or self.prompts or self.resources)
 
 
-def offer_of(listing: Listing, include: tuple[str, ...] | None, exclude: tuple[str, ...]) -> Offer:
+def offer_of(listing: Listing, include: tuple[str, ...] | None, exclude: tuple[str, ...]) -> Catalogue:
     """What of a listing the configuration leaves in and can be used."""
     tools, unusable = usable_tools(listing.tools, include, exclude)
     instructions, dropped = clean(listing.instructions), (*listing.dropped, *unusable)
-    return Offer(tools, listing.prompts, listing.resources, instructions, dropped, listing.server)
+    return Catalogue(tools, listing.prompts, listing.resources, instructions, dropped, listing.server)
 
 
 def usable_tools(
     listed: tuple[ListedTool, ...], include: tuple[str, ...] | None, exclude: tuple[str, ...]
-) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
+) -> tuple[tuple[CatalogueTool, ...], tuple[str, ...]]:
     """The tools that the configuration leaves in and whose schema can be used, and why others cannot."""
-    tools: dict[str, OfferedTool] = {}
+    tools: dict[str, CatalogueTool] = {}
     dropped = [*_not_there("includeTools", include or (), listed), *_not_there("excludeTools", exclude, listed)]
     nodes, full_nodes = Nodes(), Nodes()
     is_editor = {tool.name for tool in listed} >= REVIEW_TOOLS
@@ -106,7 +106,7 @@ def usable_tools(
         if left_out:
             names = ", ".join(repr(name[:80]) for name in left_out)
             dropped.append(f"{shown}: offered without the parameters {names}: not every provider takes such names")
-        tools[tool.name] = OfferedTool(
+        tools[tool.name] = CatalogueTool(
             tool.name,
             clean(tool.description)[:MAXIMUM_DESCRIPTION],
             parameters,

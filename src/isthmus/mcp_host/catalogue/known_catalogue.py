@@ -6,32 +6,32 @@ Deliberately not here: connecting, and how manifests are kept (:mod:`isthmus.mcp
 import asyncio
 from dataclasses import replace
 
-from isthmus.mcp_host.catalogue.catalogue import Offer, OfferedTool, offer_of
+from isthmus.mcp_host.catalogue.catalogue import Catalogue, CatalogueTool, offer_of
 from isthmus.mcp_host.catalogue.listing import Listing
 from isthmus.mcp_host.catalogue.manifests import Manifest
 from isthmus.mcp_host.config.server_config import ServerConfig
-from isthmus.mcp_host.connection.connection_context import Surroundings
+from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.errors import ToolGoneError
-from isthmus.mcp_host.connection.transport_probe import Way
+from isthmus.mcp_host.connection.transport_probe import TransportChoice
 
 LATE_SECONDS = 2.0
 """A server that failed after so long is not waited for at the next start: it would cost that much again."""
 
 
-class KnownOffer:
+class KnownCatalogue:
     """``is_recalled``: it is what the server offered when it was last connected; it has not said so since."""
 
-    def __init__(self, config: ServerConfig, surroundings: Surroundings) -> None:
-        self.offer = Offer()
+    def __init__(self, config: ServerConfig, context: ConnectionContext) -> None:
+        self.offer = Catalogue()
         self.is_recalled = False
         self._config = config
-        self._workspace = surroundings.workspace
-        self._manifests = surroundings.manifests
+        self._workspace = context.workspace
+        self._manifests = context.manifests
         self._manifest: Manifest | None = None
         self._recalled_names: tuple[str, ...] = ()
-        self._tools: dict[str, OfferedTool] = {}
+        self._tools: dict[str, CatalogueTool] = {}
 
-    def recall(self) -> Way | None:
+    def recall(self) -> TransportChoice | None:
         """Take up what was kept, and return the way that the server was reached; blocks."""
         if self._manifests is None:
             return None
@@ -60,7 +60,7 @@ class KnownOffer:
         """The server's names of its tools; while it cannot be used, those that it had when it was last connected."""
         return tuple(self._tools) or self._recalled_names
 
-    def tool(self, name: str) -> OfferedTool | None:
+    def tool(self, name: str) -> CatalogueTool | None:
         """A tool that it offers now, by the server's own name."""
         return self._tools.get(name)
 
@@ -87,9 +87,9 @@ class KnownOffer:
 
     def drop(self) -> None:
         """The server cannot be used: it offers nothing."""
-        self._set(Offer())
+        self._set(Catalogue())
 
-    async def keep(self, listing: Listing, way: Way) -> None:
+    async def keep(self, listing: Listing, way: TransportChoice) -> None:
         """Keep for the next start what was taken."""
         kept = replace(listing, discovered=None)
         await self._store(Manifest(kept, replace(way, discovered=listing.discovered), is_held=self.offer.is_empty))
@@ -97,7 +97,7 @@ class KnownOffer:
     async def hold(self, took: float) -> None:
         """Keep that the server could not be used, known after `took` seconds: its tools are not offered at the next
         start before it is connected, and where that took long nobody waits for it."""
-        manifest = self._manifest or Manifest(Listing(), Way())
+        manifest = self._manifest or Manifest(Listing(), TransportChoice())
         await self._store(replace(manifest, is_held=True, is_late=took >= LATE_SECONDS))
 
     async def _store(self, manifest: Manifest) -> None:
@@ -106,9 +106,9 @@ class KnownOffer:
         self._manifest = manifest
         await asyncio.to_thread(self._manifests.store, self._config, self._workspace, manifest)
 
-    def _offer_of(self, listing: Listing) -> Offer:
+    def _offer_of(self, listing: Listing) -> Catalogue:
         return offer_of(listing, self._config.include_tools, self._config.exclude_tools)
 
-    def _set(self, offer: Offer) -> None:
+    def _set(self, offer: Catalogue) -> None:
         self.offer, self.is_recalled = offer, False
         self._tools = {tool.name: tool for tool in offer.tools}

@@ -24,7 +24,7 @@ from isthmus.files.locations import make_private_directory
 from isthmus.mcp_host.catalogue.listing import Listing
 from isthmus.mcp_host.config.secrets import Secrets
 from isthmus.mcp_host.config.server_config import ServerConfig
-from isthmus.mcp_host.connection.transport_probe import Way
+from isthmus.mcp_host.connection.transport_probe import TransportChoice
 
 FORM = 1
 """Of the files; those of another form are passed over."""
@@ -46,7 +46,7 @@ class Manifest:
     """
 
     listing: Listing
-    way: Way
+    way: TransportChoice
     is_held: bool = False
     is_late: bool = False
 

@@ -36,7 +36,7 @@ class SchemaCheck:
         # A registry of its own: the library's would fetch what a reference leads to.
         self._validator: Any = _validators()(dict(schema), registry=cast("Any", Registry)())
 
-    def misfit(self, value: object) -> str | None:
+    def validation_error(self, value: object) -> str | None:
         """Where a value does not fit, and why; None when it fits, or the schema is no valid one or takes too long."""
         _LEFT.set(MAXIMUM_STEPS)
         try:

@@ -13,7 +13,7 @@ from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, Origin
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:
-    from isthmus.ide.clients.checked_transport import WhyNot
+    from isthmus.ide.clients.checked_transport import AddressPolicy
 
 MAXIMUM_CLIENT_SERVERS = 8
 COMPANION_TOOLS = ("openDiff", "closeDiff")
@@ -22,7 +22,9 @@ UNKNOWN_SERVER = "unknown_mcp_server"
 REFUSED_SERVER = "refused_mcp_server"
 
 
-def require_known(wanted: Sequence[McpServerSettings], configured: Sequence[str], why_not: "WhyNot | None") -> None:
+def require_known(
+    wanted: Sequence[McpServerSettings], configured: Sequence[str], why_not: "AddressPolicy | None"
+) -> None:
     """Hold servers that AgentSettings name against those that are configured, and the rule for addresses.
 
     Raises:
@@ -49,7 +51,7 @@ def require_name(name: str, configured: Sequence[str]) -> None:
         raise ToolFailure(f"no MCP server is named {name!r} here; configured are: {known}", UNKNOWN_SERVER)
 
 
-def _require_url(server: McpServerSettings, why_not: "WhyNot | None") -> None:
+def _require_url(server: McpServerSettings, why_not: "AddressPolicy | None") -> None:
     """Refuse a URL that is none, and one whose host is an address that the rule refuses; names are held against the
     rule when they are connected to."""
     try:

@@ -13,13 +13,13 @@ import anyio
 
 from isthmus.mcp_host.catalogue.listing import Listing
 from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
-from isthmus.mcp_host.connection.connection_context import Surroundings
+from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.discover_probe import METHOD as QUESTION
 from isthmus.mcp_host.connection.discover_probe import FirstAnswer, Said
 from isthmus.mcp_host.connection.errors import AbandonedError, ConnectFailedError, NeedsLoginError
 from isthmus.mcp_host.connection.server_sandbox import server_sandbox
 from isthmus.mcp_host.connection.session import McpSession, open_session
-from isthmus.mcp_host.connection.transport_probe import Way
+from isthmus.mcp_host.connection.transport_probe import TransportChoice
 from isthmus.mcp_host.diagnosis.debug_log import DebugLog
 from isthmus.mcp_host.diagnosis.failures import explain, refuses_handshake
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
@@ -41,8 +41,8 @@ class Attempt:
     def __init__(
         self,
         config: ServerConfig,
-        surroundings: Surroundings,
-        way: Way,
+        context: ConnectionContext,
+        way: TransportChoice,
         on_end: Callable[[], None],
         on_change: Callable[[], None],
         asking: ServerAsking | None = None,
@@ -52,7 +52,7 @@ class Attempt:
         self.log = ServerLog(self._debug.wrote)
         self.watch = HttpWatch()
         self._config = config
-        self._surroundings = surroundings
+        self._context = context
         self._on_end = on_end
         self._on_change = on_change
         self._asking = asking
@@ -78,24 +78,24 @@ class Attempt:
             ConnectFailedError: it did not work, for the reason that is told.
             AbandonedError: somebody called `abandon`.
         """
-        config, surroundings = self._config, self._surroundings
+        config, context = self._config, self._context
         auth: BearerAuth | None = None
-        if surroundings.home is not None and isinstance(config.endpoint, HttpEndpoint):
-            auth = stored_login(config, surroundings.home, self._note_login)
+        if context.home is not None and isinstance(config.endpoint, HttpEndpoint):
+            auth = stored_login(config, context.home, self._note_login)
         watch = self.watch
         access = Access(
-            surroundings.environment,
+            context.environment,
             auth,
-            surroundings.why_not,
+            context.why_not,
             config.oauth.token_param_name,
-            sandbox=server_sandbox(config, surroundings),
+            sandbox=server_sandbox(config, context),
         )
         transport = streams(config.endpoint, self.way.kind, access, config.connect_seconds, self.log, watch)
-        if surroundings.trace is not None:
-            transport = TracedTransport(transport, surroundings.trace, what_opens(config.endpoint, self.way.kind))
+        if context.trace is not None:
+            transport = TracedTransport(transport, context.trace, what_opens(config.endpoint, self.way.kind))
         with self._scope:
             # Waiting for its turn is no part of what a program has time for.
-            gate = surroundings.gate if isinstance(config.endpoint, StdioEndpoint) else None
+            gate = context.gate if isinstance(config.endpoint, StdioEndpoint) else None
             leave_gate = await gate.enter() if gate is not None else _do_nothing
             # Not fail_after: a scope must be left in the order in which it was entered, and the session stays open.
             timer = self._timer()
@@ -106,7 +106,7 @@ class Attempt:
                 async with open_session(
                     config,
                     transport,
-                    surroundings.workspace,
+                    context.workspace,
                     self.way,
                     self.log,
                     on_end=self._on_end,

@@ -13,13 +13,13 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from isthmus.mcp_host.catalogue.catalogue import Offer
-from isthmus.mcp_host.catalogue.known_catalogue import KnownOffer
+from isthmus.mcp_host.catalogue.catalogue import Catalogue
+from isthmus.mcp_host.catalogue.known_catalogue import KnownCatalogue
 from isthmus.mcp_host.catalogue.listing import Listing
 from isthmus.mcp_host.config.secrets import Secrets
 from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig
-from isthmus.mcp_host.connection.connection_context import Surroundings
-from isthmus.mcp_host.connection.connection_signals import Wishes
+from isthmus.mcp_host.connection.connection_context import ConnectionContext
+from isthmus.mcp_host.connection.connection_signals import ConnectionSignals
 from isthmus.mcp_host.connection.errors import (
     AbandonedError,
     ConnectFailedError,
@@ -27,9 +27,9 @@ from isthmus.mcp_host.connection.errors import (
     ServerLostError,
     SessionForgottenError,
 )
-from isthmus.mcp_host.connection.relist_backoff import ChangePace
-from isthmus.mcp_host.connection.retry_policy import Retries
-from isthmus.mcp_host.connection.transport_probe import Way, Ways
+from isthmus.mcp_host.connection.relist_backoff import RelistBackoff
+from isthmus.mcp_host.connection.retry_policy import ReconnectPolicy
+from isthmus.mcp_host.connection.transport_probe import TransportChoice, TransportProbe
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.elicitation.server_requests import ServerAsking
 from isthmus.tools.servers import ServerState
@@ -56,7 +56,7 @@ HANGING_SECONDS = 4.0
 class ServerConnection:
     """A server that is kept connected. Its attributes may be read at any time."""
 
-    def __init__(self, config: ServerConfig, surroundings: Surroundings) -> None:
+    def __init__(self, config: ServerConfig, context: ConnectionContext) -> None:
         self.config = config
         self.state = ServerState.DISCONNECTED
         self.problem: str | None = None
@@ -64,7 +64,7 @@ class ServerConnection:
         self.challenge: str | None = None
         """What the server said of how to log in (WWW-Authenticate), when it refused."""
         self._secrets = Secrets(config)
-        self._surroundings = surroundings
+        self._context = context
         self._session: McpSession | None = None
         self._attempt: Attempt | None = None
         self._owner: asyncio.Task[None] | None = None
@@ -72,27 +72,27 @@ class ServerConnection:
         self._calls = 0
         self._has_answered = False
         """Something was asked over the connection as it is now, and answered."""
-        self._retries = Retries()
-        self._wishes = Wishes()
-        self._pace = ChangePace()
-        self._ways = Ways(config.endpoint)
-        self.known = KnownOffer(config, surroundings)
+        self._retries = ReconnectPolicy()
+        self._signals = ConnectionSignals()
+        self._pace = RelistBackoff()
+        self._probe = TransportProbe(config.endpoint)
+        self.known = KnownCatalogue(config, context)
         self.began = 0.0
         self.connect_took: float | None = None
         """Seconds that connecting and listing took the last time it worked."""
-        self.asking = ServerAsking(config.name, surroundings.workspace, surroundings.open_browser)
+        self.asking = ServerAsking(config.name, context.workspace, context.open_browser)
 
     def recall(self) -> None:
         """Take up what the server offered when it was last connected; before it is started. Blocks."""
-        self._ways.remember(self.known.recall())
+        self._probe.remember(self.known.recall())
 
     @property
     def reads_freely(self) -> bool:
         """Whether its tools that say that they only read run without asking."""
-        return self.config.trust or self._surroundings.reads_freely
+        return self.config.trust or self._context.reads_freely
 
     @property
-    def offer(self) -> Offer:
+    def offer(self) -> Catalogue:
         """What it offers; what it offered when it was last connected, while it is not known whether it can be."""
         return self.known.offer
 
@@ -139,7 +139,7 @@ class ServerConnection:
 
     async def listed(self, seconds: float) -> None:
         """Wait until it is listed again, if it said that what it offers changed, and `seconds` at the most."""
-        await self._wishes.listed(seconds)
+        await self._signals.listed(seconds)
 
     async def refresh(self) -> None:
         """Connect and list anew; returns when it is known how that came out, at the latest after its deadlines.
@@ -148,7 +148,7 @@ class ServerConnection:
         """
         self._begin()
         if self._session is not None and self._calls:
-            self._wishes.list_now()
+            self._signals.list_now()
             await self.listed(self.config.connect_seconds)
             return
         await self.restart()
@@ -167,13 +167,13 @@ class ServerConnection:
             self._connect_anew()
 
     def _connect_anew(self) -> None:
-        self._wishes.connect_anew()
+        self._signals.request_reconnect()
         if self._attempt is not None:
             self._attempt.abandon()
 
     async def aclose(self) -> None:
         """End the connection and whatever it started, in two seconds at the most."""
-        self._wishes.close()
+        self._signals.close()
         if self._attempt is not None:
             self._attempt.abandon()
         owner, is_new = self._owner, self.connect_took is None and self.state is ServerState.CONNECTING
@@ -228,7 +228,7 @@ class ServerConnection:
             return await self._request(perform)
 
     async def _request(self, perform: "Callable[[McpSession], Awaitable[T]]") -> T:
-        session = self._session if self._session is not None and not self._wishes.is_lost else await self._connected()
+        session = self._session if self._session is not None and not self._signals.is_lost else await self._connected()
         from mcp import MCPError
 
         self._calls += 1
@@ -244,21 +244,21 @@ class ServerConnection:
     def _explained(self, error: "MCPError", session: "McpSession") -> Exception:
         from isthmus.mcp_host.diagnosis.failures import request_failure
 
-        is_lost = self._wishes.is_lost or self._session is not session
+        is_lost = self._signals.is_lost or self._session is not session
         watch = None if self._attempt is None else self._attempt.watch
         found = request_failure(error, self.config, self.log, watch, is_lost=is_lost)
         if watch is not None and watch.login is not None and self.state is ServerState.CONNECTED:
             self.problem = self.hidden(str(watch.login))  # its other tools still work
         if isinstance(found, ServerLostError):
-            self._wishes.lose()
+            self._signals.lose()
             found.args = (self.hidden(str(found)),)
         return found
 
     async def _connected(self) -> "McpSession":
         self._begin()
-        self._wishes.ring()  # somebody wants it: do not wait any longer to connect again
+        self._signals.wake()  # somebody wants it: do not wait any longer to connect again
         deadline = time.monotonic() + self.config.connect_seconds
-        while self._session is None or self._wishes.is_lost:
+        while self._session is None or self._signals.is_lost:
             seconds = deadline - time.monotonic()
             # Unsettled before the deadline: it was connected, and lost again before this task had its turn.
             is_over = await self.settled(seconds) and self.state not in (ServerState.CONNECTED, ServerState.CONNECTING)
@@ -277,12 +277,12 @@ class ServerConnection:
     async def _own(self) -> None:
         if self.known.is_recalled or self.known.is_late:
             # Whoever waits for the tools gets them before the programs start, which costs the event loop some time.
-            await self._wishes.rung(BREATH_SECONDS)
-        while not self._wishes.is_closing:
-            self._wishes.wants_anew = False
+            await self._signals.wait_for_wake(BREATH_SECONDS)
+        while not self._signals.is_closing:
+            self._signals.reconnect_requested = False
             self.began = began = time.monotonic()
             was_connected = await self._connect_once()
-            if self._wishes.is_unwanted:
+            if self._signals.must_disconnect:
                 self._retries.reset()
                 continue
             if was_connected:
@@ -292,10 +292,10 @@ class ServerConnection:
                 self._retries.give_up(time.monotonic())
                 self._settled.set()
                 await self.known.hold(time.monotonic() - began)
-                await self._wishes.until_unwanted()
+                await self._signals.wait_until_unwanted()
                 continue
             # It was there before: its tools stay, and a call waits for it to come back.
-            await self._wishes.rung(self._retries.next_seconds())
+            await self._signals.wait_for_wake(self._retries.next_seconds())
         self._settled.set()
 
     async def _connect_once(self) -> bool:
@@ -305,36 +305,36 @@ class ServerConnection:
         self._has_answered = was_connected = False
         try:
             await asyncio.to_thread(_import)
-            was_connected = await self._ways.first_that_works(self._connect_by)
+            was_connected = await self._probe.first_that_works(self._connect_by)
         except NeedsLoginError as error:
             self.state, self.problem = ServerState.NEEDS_LOGIN, str(error)
             self.known.drop()
         except ConnectFailedError as error:
             self.state, self.problem = ServerState.DISCONNECTED, self.hidden(str(error))
         finally:
-            if self.problem is not None and not self._wishes.is_closing:
+            if self.problem is not None and not self._signals.is_closing:
                 _LOG.info("MCP server %s: %s: %s", self.config.name, self.state.value, self.problem)
             self._session = None
             if self.state in (ServerState.CONNECTING, ServerState.CONNECTED):
                 self.state = ServerState.DISCONNECTED
         return was_connected
 
-    async def _connect_by(self, way: Way) -> bool:
+    async def _connect_by(self, way: TransportChoice) -> bool:
         """Connect and stay as long as it goes; False when nobody wants it before it is there."""
         from isthmus.mcp_host.connection.attempt import Attempt
 
-        if self._wishes.is_unwanted:
+        if self._signals.must_disconnect:
             return False
         self._attempt = attempt = Attempt(
-            self.config, self._surroundings, way, self._wishes.lose, self._wishes.change, self.asking
+            self.config, self._context, way, self._signals.lose, self._signals.change, self.asking
         )
         self.log = attempt.log
-        self._wishes.begin()
+        self._signals.begin()
         try:
             async with attempt.open() as (session, listing):
                 self.connect_took = time.monotonic() - self.began
                 self.known.take(listing)
-                await self._stay(session, listing, self._ways.worked(way, listing.discovered))
+                await self._stay(session, listing, self._probe.worked(way, listing.discovered))
         except AbandonedError:
             return False
         except NeedsLoginError:
@@ -342,11 +342,11 @@ class ServerConnection:
             raise
         if attempt.loss is not None:
             self._note_loss(attempt.loss)
-        elif self._wishes.is_lost and self.problem is None:
+        elif self._signals.is_lost and self.problem is None:
             self._note_loss(f"the connection ended{self.log.exit_text}{self.log.last_words}")
         return True
 
-    async def _stay(self, session: "McpSession", listing: Listing, way: Way) -> None:
+    async def _stay(self, session: "McpSession", listing: Listing, way: TransportChoice) -> None:
         """Be connected until it is lost, closed or wanted anew; list anew when the server says that it changed."""
         if self.offer.is_empty:
             dropped = "; ".join(self.offer.dropped)
@@ -357,22 +357,22 @@ class ServerConnection:
         self.state = ServerState.CONNECTED
         self._settled.set()
         await self.known.keep(listing, way)
-        while not self._wishes.is_ending:
-            if self._wishes.has_changed:
+        while not self._signals.is_ending:
+            if self._signals.has_changed:
                 await self._list_anew(session, way)
                 continue
-            await self._wishes.rung()
+            await self._signals.wait_for_wake()
         self._session = None
-        if not self._wishes.is_closing:
+        if not self._signals.is_closing:
             self._settled.clear()
             self.state = ServerState.CONNECTING
 
-    async def _list_anew(self, session: "McpSession", way: Way) -> None:
+    async def _list_anew(self, session: "McpSession", way: TransportChoice) -> None:
         """Take up what the server has now. Changes that come close together are one."""
         import anyio
 
-        await self._wishes.unless_urgent(self._pace.seconds(time.monotonic()))
-        self._wishes.take_change()
+        await self._signals.sleep_unless_urgent(self._pace.seconds(time.monotonic()))
+        self._signals.take_change()
         self.problem = None
         try:
             with anyio.fail_after(self.config.connect_seconds):
@@ -384,7 +384,7 @@ class ServerConnection:
         else:
             self.known.take(listing)
             await self.known.keep(listing, way)
-        self._wishes.note_listed()
+        self._signals.note_listed()
 
     def _note_loss(self, reason: str) -> None:
         self._settled.clear()

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isthmus.ide.clients.checked_transport import WhyNot
+    from isthmus.ide.clients.checked_transport import AddressPolicy
     from isthmus.mcp_host.catalogue.manifests import Manifests
-    from isthmus.mcp_host.connection.start_limit import SpawnGate
+    from isthmus.mcp_host.connection.start_limit import StartLimit
     from isthmus.mcp_host.diagnosis.trace import Trace
     from isthmus.sandbox.finding import SandboxFinder
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ConnectionContext:
     """What a connection is made with. ``home`` is where logins are kept; None: there is none to use.
 
     ``manifests`` None: nothing is kept from one start to the next. ``gate`` None: programs start whenever they like.
@@ -25,9 +25,9 @@ class Surroundings:
     environment: Mapping[str, str]
     workspace: Path
     home: Path | None = None
-    why_not: "WhyNot | None" = None
+    why_not: "AddressPolicy | None" = None
     manifests: "Manifests | None" = None
-    gate: "SpawnGate | None" = None
+    gate: "StartLimit | None" = None
     sandbox: "SandboxFinder | None" = None
     trace: "Trace | None" = None
     open_browser: Callable[[str], object] | None = None

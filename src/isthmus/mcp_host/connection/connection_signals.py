@@ -5,12 +5,12 @@ import contextlib
 import time
 
 
-class Wishes:
+class ConnectionSignals:
     """Flags, and a bell that rings when one is set. Taking one up is to set it to False."""
 
     def __init__(self) -> None:
         self.is_closing = False
-        self.wants_anew = False
+        self.reconnect_requested = False
         """Somebody wants it connected anew."""
         self.is_lost = False
         """The server sends no more."""
@@ -32,24 +32,24 @@ class Wishes:
     def close(self) -> None:
         """It is not wanted any more."""
         self.is_closing = True
-        self.ring()
+        self.wake()
 
-    def connect_anew(self) -> None:
+    def request_reconnect(self) -> None:
         """It is wanted connected anew."""
-        self.wants_anew = True
-        self.ring()
+        self.reconnect_requested = True
+        self.wake()
 
     def lose(self) -> None:
         """The server is gone."""
         self.is_lost = True
         self.note_listed()  # whoever waits for that waits in vain
-        self.ring()
+        self.wake()
 
     def change(self) -> None:
         """What the server offers changed."""
         self.has_changed = True
         self._listed.clear()
-        self.ring()
+        self.wake()
 
     def list_now(self) -> None:
         """Somebody wants to know what the server offers now."""
@@ -76,34 +76,34 @@ class Wishes:
         except TimeoutError:
             self._is_late = True
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake the owner."""
         self._bell.set()
 
     @property
-    def is_unwanted(self) -> bool:
+    def must_disconnect(self) -> bool:
         """The connection as it is now is not wanted."""
-        return self.is_closing or self.wants_anew
+        return self.is_closing or self.reconnect_requested
 
     @property
     def is_ending(self) -> bool:
         """The connection as it is now has to end."""
-        return self.is_unwanted or self.is_lost
+        return self.must_disconnect or self.is_lost
 
-    async def rung(self, seconds: float | None = None) -> None:
+    async def wait_for_wake(self, seconds: float | None = None) -> None:
         """Wait for the bell, and no longer than so many seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._bell.wait()
         self._bell.clear()
 
-    async def until_unwanted(self) -> None:
+    async def wait_until_unwanted(self) -> None:
         """Wait until the connection as it is now is not wanted."""
-        while not self.is_unwanted:
-            await self.rung()
+        while not self.must_disconnect:
+            await self.wait_for_wake()
 
-    async def unless_urgent(self, seconds: float) -> None:
+    async def sleep_unless_urgent(self, seconds: float) -> None:
         """Wait so long, however often the bell rings; not when the connection has to end, or somebody waits."""
         deadline = time.monotonic() + seconds
         while not (self.is_ending or self.wants_listing) and (left := deadline - time.monotonic()) > 0:
-            await self.rung(left)
+            await self.wait_for_wake(left)

@@ -14,7 +14,7 @@ from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPC
 from mcp_types.methods import parse_server_notification, validate_server_result
 from pydantic import ValidationError
 
-from isthmus.mcp_host.connection.pending_requests import Unanswered
+from isthmus.mcp_host.connection.pending_requests import UnansweredRequests
 from isthmus.mcp_host.results.repair import JsonObject, repair
 from isthmus.mcp_host.transports.wrapped import WrappedStream
 
@@ -29,7 +29,7 @@ _SCHEMA_VERSION = "2025-11-25"
 """All revisions before 2026 are checked against this one's shapes, and those of 2026 have these fields alike."""
 
 
-def misfit(method: str, result: JsonObject) -> str | None:
+def validation_error(method: str, result: JsonObject) -> str | None:
     """Why the SDK would refuse a result; None when it would not."""
     try:
         validate_server_result(method, _SCHEMA_VERSION, result)
@@ -82,7 +82,7 @@ class Observer:
         self._on_dropped = on_dropped
         self._on_misfit = on_misfit
         self._methods: dict[str | int, str] = {}
-        self._unanswered = Unanswered(server)
+        self._unanswered = UnansweredRequests(server)
 
     def sent(self, item: SessionMessage) -> None:
         """Note a message that goes out."""
@@ -114,7 +114,7 @@ class Observer:
             if message.id is not None:
                 self._methods.pop(message.id, None)
         elif isinstance(message, JSONRPCResponse) and (method := self._methods.pop(message.id, None)) is not None:
-            found = repair(method, message.result, misfit)
+            found = repair(method, message.result, validation_error)
             message.result = found.result
             if found.dropped:
                 self._on_dropped(method, found.dropped)

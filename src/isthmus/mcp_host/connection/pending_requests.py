@@ -17,7 +17,7 @@ PATIENCE_SECONDS = 0.5
 _LOG = logging.getLogger("isthmus.mcp")
 
 
-class Unanswered:
+class UnansweredRequests:
     """The ids of the requests of a server, which is named for the log."""
 
     def __init__(self, server: str) -> None:

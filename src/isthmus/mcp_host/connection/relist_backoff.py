@@ -9,7 +9,7 @@ CALM_SHARE = 10
 """How many times as long as changes were gathered a server must be quiet to count as calm again."""
 
 
-class ChangePace:
+class RelistBackoff:
     """How long changes are gathered before the server is asked what they are."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ STABLE_SECONDS = 30.0
 """A connection that held so long, or over which something was answered, makes the next loss the first one again."""
 
 
-class Retries:
+class ReconnectPolicy:
     """The attempts to connect to one server since it was last connected to in a stable way."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from isthmus.files.locations import data_directory
 from isthmus.mcp_host.config.server_config import ServerConfig
-from isthmus.mcp_host.connection.connection_context import Surroundings
+from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.sandbox.confinement import Launch, told
 from isthmus.sandbox.finding import SandboxFinder
@@ -52,13 +52,13 @@ class ServerSandbox:
         return launch
 
 
-def server_sandbox(config: ServerConfig, surroundings: Surroundings) -> ServerSandbox | None:
+def server_sandbox(config: ServerConfig, context: ConnectionContext) -> ServerSandbox | None:
     """The sandbox that a server's configuration asks for."""
     if config.sandbox is None:
         return None
-    environment = surroundings.environment
-    finder = surroundings.sandbox
+    environment = context.environment
+    finder = context.sandbox
     if finder is None:
-        home = surroundings.home or Path.home()
+        home = context.home or Path.home()
         finder = SandboxFinder(PrivatePlaces(home, (data_directory(environment),)), environment)
-    return ServerSandbox(config.name, config.sandbox, surroundings.workspace, finder)
+    return ServerSandbox(config.name, config.sandbox, context.workspace, finder)

@@ -31,7 +31,7 @@ from isthmus.mcp_host.connection.closed import is_closed
 from isthmus.mcp_host.connection.discover_probe import FirstAnswer, Said, ask
 from isthmus.mcp_host.connection.observed_streams import Observer, observed
 from isthmus.mcp_host.connection.sdk_logs import silence_sdk
-from isthmus.mcp_host.connection.transport_probe import Way
+from isthmus.mcp_host.connection.transport_probe import TransportChoice
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.elicitation.server_requests import MAXIMUM_QUESTIONS, ServerAsking
 from isthmus.mcp_host.results.repair import OUTPUT_SCHEMA
@@ -220,7 +220,7 @@ async def open_session(
     config: ServerConfig,
     transport: AbstractAsyncContextManager[Any],
     workspace: Path,
-    way: Way,
+    way: TransportChoice,
     log: ServerLog,
     *,
     on_end: Callable[[], None],
@@ -286,7 +286,7 @@ async def open_session(
                 await asyncio.wait({listening}, timeout=1)
 
 
-def _discovered(way: Way) -> types.DiscoverResult | None:
+def _discovered(way: TransportChoice) -> types.DiscoverResult | None:
     """What is known of a server without a handshake, so that it need not be asked."""
     if way.discovered is None:
         return None

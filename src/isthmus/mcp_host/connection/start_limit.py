@@ -12,7 +12,7 @@ LONGEST_SECONDS = 3.0
 """How long one that starts keeps others waiting."""
 
 
-class SpawnGate:
+class StartLimit:
     """A number of places."""
 
     def __init__(self, places: int = PLACES, longest: float = LONGEST_SECONDS) -> None:

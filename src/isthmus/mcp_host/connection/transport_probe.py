@@ -9,7 +9,7 @@ from isthmus.mcp_host.connection.errors import ConnectFailedError
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class TransportChoice:
     """How an endpoint is spoken to. ``is_modern``: without a handshake, for a server that knows none.
 
     ``discovered`` is how such a server described itself before, as JSON of MCP, so that it need not be asked.
@@ -22,7 +22,7 @@ class Way:
     asks_first: bool = False
 
 
-class Ways:
+class TransportProbe:
     """The ways to an endpoint, in the order in which they are tried."""
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -30,21 +30,21 @@ class Ways:
         if isinstance(endpoint, HttpEndpoint):
             kinds = (HttpKind.STREAMABLE, HttpKind.SSE) if endpoint.kind is HttpKind.PROBE else (endpoint.kind,)
         is_asked = isinstance(endpoint, HttpEndpoint)
-        self._usual = tuple(Way(kind, asks_first=is_asked and kind is not HttpKind.SSE) for kind in kinds)
-        self._known: Way | None = None
+        self._usual = tuple(TransportChoice(kind, asks_first=is_asked and kind is not HttpKind.SSE) for kind in kinds)
+        self._known: TransportChoice | None = None
         self._is_proven = False
 
-    def remember(self, way: Way | None) -> None:
+    def remember(self, way: TransportChoice | None) -> None:
         """The way that worked in an earlier start: it is tried first, since the server may have become another one."""
         self._known = way
 
-    def worked(self, way: Way, discovered: Mapping[str, Any] | None) -> Way:
+    def worked(self, way: TransportChoice, discovered: Mapping[str, Any] | None) -> TransportChoice:
         """From now on it is this one alone; as it is tried again, with nothing known of the server but whether it was
         used without a handshake: then it described itself (`discovered`)."""
-        self._known, self._is_proven = Way(way.kind, is_modern=discovered is not None), True
+        self._known, self._is_proven = TransportChoice(way.kind, is_modern=discovered is not None), True
         return self._known
 
-    async def first_that_works(self, connect: Callable[[Way], Awaitable[bool]]) -> bool:
+    async def first_that_works(self, connect: Callable[[TransportChoice], Awaitable[bool]]) -> bool:
         """What `connect` returns for the first way that it does not fail for.
 
         Raises:
@@ -56,7 +56,7 @@ class Ways:
             others = () if is_proven else (way for way in ways if replace(way, asks_first=False) != known)
             ways = [known, *others]
         first: ConnectFailedError | None = None
-        fallback: Way | None = None
+        fallback: TransportChoice | None = None
         while ways:
             way = ways.pop(0)
             try:
@@ -69,7 +69,7 @@ class Ways:
                 # How the fallback fails says little: why the handshake was refused decides what else is tried.
                 told = first if way is fallback else error
                 if error.is_about_handshake and not way.is_modern and way.kind is not HttpKind.SSE:
-                    fallback = Way(way.kind, is_modern=True, discovered=error.discovered)
+                    fallback = TransportChoice(way.kind, is_modern=True, discovered=error.discovered)
                     ways.insert(0, fallback)
                 elif told.is_late or not (told.may_be_other_way or (way is known and not is_proven)):
                     raise told from None

@@ -18,7 +18,7 @@ from isthmus.mcp_host.elicitation.page_address import UrlError, host_of
 if TYPE_CHECKING:
     import httpx2
 
-    from isthmus.ide.clients.checked_transport import WhyNot
+    from isthmus.ide.clients.checked_transport import AddressPolicy
 
 ANSWER_SECONDS = 10.0
 MAXIMUM_ANSWER_BYTES = 1024 * 1024
@@ -44,7 +44,7 @@ class OAuthHttp:
     def __init__(
         self,
         server_url: str,
-        why_not: "WhyNot | None" = None,
+        why_not: "AddressPolicy | None" = None,
         trusted: tuple[str, ...] = (),
         seconds: float | None = None,
     ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from isthmus.mcp_host.config.server_config import DISCOVERED, HttpEndpoint, Origin
 from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.kept_login import http_of
-from isthmus.mcp_host.oauth.login_flow import Login, OpenBrowser, Paste, Person
+from isthmus.mcp_host.oauth.login_flow import Login, OpenBrowser, Paste, UserPrompts
 from isthmus.mcp_host.oauth.logins import KeptLogins
 from isthmus.mcp_host.oauth.messages import authenticated
 from isthmus.mcp_host.oauth.redirect import CATEGORY
@@ -41,7 +41,9 @@ class Logins:
         endpoint = _require_oauth(connection)
         if (before := self._going.pop(connection, None)) is not None:
             await before.aclose()
-        going = self._going[connection] = Login(connection, endpoint, self._kept, Person(self._open_browser, paste))
+        going = self._going[connection] = Login(
+            connection, endpoint, self._kept, UserPrompts(self._open_browser, paste)
+        )
         async for line in going.follow():
             yield line
 

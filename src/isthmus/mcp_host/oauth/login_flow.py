@@ -55,7 +55,7 @@ OpenBrowser: TypeAlias = Callable[[str], bool | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class UserPrompts:
     """How the person is reached. ``open_browser`` None: no browser is here. ``paste`` None: nobody waits for a text."""
 
     open_browser: OpenBrowser | None = None
@@ -66,7 +66,7 @@ class Login:
     """One login that is going on, from `start` until it is done, fails or takes too long."""
 
     def __init__(
-        self, connection: "ServerConnection", endpoint: HttpEndpoint, logins: KeptLogins, person: Person
+        self, connection: "ServerConnection", endpoint: HttpEndpoint, logins: KeptLogins, person: UserPrompts
     ) -> None:
         self._connection = connection
         self._endpoint = endpoint

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from isthmus.ide.clients.checked_transport import CheckedTransport, WhyNot
+from isthmus.ide.clients.checked_transport import AddressPolicy, CheckedTransport
 from isthmus.mcp_host.config.server_config import Endpoint, HttpEndpoint, HttpKind, StdioEndpoint
 from isthmus.mcp_host.connection.server_sandbox import ServerSandbox
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
@@ -52,7 +52,7 @@ class Access:
 
     environment: Mapping[str, str]
     auth: httpx2.Auth | None = None
-    why_not: WhyNot | None = None
+    why_not: AddressPolicy | None = None
     token_parameter: str | None = None
     sandbox: ServerSandbox | None = None
 

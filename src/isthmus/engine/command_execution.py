@@ -9,18 +9,18 @@ from isthmus.events import Command, TaskState
 from isthmus.slash_commands.tree import command_line, find, missing_argument, near, usage_of
 
 
-def typed(command: CommandMessage | Command) -> str:
+def format_command(command: CommandMessage | Command) -> str:
     """The command as a person types it: ``/memory add ...``."""
     return " ".join(["/" + " ".join(command.path), *([command.args] if command.args else [])])
 
 
-def settled(command: CommandMessage, tree: Sequence[SlashCommand]) -> CommandMessage:
+def resolve_command(command: CommandMessage, tree: Sequence[SlashCommand]) -> CommandMessage:
     """The command by its path in the tree, whatever its client calls it: an alias, ``git:commit``, ``/memory``."""
     line = command_line(command.path, command.args, tree)
     return replace(command, path=line.path, args=line.args)
 
 
-def why_not(command: CommandMessage, tree: Sequence[SlashCommand]) -> str | None:
+def refusal(command: CommandMessage, tree: Sequence[SlashCommand]) -> str | None:
     """Why a settled command cannot be started, naming near matches; None when it can."""
     if not command.path or not any(name.strip() for name in command.path):
         return 'command_path is empty; expected the names of a command, such as ["memory", "show"].'
@@ -40,7 +40,7 @@ def why_not(command: CommandMessage, tree: Sequence[SlashCommand]) -> str | None
     return None
 
 
-def began(state: TaskState, pending: Sequence[ToolCall]) -> CommandExecutionStatus:
+def start_status(state: TaskState, pending: Sequence[ToolCall]) -> CommandExecutionStatus:
     """The status of an execution whose task entered ``state`` first of all."""
     if state is not TaskState.INPUT_REQUIRED:
         return CommandExecutionStatus.STARTED

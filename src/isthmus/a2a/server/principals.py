@@ -10,7 +10,7 @@ from typing import TypeAlias
 from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.operations import PushService
-from isthmus.a2a.server.auth import LOCAL_PERSON, Refusal, Visitor
+from isthmus.a2a.server.auth import LOCAL_PERSON, Principal, Refusal
 from isthmus.a2a.server.endpoint import Endpoint
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.wire import Caller
@@ -33,7 +33,7 @@ class OpenRequests:
 class Served:
     """One visitor: on whose behalf requests are met and where."""
 
-    visitor: Visitor
+    visitor: Principal
     caller: Caller
     endpoint: Endpoint
     body_limit: int
@@ -52,7 +52,7 @@ class Served:
         )
 
 
-class Visitors:
+class Principals:
     """Everybody who was served since the start."""
 
     def __init__(
@@ -69,11 +69,11 @@ class Visitors:
         self._for_user = for_user
         self._push = push
         self._wires = wires or AllWires(strict_extension=options.strict_extension)
-        self._served: dict[Visitor, Served] = {}
+        self._served: dict[Principal, Served] = {}
         self._requests: dict[str, OpenRequests] = {}
         self.closing = False
 
-    def of(self, visitor: Visitor) -> Served:
+    def of(self, visitor: Principal) -> Served:
         """How this visitor is served."""
         found = self._served.get(visitor)
         if found is None:
@@ -111,7 +111,7 @@ class Visitors:
                 )
                 del self._served[visitor]
 
-    def _made(self, visitor: Visitor) -> Served:
+    def _made(self, visitor: Principal) -> Served:
         options = self._options
         agent, caps = self._agent, visitor.caps
         if visitor != LOCAL_PERSON and self._for_user is not None:

@@ -1,6 +1,6 @@
 """The questions that wait now, for surfaces besides the client that asked: an editor that can show an edit, say.
 
-A surface reads :meth:`QuestionBoard.changes` and answers like any other client.
+A surface reads :meth:`OpenQuestions.changes` and answers like any other client.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class QuestionClosed:
 QuestionChange: TypeAlias = QuestionOpened | QuestionClosed
 
 
-class QuestionBoard:
+class OpenQuestions:
     """All open questions of this engine."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ FEED_SECONDS = 10.0
 """How long a feed that says nothing is waited at before it is looked for again."""
 
 
-class Beginnings:
+class WorkNotifier:
     """Tells who waits for it that the work of a task begins, or goes on, in this process."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Beginnings:
                 del self._waiting[task_id]
 
 
-def _is_end(state: TaskState, begins: Beginnings | None) -> bool:
+def _is_end(state: TaskState, begins: WorkNotifier | None) -> bool:
     return state.ends_stream if begins is None else state.is_terminal
 
 
@@ -56,7 +56,7 @@ async def deliveries(
     task_id: str,
     after: int,
     end_from: int,
-    begins: "Beginnings | None" = None,
+    begins: "WorkNotifier | None" = None,
 ) -> AsyncIterator[Delivery]:
     """Events after number ``after``, to the first state that ends a stream and has number ``end_from`` or later.
 

@@ -37,7 +37,7 @@ LEAVE_SECONDS = 3.0
 _log = logging.getLogger(__name__)
 
 
-class ReviewDesk:
+class ReviewQueue:
     """The reviews of all clients. ``clients`` are those that are attached, by id: the companion's own, live mapping."""
 
     def __init__(self, editor: Editor, clients: Mapping[str, Client], kept: KeptTexts) -> None:

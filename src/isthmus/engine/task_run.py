@@ -89,7 +89,7 @@ class CompletingAgent(Agent, Protocol):
         ...
 
 
-class Segment:
+class TaskRun:
     """A task while it is leased to this process. Without ``fold`` the ``session`` is whole already."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Segment:
         lease: Lease,
         session: Session,
         fold: Callable[[Session], Awaitable[Session]] | None,
-        on_end: "Callable[[Segment], None]",
+        on_end: "Callable[[TaskRun], None]",
     ) -> None:
         self.lease = lease
         self.session = session

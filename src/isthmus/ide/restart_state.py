@@ -24,7 +24,7 @@ HEAL_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class RestartState:
     """What one run of a companion is known by; ``servers`` is what each protocol's server keeps, by its name."""
 
     pid: int
@@ -37,7 +37,7 @@ class Life:
         return cast(JsonObject, kept) if isinstance(kept, dict) else None
 
 
-class LifeFile:
+class RestartStateFile:
     """The file of this run, and those of former runs in the same folder."""
 
     def __init__(self, folder: Path, editor: str, workspace_folders: Sequence[str]) -> None:
@@ -46,13 +46,13 @@ class LifeFile:
         self._key = hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()[:16]
         self._path = folder / f"{self._key}-{os.getpid()}.json"
 
-    def take_over(self, *, fresh: bool = False) -> Life | None:
+    def take_over(self, *, fresh: bool = False) -> RestartState | None:
         """The former life of the same workspace and editor, if it ended within the last 60 s, and not with ``fresh``.
 
         Its file becomes ours at once, so that only one takes it over, and that whoever comes after us can, should we
         die before :meth:`write`. Every other file of a dead companion is removed, and so are its discovery files.
         """
-        candidates: list[tuple[float, Path, Life]] = []
+        candidates: list[tuple[float, Path, RestartState]] = []
         now = time.time()
         paths = list(self._folder.glob("*-*.json")) if self._folder.is_dir() else []
         for path in paths:
@@ -98,7 +98,7 @@ def _is_taken(path: Path) -> bool:
     return number.isdecimal() and process_is_alive(int(number))
 
 
-def _sweep(life: Life) -> None:
+def _sweep(life: RestartState) -> None:
     """Remove the discovery files that a dead companion left; one that somebody has written anew meanwhile stays."""
     kept = [life.server(name) or {} for name in life.servers]
     tokens = [server["token"] for server in kept if isinstance(server.get("token"), str)]
@@ -108,9 +108,9 @@ def _sweep(life: Life) -> None:
                 path.unlink()
 
 
-def _read(path: Path) -> tuple[Life | None, float]:
+def _read(path: Path) -> tuple[RestartState | None, float]:
     try:
         seen = path.stat().st_mtime
-        return from_json(Life, json.loads(path.read_text(encoding="utf-8"))), seen
+        return from_json(RestartState, json.loads(path.read_text(encoding="utf-8"))), seen
     except (OSError, ValueError, RecursionError):
         return None, 0.0
