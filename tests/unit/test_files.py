@@ -143,3 +143,13 @@ def test_who_waits_too_long_for_a_lock_is_told_and_the_next_one_gets_it(tmp_path
         pass
     with exclusive(lock, seconds=0.05):
         pass
+
+
+def test_a_folder_where_a_file_is_expected_is_an_error_and_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - counts, and opens as little as can be
+    for _ in range(3):
+        with pytest.raises(IsADirectoryError):
+            read_regular(tmp_path, 100)
+        with pytest.raises(IsADirectoryError):
+            write_if_unchanged(tmp_path, b"new", b"old")
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208

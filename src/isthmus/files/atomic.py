@@ -13,6 +13,7 @@ import stat
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import BinaryIO
 
 from isthmus.errors import IsthmusError
 from isthmus.files.nofollow import folder_of, open_file
@@ -40,12 +41,25 @@ def read_regular(path: Path, maximum_bytes: int, *, through_links: bool = True) 
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(path, flags) if through_links else open_file(path, flags)
-    with os.fdopen(descriptor, "rb") as file:
+    with _reader(descriptor) as file:
         require_regular(os.fstat(descriptor))
         data = file.read(maximum_bytes + 1)
     if len(data) > maximum_bytes:
         raise OSError(errno.EFBIG, f"larger than {maximum_bytes} bytes")
     return data
+
+
+def _reader(descriptor: int) -> BinaryIO:
+    """Return a file that owns a descriptor; a folder's is closed, which ``os.fdopen`` would leave open.
+
+    Raises:
+        IsADirectoryError: the descriptor is that of a folder.
+    """
+    try:
+        return os.fdopen(descriptor, "rb")
+    except OSError:
+        os.close(descriptor)
+        raise
 
 
 @contextlib.contextmanager
@@ -123,7 +137,7 @@ def write_if_unchanged(
     def check(folder: int) -> None:
         try:
             descriptor = os.open(target.name, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=folder)
-            with os.fdopen(descriptor, "rb") as file:
+            with _reader(descriptor) as file:
                 current = file.read()
         except FileNotFoundError:
             current = None
