@@ -145,7 +145,7 @@ def test_who_waits_too_long_for_a_lock_is_told_and_the_next_one_gets_it(tmp_path
         pass
 
 
-def test_a_folder_where_a_file_is_expected_is_an_error_and_leaves_no_descriptor_open(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_a_file_is_an_error_and_leaks_no_descriptor(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - counts, and opens as little as can be
     for _ in range(3):
         with pytest.raises(IsADirectoryError):
