@@ -4,15 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.a2a.server.auth import (
-    LOCAL_PERSON,
-    Gate,
-    Refusal,
-    TokenFileError,
-    client_token,
-    ensure_token_file,
-    read_token_file,
-)
+from isthmus.a2a.server.auth import LOCAL_PERSON, Gate, Refusal
+from isthmus.a2a.token_file import TokenFileError, client_token, ensure_token_file, read_token_file
 
 
 def test_a_missing_token_file_is_made_for_its_owner_alone(tmp_path: Path) -> None:

@@ -150,8 +150,8 @@ class HostedApplication:
         from isthmus.a2a.push.service import pushing
         from isthmus.a2a.push.targets import PushRule
         from isthmus.a2a.server.application import application
-        from isthmus.a2a.server.auth import TOKEN_FILE, ensure_token_file
         from isthmus.a2a.server.users_file import FILE, UsersFile
+        from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
 
         hosting = self._hosting
         folder = hosting.place()
@@ -224,8 +224,8 @@ async def _engine(agent: AgentPort, hosting: Hosting, folder: Path) -> "AsyncGen
 
 
 async def _serve(agent: AgentPort, hosting: Hosting, host: str, port: int) -> None:
-    from isthmus.a2a.server.auth import TOKEN_FILE
     from isthmus.a2a.server.listen import Server, bind
+    from isthmus.a2a.token_file import TOKEN_FILE
     from isthmus.listeners.descriptors import raise_descriptor_limit
 
     raise_descriptor_limit()

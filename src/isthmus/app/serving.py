@@ -57,9 +57,9 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.push.service import pushing
     from isthmus.a2a.server.application import application
-    from isthmus.a2a.server.auth import TOKEN_FILE, ensure_token_file
     from isthmus.a2a.server.listen import Certificate, Server, bind
     from isthmus.a2a.server.users import Caps
+    from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
     from isthmus.agent.approval.policy import ApprovalMode
     from isthmus.agent.approval.session_policy import SettingsRule
     from isthmus.app.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent

@@ -87,7 +87,7 @@ async def _connect(
     list_sessions: bool,
 ) -> int:
     from isthmus.a2a.client.remote_agent import RemoteAgent
-    from isthmus.a2a.server.auth import client_token
+    from isthmus.a2a.token_file import client_token
     from isthmus.cli.run import print_sessions
 
     agent = await RemoteAgent.connect(url, client_token(token_file, os.environ), ca_file=ca_file)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+from isthmus.network.loopback import LOOPBACK_NAMES
 
 
 def terminal_environment(variables: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:
@@ -16,6 +16,6 @@ def terminal_environment(variables: Mapping[str, str], base: Mapping[str, str]) 
         said = base.get(name) or base.get(other) or ""
         listed = [entry.strip() for entry in said.split(",") if entry.strip()]
         if listed != ["*"]:  # no proxy at all, but only where it stands alone
-            listed += [host for host in LOOPBACK if host not in listed]
+            listed += [host for host in LOOPBACK_NAMES if host not in listed]
         environment[name] = ",".join(listed)
     return environment

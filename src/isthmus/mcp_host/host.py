@@ -32,7 +32,7 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import REQUIRED_MISSING, DiscoveryState, ServerState, ServerStatus
 
 if TYPE_CHECKING:
-    from isthmus.ide.clients.checked_transport import AddressPolicy
+    from isthmus.network.checked_transport import AddressPolicy
     from isthmus.sandbox.finding import SandboxFinder
 
 MAXIMUM_WORKSPACES = 8

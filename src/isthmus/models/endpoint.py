@@ -3,13 +3,13 @@
 Nothing here opens a connection or reads the environment of the process.
 """
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from isthmus.models.base import ModelError, ModelErrorKind
 from isthmus.models.providers import PROVIDERS, Provider
+from isthmus.network import loopback
 
 NO_KEY = "not-needed"
 """What is sent as a key to a server on this machine when none is set: the SDKs insist on one."""
@@ -56,15 +56,10 @@ class Endpoint:
 def is_loopback(url: str) -> bool:
     """Whether a URL's host is this machine by its name or number."""
     try:
-        host = (urlsplit(url).hostname or "").rstrip(".")
+        host = urlsplit(url).hostname or ""
     except ValueError:
         return False
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return loopback.is_loopback(host.rstrip("."))
 
 
 def configured_by(provider: Provider, environment: Mapping[str, str]) -> str | None:

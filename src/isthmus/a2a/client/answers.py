@@ -11,7 +11,7 @@ from typing import Any, cast
 import httpx2
 
 from isthmus.a2a.protocol.jsonrpc import PUSH_NOT_SUPPORTED, TASK_NOT_CANCELABLE, TASK_NOT_FOUND, UNSUPPORTED_OPERATION
-from isthmus.a2a.server.auth import TOKEN_VARIABLE
+from isthmus.a2a.token_file import TOKEN_VARIABLE
 from isthmus.client import InvalidRequest, TaskError, TaskNotCancelable, TaskNotFound, TaskNotResumable
 from isthmus.encoding.json_text import JsonError, decode
 from isthmus.errors import IsthmusError

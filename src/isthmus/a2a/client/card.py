@@ -14,11 +14,11 @@ import httpx2
 
 from isthmus.a2a.client.answers import RemoteError, check_status, json_of, lost
 from isthmus.a2a.client.discovery import is_card
-from isthmus.a2a.server.auth import LOOPBACK_NAMES
-from isthmus.a2a.server.card import PATHS
+from isthmus.a2a.protocol.vocabulary import CARD_PATHS
+from isthmus.network.loopback import LOOPBACK_NAMES
 
 MAX_CARD_BYTES = 4_000_000
-_NOWHERE = LOOPBACK_NAMES | {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
+_NOWHERE = (*LOOPBACK_NAMES, "0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 
 
 def authorities(ca_file: Path | None, *, is_encrypted: bool = True) -> "ssl.SSLContext | bool":
@@ -56,7 +56,7 @@ async def fetch_card(http: httpx2.AsyncClient, base: httpx2.URL, token: str | No
     if base.path.endswith(".json"):
         places = [base]
     else:
-        places = [base.copy_with(raw_path=(base.path.rstrip("/") + path).encode()) for path in PATHS]
+        places = [base.copy_with(raw_path=(base.path.rstrip("/") + path).encode()) for path in CARD_PATHS]
     for place in places:
         # A card is public as a rule; the token goes only where it is asked for.
         response, body = await _fetched(http, place, str(base), {})

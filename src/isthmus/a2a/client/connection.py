@@ -31,9 +31,9 @@ from isthmus.a2a.client.card import authorities, authorization, base_of, endpoin
 from isthmus.a2a.client.discovery import NoInterfaceError, ServerProfile, read_card
 from isthmus.a2a.client.wires import Ask, ClientWire, ClientWireV03, ClientWireV1, has_rest_request, rest_request
 from isthmus.a2a.protocol.extension import Activation
-from isthmus.a2a.server.auth import LOOPBACK_NAMES
 from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError
+from isthmus.network.loopback import LOOPBACK_NAMES
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError, request
 
 __all__ = ["Connection", "ConnectionLostError", "RemoteError", "Stream"]

@@ -39,3 +39,6 @@ FOREIGN_STATES: Mapping[str, TaskState] = MappingProxyType(
     }
 )
 """What the states of A2A that Isthmus has no word for are to it; the original name is kept as the reason."""
+
+CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+"""Paths of the agent card: of A2A 0.3 and 1.0, and of 0.2."""

@@ -19,9 +19,10 @@ from starlette.types import Receive, Scope, Send
 from isthmus.a2a.coder_agent.paths import methods_of
 from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.protocol.vocabulary import CARD_PATHS
 from isthmus.a2a.server.access_log import begin_note
 from isthmus.a2a.server.auth import NOBODY, Authenticate, Gate, Principal, Refusal, RequestHead
-from isthmus.a2a.server.card import PATHS, PORT_KEY, card_of_request, card_response
+from isthmus.a2a.server.card import PORT_KEY, card_of_request, card_response
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.mounting import below_mount
 from isthmus.a2a.server.principals import ForUser, Principals, PushFor, Served
@@ -140,7 +141,7 @@ class Application:
         """Who sends a request that may be read; else the answer, which needs no body."""
         headers = request.headers
         path: str = request.scope["path"]
-        public = path in PATHS or path == HEALTH
+        public = path in CARD_PATHS or path == HEALTH
         refused = self._gate.refuse_origin(headers.get("host"), headers.get("origin"), request.url.scheme)
         visitor: Principal | Refusal | None = None
         if refused is None and not public:

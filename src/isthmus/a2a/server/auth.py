@@ -1,47 +1,27 @@
 """Who may speak to a server: bearer token, Host and Origin, checked on headers alone, before a body is read.
 
-The token is the server's own, which makes its sender the local person, or one of a user. The token file is 0600 and
-made when it is missing. Sans-I/O but for that file. Deliberately not here: the table of users
-(:mod:`isthmus.a2a.server.users`) and what each of them may see.
+The token is the server's own, which makes its sender the local person, or one of a user. Sans-I/O. Deliberately not
+here: the file of that token (:mod:`isthmus.a2a.token_file`), the table of users (:mod:`isthmus.a2a.server.users`) and
+what each of them may see.
 """
 
 import hmac
 import ipaddress
-import logging
-import os
 import re
-import secrets
-import stat
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from isthmus.a2a.server.users import Caps, Expired, TokenEntry, UserTable
-from isthmus.errors import IsthmusError
-
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-TOKEN_VARIABLE = "ISTHMUS_A2A_TOKEN"  # noqa: S105 - the name of a variable, not a token
-"""The environment variable that holds a client's token."""
+from isthmus.network.loopback import LOOPBACK_NAMES
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+(%[0-9A-Za-z._~-]+)?\]|[0-9A-Za-z._-]+)(:[0-9]{1,5})?")
 
 NO_CAPS = Caps()
 NOBODY = UserTable()
-
-log = logging.getLogger(__name__)
-
-
-TOKEN_FILE = "serve-token"  # noqa: S105 - the name of a file
-"""The token of the local person in a data folder."""
-
-
-class TokenFileError(IsthmusError):
-    """The token file cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,66 +122,6 @@ class Gate:
             return True
         # Bound to every address: any of them may be meant, and a rebound name is never a number.
         return bool(self.hosts & {"0.0.0.0", "::"}) and _is_address(name)  # noqa: S104 - compared, not bound
-
-
-def ensure_token_file(path: Path) -> str:
-    """The token in a file; a missing file is made with a new token, readable by its owner alone.
-
-    Raises:
-        TokenFileError: the file is empty, or cannot be read or written.
-    """
-    if path.exists():
-        return read_token_file(path)
-    token = secrets.token_urlsafe(32)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # mkstemp makes the file 0600. A link never replaces what another process has made meanwhile.
-        descriptor, temporary = tempfile.mkstemp(prefix=".token-", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(token + "\n")
-            os.link(temporary, path)
-        except FileExistsError:
-            return read_token_file(path)
-        finally:
-            Path(temporary).unlink()
-    except OSError as error:
-        raise TokenFileError(f"the token file {path} cannot be made: {error.strerror}") from error
-    return token
-
-
-def read_token_file(path: Path) -> str:
-    """The token in a file that exists. One that others can read is made its owner's alone, and that is said.
-
-    Raises:
-        TokenFileError: the file is empty, or cannot be read or closed to others.
-    """
-    try:
-        token = path.read_text(encoding="utf-8").strip()
-        if os.name == "posix" and (mode := stat.S_IMODE(path.stat().st_mode)) & 0o077:
-            path.chmod(0o600)
-            log.warning(
-                "the token file %s could be read by others (mode %04o) and is yours alone now; "
-                "delete it to get a new token if others may have read it",
-                path,
-                mode,
-            )
-    except (OSError, UnicodeDecodeError) as error:
-        raise TokenFileError(f"the token file {path} cannot be read as yours alone: {error}") from error
-    if not token or not token.isascii() or any(character.isspace() for character in token):
-        raise TokenFileError(f"the token file {path} holds no token: expected one line of ASCII without spaces")
-    return token
-
-
-def client_token(file: Path | None, environment: Mapping[str, str]) -> str | None:
-    """The token that a client sends: from the file, else from ISTHMUS_A2A_TOKEN, else none.
-
-    Raises:
-        TokenFileError: the file cannot be used.
-    """
-    if file is not None:
-        return read_token_file(file)
-    return environment.get(TOKEN_VARIABLE) or None
 
 
 @lru_cache(maxsize=16)

@@ -30,8 +30,6 @@ CACHED_SECONDS = 60
 PORT_KEY = "isthmus.port"
 """Where the scope of a request has the port that the server listens on."""
 _PORT = re.compile(r":[0-9]{1,5}\Z")
-PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
-"""Where the card is: of A2A 0.3 and 1.0, and of 0.2."""
 _BEARER: Mapping[str, JsonObject] = MappingProxyType({"bearer": {"type": "http", "scheme": "bearer"}})
 
 

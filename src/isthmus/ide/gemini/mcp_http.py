@@ -18,10 +18,10 @@ import httpx2
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_text import encode_ascii
 from isthmus.errors import IsthmusError
-from isthmus.ide.clients.checked_transport import CheckedTransport
 from isthmus.ide.ide_protocol import RemoteEndpoint
 from isthmus.ide.mcp import mcp_client
 from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
+from isthmus.network.checked_transport import CheckedTransport
 from isthmus.rpc import messages as rpc
 
 MAXIMUM_ANSWER_BYTES = 64 * 1024 * 1024

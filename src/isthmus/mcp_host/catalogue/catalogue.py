@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
 from isthmus.mcp_host.catalogue.schema import (
     Nodes,
@@ -15,12 +14,10 @@ from isthmus.mcp_host.catalogue.schema import (
     usable_schema,
     without_refused_names,
 )
-from isthmus.mcp_host.catalogue.tool_names import is_included, tool_named
+from isthmus.mcp_host.catalogue.tool_names import REVIEW_TOOLS, is_included, tool_named
 from isthmus.mcp_host.results.result import clean
 from isthmus.tools.server_contents import ServerPrompt, ServerResource
 
-REVIEW_TOOLS = frozenset({OPEN_DIFF, CLOSE_DIFF})
-"""What an IDE companion has for an agent, not for a model."""
 MAXIMUM_DESCRIPTION = 10_000
 """Characters of a description that reach the model."""
 MAXIMUM_NAME = 1_000
@@ -84,7 +81,7 @@ def usable_tools(
     tools: dict[str, CatalogueTool] = {}
     dropped = [*_not_there("includeTools", include or (), listed), *_not_there("excludeTools", exclude, listed)]
     nodes, full_nodes = Nodes(), Nodes()
-    is_editor = {tool.name for tool in listed} >= REVIEW_TOOLS
+    is_editor = {tool.name for tool in listed} >= set(REVIEW_TOOLS)
     for tool in listed:
         shown = tool.name[:SHOWN_NAME]
         if is_editor and tool.name in REVIEW_TOOLS:

@@ -12,6 +12,9 @@ from typing import TypeAlias
 MAXIMUM_NAME = 63
 """Characters; what is longer is cut in the middle."""
 
+REVIEW_TOOLS = ("openDiff", "closeDiff")
+"""Tools by which an IDE companion shows an edit of the agent; no model calls them."""
+
 _INVALID = re.compile(r"[^A-Za-z0-9_.-]")
 
 ToolKey: TypeAlias = tuple[str, str]

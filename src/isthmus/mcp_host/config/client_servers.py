@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from isthmus.development_tool import McpServerSettings
+from isthmus.mcp_host.catalogue.tool_names import REVIEW_TOOLS
 from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, Origin, ServerConfig
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:
-    from isthmus.ide.clients.checked_transport import AddressPolicy
+    from isthmus.network.checked_transport import AddressPolicy
 
 MAXIMUM_CLIENT_SERVERS = 8
-COMPANION_TOOLS = ("openDiff", "closeDiff")
-"""Tools of an IDE companion that are the agent's own way to show an edit; no model calls them."""
 UNKNOWN_SERVER = "unknown_mcp_server"
 REFUSED_SERVER = "refused_mcp_server"
 
@@ -81,4 +80,4 @@ def client_config(server: McpServerSettings) -> ServerConfig:
     """The configuration of a client's own server."""
     headers = {name: str(value) for name, value in (server.headers or {}).items()}
     endpoint = HttpEndpoint(server.url or "", HttpKind.PROBE, headers)
-    return ServerConfig(server.name, Origin.CLIENT, endpoint, exclude_tools=COMPANION_TOOLS)
+    return ServerConfig(server.name, Origin.CLIENT, endpoint, exclude_tools=REVIEW_TOOLS)

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isthmus.ide.clients.checked_transport import AddressPolicy
     from isthmus.mcp_host.catalogue.manifests import Manifests
     from isthmus.mcp_host.connection.start_limit import StartLimit
     from isthmus.mcp_host.diagnosis.trace import Trace
+    from isthmus.network.checked_transport import AddressPolicy
     from isthmus.sandbox.finding import SandboxFinder
 
 

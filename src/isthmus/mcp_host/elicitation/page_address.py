@@ -9,6 +9,7 @@ import re
 from urllib.parse import urlsplit
 
 from isthmus.errors import IsthmusError
+from isthmus.network.loopback import LOOPBACK_NAMES
 
 LONGEST_URL = 4096
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
@@ -47,7 +48,7 @@ def host_of(url: str) -> str:
         host = f"{ascii_host} (written {host})"
     else:
         _require_host(host)
-    plain = " (not encrypted)" if parts.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1") else ""
+    plain = " (not encrypted)" if parts.scheme == "http" and host not in LOOPBACK_NAMES else ""
     return f"{host}{f':{port}' if port is not None else ''}{plain}"
 
 

@@ -20,7 +20,8 @@ from urllib.parse import quote, urlsplit
 from isthmus.mcp_host.config.server_config import IMPERSONATION, HttpEndpoint, ServerConfig
 from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.bearer import BearerAuth, Report
-from isthmus.mcp_host.oauth.http import is_loopback, place
+from isthmus.mcp_host.oauth.http import place
+from isthmus.network.loopback import is_loopback
 from isthmus.runtime.threads import in_thread
 
 CLOUD_SCOPE = "https://www.googleapis.com/auth/cloud-platform"

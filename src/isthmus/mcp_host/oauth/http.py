@@ -5,7 +5,6 @@ No redirect is followed. Deliberately not here: what is asked.
 """
 
 import asyncio
-import ipaddress
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,11 +13,12 @@ from urllib.parse import urlsplit
 
 from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.elicitation.page_address import UrlError, host_of
+from isthmus.network.loopback import is_loopback
 
 if TYPE_CHECKING:
     import httpx2
 
-    from isthmus.ide.clients.checked_transport import AddressPolicy
+    from isthmus.network.checked_transport import AddressPolicy
 
 ANSWER_SECONDS = 10.0
 MAXIMUM_ANSWER_BYTES = 1024 * 1024
@@ -139,7 +139,7 @@ class OAuthHttp:
     def _transport(self) -> "httpx2.AsyncBaseTransport | None":
         if self._why_not is None:
             return None
-        from isthmus.ide.clients.checked_transport import CheckedTransport
+        from isthmus.network.checked_transport import CheckedTransport
 
         return CheckedTransport(self._why_not)
 
@@ -157,16 +157,6 @@ def place(url: str) -> str:
     """An address as it is told: without user and query."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine by its name or number."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _origin(url: str) -> tuple[str, str, int]:

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.messages import pasted, said
+from isthmus.network.loopback import LOOPBACK_NAMES
 from isthmus.tools.failure import ToolFailure
 
 PORT = 7777
@@ -116,7 +117,7 @@ async def receiving(redirect_uri: str | None) -> AsyncGenerator[RedirectReceiver
         port = parts.port or 80
     except ValueError:
         parts, port = urlsplit(""), 0
-    if parts.hostname not in ("localhost", "127.0.0.1", "::1") or parts.scheme != "http":
+    if parts.hostname not in LOOPBACK_NAMES or parts.scheme != "http":
         raise ToolFailure(f"oauth.redirectUri {redirect_uri}: expected http://localhost and a port", CATEGORY)
     receiver = RedirectReceiver(redirect_uri or f"http://localhost:{PORT}{PATH}")
     hosts = ("127.0.0.1", "::1") if parts.hostname == "localhost" else (parts.hostname,)

@@ -13,7 +13,6 @@ from typing import Any
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from isthmus.ide.clients.checked_transport import AddressPolicy, CheckedTransport
 from isthmus.mcp_host.config.server_config import Endpoint, HttpEndpoint, HttpKind, StdioEndpoint
 from isthmus.mcp_host.connection.server_sandbox import ServerSandbox
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
@@ -24,6 +23,7 @@ from isthmus.mcp_host.transports.leaving import BoundedLeaving
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, MAXIMUM_VALUES
 from isthmus.mcp_host.transports.sse import sse_streams
 from isthmus.mcp_host.transports.stdio import stdio_streams
+from isthmus.network.checked_transport import AddressPolicy, CheckedTransport
 
 
 @dataclass(slots=True)

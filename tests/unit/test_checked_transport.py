@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from isthmus.a2a.push.targets import PushRule
-from isthmus.ide.clients.checked_transport import AddressRefusedError, CheckedTransport
+from isthmus.network.checked_transport import AddressRefusedError, CheckedTransport
 from support.wire_server import Answer, WireServer
 
 pytestmark = pytest.mark.anyio

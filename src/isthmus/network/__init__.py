@@ -1,0 +1,1 @@
+"""Addresses on the network: which are on this machine, and connecting to those that a rule allows."""
