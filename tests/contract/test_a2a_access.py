@@ -4,6 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,8 @@ import pytest
 from isthmus import __version__
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension import URI
-from isthmus.a2a.server import request_head
 from isthmus.a2a.server.application import application
-from isthmus.a2a.server.listen import ListenError, Server, bind, url_of
+from isthmus.a2a.server.listen import LIMITS, ListenError, Server, bind, url_of
 from isthmus.events import TextContent
 from isthmus.listeners import listener
 from support.a2a_serving import TOKEN, RawClient, prompt, rpc, serving
@@ -161,28 +161,24 @@ async def test_a_request_whose_head_does_not_come_is_not_waited_for(
     before: bytes, begun: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener, "DEFER_SECONDS", 0)
-    if not before:
-        monkeypatch.setattr(request_head, "HEAD_SECONDS", 0.1)
-    async with serving(MemoryAgent()) as server:
+    limits = replace(LIMITS, head_seconds=2 if before else 0.1)  # the first request may take its time
+    async with serving(MemoryAgent(), limits=limits) as server:
         port = int(server.url.rstrip("/").rsplit(":", 1)[1])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
-            if before:  # which may take its time
+            if before:
                 writer.write(before)
                 await asyncio.wait_for(reader.readuntil(b'{"status":"ok"}'), 30)
-                monkeypatch.setattr(request_head, "HEAD_SECONDS", 0.1)
             writer.write(begun)
             assert await asyncio.wait_for(reader.read(), 30) == b""
         finally:
             writer.close()
 
 
-async def test_a_stream_may_last_longer_than_the_head_of_a_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(request_head, "HEAD_SECONDS", 0.5)
+async def test_a_stream_may_last_longer_than_the_head_of_a_request(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    async with serving(MemoryAgent(lambda _: (Wait(gate), TextContent("t", "late")))) as server:
+    agent = MemoryAgent(lambda _: (Wait(gate), TextContent("t", "late")))
+    async with serving(agent, limits=replace(LIMITS, head_seconds=0.5)) as server:
         await server.http.get(server.url + "healthz")  # the connection is there, and its next head comes at once
         async with server.opened("message/stream", prompt("wait", tmp_path)) as items:
             await anext(items)
@@ -285,7 +281,8 @@ async def test_a_servers_end_closes_idle_connections_and_cuts_off_what_exceeds_g
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     agent = MemoryAgent()
-    server = Server(application(agent, ServerOptions(TOKEN)), bind("127.0.0.1", 0), grace=1)
+    limits = replace(LIMITS, grace_seconds=1)
+    server = Server(application(agent, ServerOptions(TOKEN)), bind("127.0.0.1", 0), limits=limits)
     running = asyncio.create_task(server.run_until_stopped())
     port = int(server.url.rstrip("/").rsplit(":", 1)[1])
     (idle, idle_writer), (stuck, stuck_writer) = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]

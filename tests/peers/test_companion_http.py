@@ -4,12 +4,14 @@ import asyncio
 import itertools
 import json
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from isthmus.ide import http_server
 from support.companion import RunningCompanion, bare_agent, running_companion
 
 pytestmark = pytest.mark.anyio
@@ -204,8 +206,7 @@ async def test_a_known_protocol_version_is_agreed_on_and_else_the_latest_offered
 async def test_a_connection_that_says_nothing_is_closed_and_a_quiet_stream_is_not(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isthmus.ide.gemini.http_server.SILENT_TICKS", 1)
-    monkeypatch.setattr("isthmus.ide.gemini.http_server.TICK_SECONDS", 0.1)
+    monkeypatch.setattr(http_server, "LIMITS", replace(http_server.LIMITS, head_seconds=0.1))
     async with running_companion(workspace) as companion, bare_agent(companion) as agent:
         await agent.initialize()
         async with agent.stream() as stream:
@@ -221,8 +222,7 @@ async def test_a_connection_that_says_nothing_is_closed_and_a_quiet_stream_is_no
 async def test_a_connection_that_only_begins_a_request_after_an_answer_is_closed(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, rest: str
 ) -> None:
-    monkeypatch.setattr("isthmus.ide.gemini.http_server.SILENT_TICKS", 1)
-    monkeypatch.setattr("isthmus.ide.gemini.http_server.TICK_SECONDS", 0.1)
+    monkeypatch.setattr(http_server, "LIMITS", replace(http_server.LIMITS, head_seconds=0.1))
     length = 0 if rest.startswith("GET") else 1000
     async with running_companion(workspace) as companion:
         reader, writer = await asyncio.open_connection("127.0.0.1", companion.ready.port)
@@ -237,7 +237,7 @@ async def test_a_connection_that_only_begins_a_request_after_an_answer_is_closed
 async def test_a_body_that_never_ends_is_cut_off_with_the_companion_and_no_fault_of_it(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("isthmus.ide.gemini.http_server.GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(http_server, "LIMITS", replace(http_server.LIMITS, grace_seconds=0.05))
     async with running_companion(workspace) as companion:
         head = f"POST /mcp HTTP/1.1\nhost: 127.0.0.1:{companion.ready.port}\nauthorization: Bearer {companion.token}\n"
         more = "expect: 100-continue\ncontent-type: application/json\ncontent-length: 100\n\n"

@@ -13,8 +13,9 @@ import httpx2
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server.application import Application, application
-from isthmus.a2a.server.listen import Server, bind
+from isthmus.a2a.server.listen import LIMITS, Server, bind
 from isthmus.client import AgentClient
+from isthmus.listeners.http_server import ServerLimits
 from support.plain_http import plain_client
 
 TOKEN = "test-token"
@@ -146,12 +147,17 @@ def allow(call_id: str = "call-1", **more: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def serving(agent: AgentClient, options: ServerOptions | None = None, **more: Any) -> AsyncGenerator[RawClient]:
+async def serving(
+    agent: AgentClient,
+    options: ServerOptions | None = None,
+    limits: ServerLimits = LIMITS,
+    **more: Any,
+) -> AsyncGenerator[RawClient]:
     """Serve an agent on a free port; the client sends the right token. ``more`` goes to :func:`application`."""
     options = options or ServerOptions(TOKEN)
     listener = bind("127.0.0.1", 0)
     app = application(agent, replace(options, hosts=(*options.hosts, "127.0.0.1")), **more)
-    server = Server(app, listener, grace=2)
+    server = Server(app, listener, limits=replace(limits, grace_seconds=2))
     running = asyncio.create_task(server.run_until_stopped())
     headers = {"Authorization": f"Bearer {options.token}"}
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import uvicorn
 
-from isthmus.runtime.server_end import end_connections
+from isthmus.listeners.http_server import end_connections
 from support.waiting import eventually_async
 
 GRACE_SECONDS = 0.5

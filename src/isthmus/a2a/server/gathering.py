@@ -9,6 +9,8 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from isthmus.listeners.http_protocol import HttpProtocol
+
 GATHERED_BYTES = 65536
 """What is written at once at the latest, so that the connection can push back on a fast writer."""
 
@@ -81,7 +83,7 @@ class GatheringTransport(asyncio.Transport):
         return self._inner.get_protocol()
 
 
-class GatheringProtocol(AutoHTTPProtocol):
+class GatheringProtocol(HttpProtocol, AutoHTTPProtocol):
     """uvicorn's HTTP protocol, the one it would choose itself, on such a transport."""
 
     _gathering: GatheringTransport

@@ -1,6 +1,6 @@
 """The A2A server on a socket: bound before it runs, stopped by signals with every stream ended properly.
 
-A thin shell around uvicorn; it prints nothing. Deliberately not here: what is served
+It prints nothing. Deliberately not here: what is served
 (:mod:`isthmus.a2a.server.application`).
 """
 
@@ -17,19 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-import uvicorn
-
-from isthmus.a2a.server import request_head
 from isthmus.a2a.server.application import Application
+from isthmus.a2a.server.gathering import GatheringProtocol
 from isthmus.errors import IsthmusError
-from isthmus.listeners import http
-from isthmus.listeners.listener import BACKLOG, Listener
-from isthmus.runtime.server_end import end_connections
+from isthmus.listeners.http_server import HttpServer, ServerLimits
+from isthmus.listeners.listener import BACKLOG
 
 log = logging.getLogger(__name__)
 
-DESCRIPTOR_SHARE = 0.75
-"""Share of this process's descriptors for connections; the rest is for the journal, commands and MCP servers."""
+LIMITS = ServerLimits(descriptor_share=0.75, head_seconds=30, grace_seconds=5)
+"""The rest of the descriptors is for the journal, commands and MCP servers."""
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
 
@@ -114,11 +111,11 @@ def _no_password() -> str:
     raise ValueError("the key has a password")
 
 
-class Server(uvicorn.Server):
+class Server(HttpServer):
     """Serves one application on one bound socket until a signal, or :meth:`stop`.
 
-    ``grace`` is how many seconds connections have to end then; their streams are ended at once. With a ``certificate``
-    it speaks TLS and nothing else. ``on_ready`` is called when it serves, and a signal ends it properly.
+    Its streams are ended at once then. With a ``certificate`` it speaks TLS and nothing else. ``on_ready`` is called
+    when it serves, and a signal ends it properly.
     """
 
     def __init__(
@@ -126,64 +123,37 @@ class Server(uvicorn.Server):
         application: Application,
         listener: socket.socket,
         *,
-        grace: float = 5,
+        limits: ServerLimits = LIMITS,
         certificate: Certificate | None = None,
         on_ready: Callable[[], None] | None = None,
     ) -> None:
-        self._application = application
         application.port = int(listener.getsockname()[1])
-        self._listener = listener
-        self._stopping = asyncio.Event()
-        self._on_ready = on_ready
-        self._grace = max(1, grace)
-        self._certificate = certificate
-        self._stamp = () if certificate is None else certificate.stamp()
         self.url = url_of(listener, is_encrypted=certificate is not None)
         super().__init__(
-            uvicorn.Config(
-                application,
-                http=request_head.HeadDeadlineProtocol,
-                log_config=None,
-                access_log=False,
-                lifespan="off",
-                ws="none",
-                server_header=False,
-                proxy_headers=False,
-                timeout_keep_alive=75,
-                ssl_certfile=None if certificate is None else certificate.file,
-                ssl_keyfile=None if certificate is None else certificate.key_file,
-            )
+            application,
+            listener,
+            name=self.url,
+            protocol=GatheringProtocol,
+            limits=limits,
+            certificate_file=None if certificate is None else certificate.file,
+            key_file=None if certificate is None else certificate.key_file,
         )
+        self._agents = application
+        self._on_ready = on_ready
+        self._certificate = certificate
+        self._stamp = () if certificate is None else certificate.stamp()
         self.config.load()  # whoever is told that the server is ready may renew its certificate
-
-    async def run_until_stopped(self) -> None:
-        """Serve; returns after the last connection has ended."""
-        await self.serve(sockets=[self._listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve, then say so: who is told may end it at once."""
-        silence = request_head.HEAD_SECONDS
-        self.servers: list[Listener] = [  # pyright: ignore[reportIncompatibleVariableOverride] - of asyncio's kind
-            await http.listening(self, listener, name=self.url, share=DESCRIPTOR_SHARE, silence=silence)
-            for listener in sockets or ()
-        ]
-        self.started = True
+        await super().startup(sockets)
         if self._on_ready is not None:
             self._on_ready()
 
-    def stop(self) -> None:
-        """Make :meth:`run_until_stopped` end; may be called from any task."""
-        self.should_exit = True
-        self._stopping.set()
-
-    async def main_loop(self) -> None:
-        """Tick once a second, which keeps the Date header right; uvicorn would tick ten times, and stop later."""
-        while not await self.on_tick(0):
-            self._application.look_after()
-            self._renew_certificate()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1):
-                    await self._stopping.wait()
+    def look_after(self) -> None:
+        """End the streams of those whose token is not valid any more, and take a renewed certificate."""
+        self._agents.look_after()
+        self._renew_certificate()
 
     def _renew_certificate(self) -> None:
         """Take a certificate that was renewed for the connections to come; one that cannot be used is not taken."""
@@ -198,11 +168,6 @@ class Server(uvicorn.Server):
             log.error("the certificate stays the one before: %s", error)
         else:
             log.info("the certificate %s was renewed", certificate.file)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End every stream first, then what is still answered."""
-        self._application.close_streams()
-        await end_connections(self, sockets or (), self._grace)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
-    from isthmus.ide.gemini.http_server import Server
+    from isthmus.listeners.http_server import HttpServer
 
 BODY_SECONDS: Final = 30.0
 
@@ -30,7 +30,7 @@ class ReviewPageServer:
         self._clock = clock
         self._board = board
         self._page: ReviewPage | None = None
-        self._server: Server | None = None
+        self._server: HttpServer | None = None
         self._listener: socket.socket | None = None
         self._serving: asyncio.Task[None] | None = None
 
@@ -50,14 +50,14 @@ class ReviewPageServer:
         Raises:
             EditorError: there is none.
         """
-        from isthmus.ide.gemini.http_server import Server
+        from isthmus.ide.http_server import companion_server
 
         try:
             self._listener = loopback.bound(0)
         except OSError as error:
             raise EditorError(f"the review page cannot be served: {error}") from error
         self._page = ReviewPage(self._board, int(self._listener.getsockname()[1]), self._clock)
-        self._server = Server(self, self._listener, "the review page")
+        self._server = companion_server(self, self._listener, "the review page")
         self._serving = asyncio.create_task(self._server.run_until_stopped())
         await self._server.listening.wait()
 
@@ -70,7 +70,7 @@ class ReviewPageServer:
         if self._listener is not None:
             self._listener.close()
 
-    def close(self) -> None:
+    def close_streams(self) -> None:
         """Called by the server before it stops: there are no endless answers here."""
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:

@@ -54,7 +54,7 @@ class McpEndpoint:
         self._showing: set[asyncio.Task[None]] = set()
         self._closing = False
 
-    def close(self) -> None:
+    def close_streams(self) -> None:
         """End every stream after what is queued for it has been sent."""
         self._closing = True
         for session in self._sessions.all():

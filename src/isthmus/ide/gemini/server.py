@@ -16,12 +16,12 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.discovery_file import announces
 from isthmus.ide.gemini.discovery import DiscoveryFile, agent_variables, is_in_container
 from isthmus.ide.gemini.http_gate import Gate
-from isthmus.ide.gemini.http_server import Server
 from isthmus.ide.gemini.http_transport import McpEndpoint
 from isthmus.ide.gemini.qwen_lock import QwenLockFile
 from isthmus.ide.gemini.session import SessionTable
 from isthmus.ide.gemini.tools import offered_tools
 from isthmus.ide.gemini.waiting import Proposal, Waiting
+from isthmus.ide.http_server import companion_server
 from isthmus.ide.mcp.mcp_peer import ClientInfo
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class GeminiServer:
         self._announced: list[Path] = []
         gate = Gate(self._token, self.port)
         endpoint = McpEndpoint(self._companion, self._sessions, gate, self._note)
-        self._server = Server(endpoint, self._listener, "the companion's HTTP server")
+        self._server = companion_server(endpoint, self._listener, "the companion's HTTP server")
         return again is not None
 
     async def serve(self) -> None:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 for the companion, in which an event stream ends with its connection instead of with a last chunk.
+"""HTTP servers of the companion, in whose HTTP/1.1 an event stream ends with its connection, not with a last chunk.
 
 The connection of a server that is killed is closed like any other, so the stream of its client has simply ended, and
 the client opens it again. A chunked stream that is cut is an error, after which Gemini CLI and Qwen Code do not come
@@ -6,6 +6,7 @@ back. uvicorn chunks every body of unknown length, whatever its headers say; h11
 """
 
 import asyncio
+import socket
 from typing import Any
 
 import h11
@@ -13,7 +14,21 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from isthmus.listeners.http_protocol import HttpProtocol
+from isthmus.listeners.http_server import HttpApplication, HttpServer, ServerLimits
+from isthmus.listeners.listener import MAXIMUM_UNPROVEN
+
 EVENT_STREAM = b"text/event-stream"
+MAXIMUM_CONNECTIONS = 256
+"""With a token."""
+LIMITS = ServerLimits(
+    descriptor_share=0.25, head_seconds=10, grace_seconds=2, concurrency=MAXIMUM_CONNECTIONS + MAXIMUM_UNPROVEN
+)
+
+
+def companion_server(application: HttpApplication, listener: socket.socket, name: str) -> HttpServer:
+    """Return the server of an application on a bound socket; ``name`` is what the log calls it."""
+    return HttpServer(application, listener, name=name, protocol=CloseDelimitedProtocol, limits=LIMITS)
 
 
 class CloseDelimitedConnection(h11.Connection):
@@ -26,7 +41,7 @@ class CloseDelimitedConnection(h11.Connection):
         return super().send(event)
 
 
-class CloseDelimitedProtocol(H11Protocol):
+class CloseDelimitedProtocol(HttpProtocol, H11Protocol):
     """uvicorn's HTTP protocol on such a connection. The same one whether httptools is installed or not."""
 
     def __init__(

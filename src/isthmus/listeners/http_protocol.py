@@ -1,0 +1,74 @@
+"""Additions to uvicorn's HTTP protocols: a deadline for the head of a request, and at most one refusal of it.
+
+uvicorn waits for a head without end. It refuses a request that cannot be read at any time, also while the application
+still answers or has answered: the application then fails, with a traceback in the log for whoever sends a broken body,
+or a second answer stands behind the first. Deliberately not here: the body of a request, which the application waits
+for, and idle connections between requests, which uvicorn closes.
+"""
+
+import asyncio
+from typing import Any, cast
+
+import h11
+
+from isthmus.listeners.guest import GuestProtocol
+
+
+class HttpProtocol(GuestProtocol):
+    """A base class for uvicorn's HTTP protocols, of h11 as of httptools, before the one that does the work.
+
+    ``head_seconds`` is how long the head of a request may take, from the connection or its first byte on; it is also
+    the deadline of what a client still sends after its answer.
+    """
+
+    head_seconds: float
+    _connection: asyncio.BaseTransport
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See :meth:`asyncio.BaseProtocol.connection_made`."""
+        super().connection_made(transport)
+        self._connection = transport
+        self._watch_head()
+
+    def data_received(self, data: bytes) -> None:
+        """See :meth:`asyncio.Protocol.data_received`."""
+        super().data_received(data)
+        self._watch_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See :meth:`asyncio.BaseProtocol.connection_lost`."""
+        super().connection_lost(exc)
+        self._stop_watching()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what cannot be read, unless an answer has begun; what the application answers is not sent any more."""
+        uvicorn = cast("Any", self)
+        cycle = getattr(self, "cycle", None)  # uvicorn's request under way, or the last one; None before the first
+        connection = getattr(self, "conn", None)  # h11's
+        if connection is not None:
+            can_answer = connection.our_state in (h11.IDLE, h11.SEND_RESPONSE)
+        else:
+            can_answer = cycle is None or cycle.response_complete or not cycle.response_started
+        if can_answer:
+            try:
+                cast("Any", super()).send_400_response(msg)
+            except h11.LocalProtocolError:  # an answer to HEAD has no body: h11 takes none, and its head is sent
+                uvicorn.transport.close()
+        else:
+            uvicorn.transport.close()
+        if cycle is not None:
+            cycle.disconnected = True
+            cycle.message_event.set()
+
+    def _watch_head(self) -> None:
+        cycle = getattr(self, "cycle", None)
+        if cycle is not None and not cycle.response_complete:
+            self._stop_watching()
+        elif self._deadline is None:
+            self._deadline = asyncio.get_running_loop().call_later(self.head_seconds, self._connection.close)
+
+    def _stop_watching(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

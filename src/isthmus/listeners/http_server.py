@@ -1,0 +1,225 @@
+"""uvicorn on a :class:`~isthmus.listeners.listener.Listener`: a socket that is bound already, limits, streams that end.
+
+uvicorn waits for open responses before anything else could end them, pauses, and looks ten times a second. Strangers
+cannot fill its log here. Deliberately not here: what is served, and what a signal means.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import uvicorn
+
+from isthmus.listeners.beginnings import http_beginning
+from isthmus.listeners.guest import Guest, with_guest
+from isthmus.listeners.http_protocol import HttpProtocol
+from isthmus.listeners.listener import Listener
+from isthmus.listeners.occurrence import Occurrence
+
+KEEP_ALIVE_SECONDS = 75
+"""Longer than clients keep idle connections, so that none sends a request into a connection that is being closed."""
+TICK_SECONDS = 1.0
+"""How often the Date header is renewed; uvicorn would do it ten times a second, and stop later."""
+LOOK_SECONDS = 0.005
+"""How often connections are looked at that are about to end."""
+LEAVE_SECONDS = 0.5
+"""How long an answer that was cut off has to end."""
+
+_WITHOUT_WEBSOCKETS = "No supported WebSocket library"
+"""The beginning of uvicorn's advice to install one; none of our HTTP servers speaks WebSockets."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """Limits of one server. ``concurrency`` is uvicorn's for connections and requests together; None: no limit."""
+
+    descriptor_share: float
+    """Share (0 to 1) of this process's descriptors for connections."""
+    head_seconds: float
+    """How long the head of a request may take."""
+    grace_seconds: float
+    """How long answers may take at the end."""
+    concurrency: int | None = None
+
+
+class HttpApplication(Protocol):
+    """An ASGI application whose streams can be ended."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request."""
+        ...
+
+    def close_streams(self) -> None:
+        """End every stream properly."""
+        ...
+
+
+class HttpServer(uvicorn.Server):
+    """Serves an application on a bound socket until :meth:`stop`; ``listening`` is set once it listens.
+
+    ``name`` is what the log calls it. With the two files of a certificate it speaks TLS and nothing else.
+    """
+
+    def __init__(
+        self,
+        application: HttpApplication,
+        listener: socket.socket,
+        *,
+        name: str,
+        protocol: type[HttpProtocol],
+        limits: ServerLimits,
+        certificate_file: Path | None = None,
+        key_file: Path | None = None,
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                application,
+                http=protocol,
+                lifespan="off",
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                limit_concurrency=limits.concurrency,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                ssl_certfile=certificate_file,
+                ssl_keyfile=key_file,
+            )
+        )
+        self.listening = asyncio.Event()
+        self._application = application
+        self._listener = listener
+        self._name = name
+        self._limits = limits
+        self._stopping = asyncio.Event()
+
+    async def run_until_stopped(self) -> None:
+        """Serve; return after the last connection has ended."""
+        await self.serve(sockets=[self._listener])
+
+    def stop(self) -> None:
+        """Make :meth:`run_until_stopped` end; may be called from any task."""
+        self.should_exit = True
+        self._stopping.set()
+
+    def look_after(self) -> None:
+        """Do what is to be done every second; nothing."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Capture none: whoever runs the server decides what a signal means."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve, then say so."""
+        self.servers: list[Listener] = [  # pyright: ignore[reportIncompatibleVariableOverride] - of asyncio's kind
+            Listener(
+                listener,
+                self._protocol,
+                name=self._name,
+                share=self._limits.descriptor_share,
+                silence=self._limits.head_seconds,
+                tls=self.config.ssl,
+                read_beginning=http_beginning,
+            )
+            for listener in sockets or ()
+        ]
+        for accepting in self.servers:
+            await accepting.start_serving()
+        self.started = True
+        self.listening.set()
+
+    async def main_loop(self) -> None:
+        """Tick until the stop, which is not waited for."""
+        while not await self.on_tick(0):
+            self.look_after()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TICK_SECONDS):
+                    await self._stopping.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End every stream first, then what is still answered."""
+        self._application.close_streams()
+        await end_connections(self, sockets or (), self._limits.grace_seconds)
+
+    def _protocol(self, guest: Guest) -> HttpProtocol:
+        made: Any = cast("Any", self.config.http_protocol_class)(
+            config=self.config, server_state=self.server_state, app_state=with_guest(self.lifespan.state, guest)
+        )
+        made.logger = _stray_requests()
+        made.head_seconds = self._limits.head_seconds
+        return made
+
+
+async def end_connections(server: uvicorn.Server, listeners: Iterable[socket.socket], seconds: float) -> None:
+    """Accept nothing more and end each connection when its answer is out; after ``seconds`` answers are cut off.
+
+    ``force_exit`` cuts off at once.
+    """
+    await _stop_accepting(server)
+    for listener in listeners:
+        listener.close()
+    state = server.server_state
+    told: set[Any] = set()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while not server.force_exit:
+                for connection in state.connections - told:
+                    connection.shutdown()
+                told |= state.connections
+                if not state.connections and not state.tasks:
+                    break
+                await asyncio.sleep(LOOK_SECONDS)
+    for connection in tuple(state.connections):
+        connection.transport.abort()
+    # Who answers notices that the client is gone, which ends it without an error; what does not is cancelled.
+    if state.tasks:
+        await asyncio.wait(tuple(state.tasks), timeout=LEAVE_SECONDS)
+    for task in tuple(state.tasks):
+        task.cancel()
+
+
+async def _stop_accepting(server: uvicorn.Server) -> None:
+    """Close what listens, after the connections that are being accepted are there: asyncio would drop them unclosed."""
+    loop = asyncio.get_running_loop()
+    for accepting in server.servers:
+        for listener in accepting.sockets:
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # an event loop of another kind
+                loop.remove_reader(listener)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    for accepting in server.servers:
+        accepting.close()
+
+
+class _OncePerMinute(logging.Filter):
+    """Lets the same warning through once in a while; errors always."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._occurrences: dict[str, Occurrence] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether uvicorn's own line is logged: a warning is replaced by a line with its count."""
+        if record.levelno != logging.WARNING:
+            return True
+        text = record.getMessage()
+        if not text.startswith(_WITHOUT_WEBSOCKETS):
+            parent = logging.getLogger("uvicorn.error")
+            self._occurrences.setdefault(text, Occurrence(parent, text)).note()
+        return False
+
+
+def _stray_requests() -> logging.Logger:
+    """Return uvicorn's log behind a filter; uvicorn warns of each request that it cannot read."""
+    log = logging.getLogger("uvicorn.error.strangers")
+    if not log.filters:
+        log.setLevel(logging.WARNING)
+        log.addFilter(_OncePerMinute())
+    return log
