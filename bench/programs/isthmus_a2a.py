@@ -13,7 +13,7 @@ from bench.load import TOKEN
 from bench.programs import probe
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.application import application
-from isthmus.a2a.server.listen import Server, bind
+from isthmus.a2a.server.listen import A2AServer, bind
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.engine import Engine, EngineOptions
@@ -46,7 +46,7 @@ async def _serve(folder: Path) -> None:
     journal = await SqliteJournal.open(folder / "journal.sqlite")
     engine = Engine(BenchAgent(), journal, EngineOptions(model_name=lambda: "bench"))
     await engine.start()
-    server = Server(application(engine, ServerOptions(TOKEN)), bind("127.0.0.1", 0))
+    server = A2AServer(application(engine, ServerOptions(TOKEN)), bind("127.0.0.1", 0))
     probe.start(server.url)
     await server.run_until_stopped()
     await engine.aclose()

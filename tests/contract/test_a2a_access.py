@@ -13,7 +13,7 @@ from isthmus import __version__
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server.application import application
-from isthmus.a2a.server.listen import LIMITS, ListenError, Server, bind, url_of
+from isthmus.a2a.server.listen import LIMITS, A2AServer, ListenError, bind, url_of
 from isthmus.events import TextContent
 from isthmus.listeners import listener
 from support.a2a_serving import TOKEN, RawClient, prompt, rpc, serving
@@ -282,7 +282,7 @@ async def test_a_servers_end_closes_idle_connections_and_cuts_off_what_exceeds_g
 ) -> None:
     agent = MemoryAgent()
     limits = replace(LIMITS, grace_seconds=1)
-    server = Server(application(agent, ServerOptions(TOKEN)), bind("127.0.0.1", 0), limits=limits)
+    server = A2AServer(application(agent, ServerOptions(TOKEN)), bind("127.0.0.1", 0), limits=limits)
     running = asyncio.create_task(server.run_until_stopped())
     port = int(server.url.rstrip("/").rsplit(":", 1)[1])
     (idle, idle_writer), (stuck, stuck_writer) = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]

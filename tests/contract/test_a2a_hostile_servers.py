@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from isthmus.a2a.client.connection import Connection, ConnectionLostError, RemoteError
+from isthmus.a2a.client.connection import AgentConnection, ConnectionLostError, RemoteError
 from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
 from isthmus.client import PromptMessage, Turn
 from isthmus.events import StateChange, TaskState
@@ -45,7 +45,7 @@ class OddServer:
 
     async def connect(self) -> RemoteAgent:
         """A client of it."""
-        return RemoteAgent(await Connection.open(URL, transport=httpx2.MockTransport(self)), QUICK)
+        return RemoteAgent(await AgentConnection.open(URL, transport=httpx2.MockTransport(self)), QUICK)
 
 
 def message(text: str, message_id: str) -> dict[str, Any]:
@@ -175,7 +175,7 @@ async def test_a_look_at_the_task_that_fails_is_tried_again() -> None:
                 return {"result": task("completed", "done")}
 
     server = OddServer(respond)
-    remote = RemoteAgent(await Connection.open(URL, transport=httpx2.MockTransport(handle)), QUICK)
+    remote = RemoteAgent(await AgentConnection.open(URL, transport=httpx2.MockTransport(handle)), QUICK)
     view = await view_of(await remote.prompt(PromptMessage("hello")))
     assert (view.state, texts(view), len(looks)) == (TaskState.COMPLETED, ["done"], 3)
     await remote.aclose()
@@ -200,7 +200,7 @@ async def test_a_redirect_is_not_followed_and_its_place_is_named() -> None:
         return httpx2.Response(307, headers={"Location": "https://agent.example/"})
 
     with pytest.raises(RemoteError, match=r"redirects to https://agent\.example/ \(HTTP 307\)"):
-        await Connection.open(URL, "s3cret", transport=httpx2.MockTransport(handle))
+        await AgentConnection.open(URL, "s3cret", transport=httpx2.MockTransport(handle))
 
 
 async def test_what_does_not_fit_never_shows_the_token_that_the_server_repeats() -> None:
@@ -209,7 +209,7 @@ async def test_what_does_not_fit_never_shows_the_token_that_the_server_repeats()
             return OddServer(lambda method, count: b"")(request)
         return httpx2.Response(200, json={"result": {**task("s3cret"), "status": {"state": "s3cret"}}})
 
-    remote = RemoteAgent(await Connection.open(URL, "s3cret", transport=httpx2.MockTransport(handle)), QUICK)
+    remote = RemoteAgent(await AgentConnection.open(URL, "s3cret", transport=httpx2.MockTransport(handle)), QUICK)
     with pytest.raises(RemoteError, match="something else than a Task") as caught:
         await remote.get("t")
     chain: BaseException | None = caught.value
@@ -230,7 +230,7 @@ async def test_a_body_that_never_ends_is_left_at_the_deadline() -> None:
             return OddServer(lambda method, count: b"")(request)
         return httpx2.Response(200, content=drops())
 
-    remote = RemoteAgent(await Connection.open(URL, deadline=0.2, transport=httpx2.MockTransport(handle)), QUICK)
+    remote = RemoteAgent(await AgentConnection.open(URL, deadline=0.2, transport=httpx2.MockTransport(handle)), QUICK)
     with pytest.raises(ConnectionLostError, match="did not answer in time"):
         await remote.get("t")
     await remote.aclose()
@@ -257,7 +257,7 @@ async def test_a_stream_of_1_0_that_stays_open_at_a_question_is_left_when_the_ta
             return httpx2.Response(200, json={"result": {"id": "t", "contextId": "c", "status": status}})
         return httpx2.Response(200, content=stream(), headers={"Content-Type": "text/event-stream"})
 
-    remote = RemoteAgent(await Connection.open(URL, transport=httpx2.MockTransport(handle)), QUICK)
+    remote = RemoteAgent(await AgentConnection.open(URL, transport=httpx2.MockTransport(handle)), QUICK)
     view = await view_of(await remote.prompt(PromptMessage("hello")))
     assert (view.state, asked) == (TaskState.INPUT_REQUIRED, ["SendStreamingMessage", "GetTask"])
     await remote.aclose()

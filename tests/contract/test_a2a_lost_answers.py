@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from isthmus.a2a.client.connection import Connection, ConnectionLostError
+from isthmus.a2a.client.connection import AgentConnection, ConnectionLostError
 from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
 from isthmus.agent.hosted import ask, decision
 from isthmus.agent.session import Session
@@ -91,7 +91,7 @@ class Losing:
         return httpx2.Response(200, content=body.encode(), headers={"Content-Type": "text/event-stream"})
 
     async def connect(self, patience: StreamRetryPolicy = QUICK) -> RemoteAgent:
-        return RemoteAgent(await Connection.open(URL, transport=httpx2.MockTransport(self)), patience)
+        return RemoteAgent(await AgentConnection.open(URL, transport=httpx2.MockTransport(self)), patience)
 
 
 ONCE: dict[str, Any] = {"params": {"takes_messages_once": True}}

@@ -11,7 +11,7 @@ from isthmus.a2a.client.connection import ConnectionLostError, RemoteError
 from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.application import application
-from isthmus.a2a.server.listen import Certificate, Server, bind
+from isthmus.a2a.server.listen import A2AServer, Certificate, bind
 from isthmus.client import (
     Delivery,
     InvalidRequest,
@@ -294,7 +294,7 @@ async def test_a_card_over_plain_http_may_lead_to_a_server_with_tls(
     files = make_certificate(tmp_path, addresses=("127.0.0.2",))
     monkeypatch.setenv("SSL_CERT_FILE", str(files.certificate))
     app = application(MemoryAgent(), ServerOptions(TOKEN, hosts=("127.0.0.2",)))
-    server = Server(app, bind("127.0.0.2", 0), certificate=Certificate(files.certificate, files.key))
+    server = A2AServer(app, bind("127.0.0.2", 0), certificate=Certificate(files.certificate, files.key))
     running = asyncio.create_task(server.run_until_stopped())
     card = {"name": "A", "url": server.url, "protocolVersion": "0.3.0", "capabilities": {"streaming": True}}
     with WireServer(lambda _: Answer.json(card)) as cards:

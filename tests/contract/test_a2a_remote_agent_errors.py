@@ -5,7 +5,7 @@ import json
 import httpx2
 import pytest
 
-from isthmus.a2a.client.connection import Connection, ConnectionLostError, RemoteError
+from isthmus.a2a.client.connection import AgentConnection, ConnectionLostError, RemoteError
 from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
 from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
 from isthmus.client import (
@@ -55,18 +55,18 @@ def answering(status: int, body: object, content_type: str = "application/json")
 )
 async def test_what_is_no_a2a_server_is_said_so(status: int, body: object, text: str) -> None:
     with pytest.raises(RemoteError, match=text):
-        await Connection.open("http://agent.example/", transport=answering(status, body))
+        await AgentConnection.open("http://agent.example/", transport=answering(status, body))
 
 
 async def test_a_server_of_another_version_of_the_extension_is_named() -> None:
     card = {"url": "http://a/", "capabilities": {"extensions": [{"uri": URI.replace("v0", "v2")}]}}
     with pytest.raises(IncompatibleExtensionError, match=r"version 2 .* version 0,"):
-        await Connection.open("http://agent.example/", transport=answering(200, card))
+        await AgentConnection.open("http://agent.example/", transport=answering(200, card))
 
 
 async def test_the_token_goes_to_no_other_origin_than_the_one_named() -> None:
     card = {"url": "http://evil.example:8080/rpc?x=1", "capabilities": {"streaming": True}}
-    connection = await Connection.open("http://agent.example/", "secret", transport=answering(200, card))
+    connection = await AgentConnection.open("http://agent.example/", "secret", transport=answering(200, card))
     assert connection.url == "http://agent.example/rpc?x=1"
     await connection.aclose()
 
@@ -98,7 +98,7 @@ def junk(rpc: object, content_type: str = "application/json") -> httpx2.MockTran
     ],
 )
 async def test_answers_that_do_not_fit_are_clear_errors(rpc: object, text: str) -> None:
-    remote = RemoteAgent(await Connection.open("http://agent.example/", transport=junk(rpc)), QUICK)
+    remote = RemoteAgent(await AgentConnection.open("http://agent.example/", transport=junk(rpc)), QUICK)
     for call in (remote.get("x"), remote.cancel("x"), remote.tasks()):
         with pytest.raises(IsthmusError, match=text):
             await call
@@ -117,7 +117,7 @@ async def test_answers_that_do_not_fit_are_clear_errors(rpc: object, text: str) 
 )
 async def test_streams_that_do_not_fit_are_clear_errors(body: bytes, text: str) -> None:
     transport = junk(body, "text/event-stream")
-    remote = RemoteAgent(await Connection.open("http://agent.example/", transport=transport), QUICK)
+    remote = RemoteAgent(await AgentConnection.open("http://agent.example/", transport=transport), QUICK)
     with pytest.raises(IsthmusError, match=text):
         await remote.prompt(PromptMessage("hello", message_id="m"))
     await remote.aclose()
@@ -125,7 +125,7 @@ async def test_streams_that_do_not_fit_are_clear_errors(body: bytes, text: str) 
 
 async def test_a_stream_that_is_answered_without_one_is_a_clear_error() -> None:
     transport = junk({"result": {"kind": "task"}})
-    remote = RemoteAgent(await Connection.open("http://agent.example/", transport=transport), QUICK)
+    remote = RemoteAgent(await AgentConnection.open("http://agent.example/", transport=transport), QUICK)
     with pytest.raises(RemoteError, match="answers message/stream without an event stream"):
         await remote.prompt(PromptMessage("hello", message_id="m"))
     await remote.aclose()
@@ -136,7 +136,7 @@ async def test_a_stream_may_begin_without_the_task() -> None:
     item = {"kind": "status-update", "taskId": "t", "contextId": "c", "status": status, "final": True}
     body = b"data: " + json.dumps({"result": item}).encode() + b"\n\n"
     transport = junk(body, "text/event-stream")
-    remote = RemoteAgent(await Connection.open("http://agent.example/", transport=transport), QUICK)
+    remote = RemoteAgent(await AgentConnection.open("http://agent.example/", transport=transport), QUICK)
     turn = await remote.prompt(PromptMessage("hello", message_id="m"))
     assert (turn.task_id, turn.context_id) == ("t", "c")
     assert [item.event for item in await all_of(turn)] == [TextContent("m", "Hi"), StateChange(TaskState.COMPLETED)]
@@ -146,7 +146,7 @@ async def test_a_stream_may_begin_without_the_task() -> None:
 async def test_a_token_in_the_url_is_refused_with_advice() -> None:
     for url in ("http://secret@127.0.0.1:9/", "http://me:secret@127.0.0.1:9/"):
         with pytest.raises(RemoteError, match="--token-file") as caught:
-            await Connection.open(url)
+            await AgentConnection.open(url)
         assert "secret" not in str(caught.value)
 
 
@@ -159,11 +159,11 @@ async def test_the_card_is_asked_for_without_the_token_first() -> None:
             return httpx2.Response(401)
         return httpx2.Response(200, json={"url": "http://agent.example/", "capabilities": {}})
 
-    connection = await Connection.open("http://agent.example/", "secret", transport=httpx2.MockTransport(respond))
+    connection = await AgentConnection.open("http://agent.example/", "secret", transport=httpx2.MockTransport(respond))
     assert seen == [None, "Bearer secret"]
     await connection.aclose()
     with pytest.raises(RemoteError, match="needs a token"):
-        await Connection.open("http://agent.example/", transport=httpx2.MockTransport(respond))
+        await AgentConnection.open("http://agent.example/", transport=httpx2.MockTransport(respond))
 
 
 async def test_without_a_token_the_card_may_lead_elsewhere_but_never_to_nowhere() -> None:
@@ -174,14 +174,14 @@ async def test_without_a_token_the_card_may_lead_elsewhere_but_never_to_nowhere(
         ("http://agent.example:8080/a2a", "http://agent.example/a2a"),
     ):
         card: dict[str, object] = {"url": stated, "capabilities": dict[str, object]()}
-        connection = await Connection.open("http://agent.example/", transport=answering(200, card))
+        connection = await AgentConnection.open("http://agent.example/", transport=answering(200, card))
         assert connection.url == used
         await connection.aclose()
 
 
 async def test_a_server_that_repeats_the_token_is_not_repeated() -> None:
     error = {"error": {"code": -32603, "message": "your token is s3cret"}}
-    remote = RemoteAgent(await Connection.open("http://agent.example/", "s3cret", transport=junk(error)), QUICK)
+    remote = RemoteAgent(await AgentConnection.open("http://agent.example/", "s3cret", transport=junk(error)), QUICK)
     with pytest.raises(IsthmusError, match=r"your token is \[token\]"):
         await remote.get("x")
     await remote.aclose()

@@ -13,13 +13,13 @@ from isthmus.models.base import (
     Finish,
     Message,
     ModelRequest,
+    ModelThought,
+    ModelToolResult,
     Opaque,
     Text,
     TextDelta,
-    Thought,
     ThoughtDelta,
     ToolRequestStarted,
-    ToolResult,
     Usage,
     requests_of,
     text_of,
@@ -73,7 +73,7 @@ async def test_the_results_of_one_message_go_back_together_before_the_persons_wo
     calls = Reply.of(Call("glob", {"pattern": "a"}, id="call_a"), Call("glob", {"pattern": "b"}, id="call_b"))
     async with bench(provider, calls, Reply.of(Say("done"))) as it:
         done = await it.answer()
-        results = [ToolResult(call.id, call.name, f"found {call.id}") for call in requests_of(done.message)]
+        results = [ModelToolResult(call.id, call.name, f"found {call.id}") for call in requests_of(done.message)]
         request = continued(done)
         messages = (
             *request.messages[:-1],
@@ -119,9 +119,9 @@ async def test_a_thought_goes_back_with_its_signature_unchanged(provider: Provid
         done = items[-1]
         assert isinstance(done, Done)
         assert "".join(item.text for item in items if isinstance(item, ThoughtDelta)) == "Let me see."
-        assert "".join(part.text for part in done.message.parts if isinstance(part, Thought)) == "Let me see."
+        assert "".join(part.text for part in done.message.parts if isinstance(part, ModelThought)) == "Let me see."
         (call,) = requests_of(done.message)
-        await it.answer(continued(done, ToolResult(call.id, call.name, "a.py")))
+        await it.answer(continued(done, ModelToolResult(call.id, call.name, "a.py")))
         (sent,) = provider.messages(it.wire.model_requests[1])
     if provider is GEMINI:
         assert sent[:3] == [
@@ -188,7 +188,7 @@ async def test_arguments_that_are_no_json_object_are_said_and_do_not_end_the_tur
         assert call.invalid is not None
         assert arguments[:7] in call.invalid
         # The conversation goes on, with a call that the provider accepts.
-        await it.answer(continued(done, ToolResult(call.id, call.name, call.invalid, is_error=True)))
+        await it.answer(continued(done, ModelToolResult(call.id, call.name, call.invalid, is_error=True)))
         assert arguments not in json.dumps(provider.messages(it.wire.model_requests[1]))
 
 
@@ -271,10 +271,10 @@ async def test_a_call_id_that_came_before_is_made_unique_here_and_kept_on_the_wi
     async with bench(provider, call, call, Reply.of(Say("ok"))) as it:
         first = await it.answer()
         (one,) = requests_of(first.message)
-        request = continued(first, ToolResult(one.id, one.name, "first"))
+        request = continued(first, ModelToolResult(one.id, one.name, "first"))
         second = await it.answer(request)
         (two,) = requests_of(second.message)
         assert one.id == "call_0" != two.id
-        results = Message("user", (ToolResult(two.id, two.name, "second"),))
+        results = Message("user", (ModelToolResult(two.id, two.name, "second"),))
         await it.answer(replace(request, messages=(*request.messages, second.message, results)))
         assert two.id not in it.wire.model_requests[2].body.decode()

@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.media import Media
 from isthmus.models import attachments
-from isthmus.models.base import Message, ModelErrorKind, ModelRequest, Retrying, Text, ToolRequest, ToolResult
+from isthmus.models.base import Message, ModelErrorKind, ModelRequest, ModelToolResult, Retrying, Text, ToolRequest
 from support.model_bench import ANTHROPIC, GEMINI, OPENAI, QUESTION, Provider, bench, each_provider
 from support.scripted_wire import Failure, Reply, Say
 
@@ -34,8 +34,8 @@ def asking(*parts: Any) -> ModelRequest:
     return ModelRequest("", (Message("user", (Text("Look."),)), CALL, Message("user", parts)), QUESTION.tools)
 
 
-def result(*media: Media, content: str = "two things", is_error: bool = False) -> ToolResult:
-    return ToolResult("call_1", "glob", content, is_error, media)
+def result(*media: Media, content: str = "two things", is_error: bool = False) -> ModelToolResult:
+    return ModelToolResult("call_1", "glob", content, is_error, media)
 
 
 async def sent(provider: Provider, *parts: Any, model: str = "test-model") -> Any:
@@ -99,7 +99,10 @@ async def test_anthropic_gets_images_and_documents_as_blocks_of_the_result(tmp_p
 
 async def test_anthropic_gets_the_images_of_a_failed_call_behind_the_results(tmp_path: Path) -> None:
     two_calls = Message("assistant", (ToolRequest("a", "glob", {}), ToolRequest("b", "glob", {})))
-    results = (ToolResult("a", "glob", "bad", True, (file(tmp_path, "a.png"),)), ToolResult("b", "glob", "good"))
+    results = (
+        ModelToolResult("a", "glob", "bad", True, (file(tmp_path, "a.png"),)),
+        ModelToolResult("b", "glob", "good"),
+    )
     request = ModelRequest("", (Message("user", (Text("Look."),)), two_calls, Message("user", (*results, Text("go")))))
     async with bench(ANTHROPIC, Reply.of(Say("ok"))) as it:
         await it.answer(request)
@@ -259,7 +262,7 @@ async def test_a_local_server_without_eyes_is_asked_again_without_images(tmp_pat
 
 @each_provider
 async def test_results_of_calls_that_a_compaction_cut_off_keep_their_images(provider: Provider, tmp_path: Path) -> None:
-    lost = ToolResult("gone", "glob", "lost", media=(file(tmp_path, "a.png"),))
+    lost = ModelToolResult("gone", "glob", "lost", media=(file(tmp_path, "a.png"),))
     body = await sent(provider, result(), lost)
     assert str(body).count(DATA) == 1
 

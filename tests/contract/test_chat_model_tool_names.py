@@ -6,7 +6,16 @@ from typing import Any, cast
 
 import pytest
 
-from isthmus.models.base import Done, Message, Text, ToolRequest, ToolRequestStarted, ToolResult, ToolSpec, requests_of
+from isthmus.models.base import (
+    Done,
+    Message,
+    ModelToolResult,
+    Text,
+    ToolRequest,
+    ToolRequestStarted,
+    ToolSpec,
+    requests_of,
+)
 from support.model_bench import GEMINI, QUESTION, Bench, Provider, bench, continued, each_provider
 from support.scripted_wire import Call, Reply, Say
 
@@ -79,7 +88,7 @@ async def test_a_call_by_the_providers_name_is_the_tools_and_goes_back_as_offere
         assert [item.name for item in items if isinstance(item, ToolRequestStarted)] == list(NAMES)
         requests = requests_of(done.message)
         assert [(call.name, call.arguments) for call in requests] == [(name, {"x": name}) for name in NAMES]
-        results = [ToolResult(call.id, call.name, "x") for call in requests]
+        results = [ModelToolResult(call.id, call.name, "x") for call in requests]
         await it.answer(replace(continued(done, *results), tools=ASKED.tools))
         assert tool_names(it.wire.model_requests[2].json) == list(offered.values())
         assert called_names(it, provider, 2) == list(offered.values())
@@ -91,7 +100,7 @@ async def test_a_call_of_a_tool_that_is_gone_does_not_get_the_request_refused(pr
     history = (
         *QUESTION.messages,
         Message("assistant", (gone,)),
-        Message("user", (ToolResult("call_1", gone.name, "x"), Text("go on"))),
+        Message("user", (ModelToolResult("call_1", gone.name, "x"), Text("go on"))),
     )
     async with bench(provider, Reply.of(Say("hi"))) as it:
         await it.answer(replace(QUESTION, messages=history))

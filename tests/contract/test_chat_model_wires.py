@@ -7,10 +7,10 @@ import pytest
 from isthmus.models.base import (
     Done,
     ModelErrorKind,
+    ModelToolResult,
     Opaque,
     Retrying,
     TextDelta,
-    ToolResult,
     requests_of,
 )
 from isthmus.models.choose import ModelChoice, choose, open_model
@@ -35,7 +35,7 @@ async def test_gemini_keeps_signatures_on_text_and_on_empty_parts_part_by_part()
     async with bench(GEMINI, reply, Reply.of(Say("done"))) as it:
         done = await it.answer()
         calls = requests_of(done.message)
-        await it.answer(continued(done, *(ToolResult(call.id, call.name, "x") for call in calls)))
+        await it.answer(continued(done, *(ModelToolResult(call.id, call.name, "x") for call in calls)))
         body = it.wire.model_requests[1].json
     assert body["contents"][1]["parts"] == [
         {"text": "Hello"},
@@ -59,7 +59,7 @@ async def test_anthropic_sends_redacted_thinking_back_and_marks_what_to_cache() 
     async with bench(ANTHROPIC, reply, Reply.of(Say("done")), model="claude-sonnet-5-5") as it:
         done = await it.answer()
         assert done.message.parts[0] == Opaque("anthropic", redacted)
-        await it.answer(continued(done, ToolResult("toolu_1", "glob", "x")))
+        await it.answer(continued(done, ModelToolResult("toolu_1", "glob", "x")))
         body = it.wire.model_requests[1].json
     assert body["messages"][1]["content"][0] == redacted
     marks = json.dumps(body).count("cache_control")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from isthmus.encoding.json_text import encode_ascii
-from isthmus.ide.mcp.mcp_peer import CallTool, CancelCall, Ignored, McpPeer, Reply, Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallTool, CallToolResult, CancelCall, Ignored, McpPeer, Reply, ToolDefinition
 from isthmus.rpc.messages import Notification, RequestId
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
@@ -97,7 +97,7 @@ async def test_generated_events_and_bodies_over_http_break_nothing_else(
 
 
 _FOR_A_SERVER = (*METHODS, *("tools/list", "tools/call", "tools/call", "prompts/list", "notifications/initialized"))
-_TOOL = Tool("ok", "Works.", {"type": "object"})
+_TOOL = ToolDefinition("ok", "Works.", {"type": "object"})
 
 
 def message_to_a_server(chance: random.Random) -> bytes:
@@ -140,7 +140,7 @@ def test_generated_messages_to_the_companion_have_one_answer_each_that_can_be_se
                 case CancelCall(number):
                     assert type(number) in (int, str)
                     running.remove(number)
-                    assert peer.finish(number, ToolResult.text("late")) is None
+                    assert peer.finish(number, CallToolResult.text("late")) is None
                 case Notification(method, params):
                     assert isinstance(method, str)
                     assert isinstance(params, dict)
@@ -148,9 +148,9 @@ def test_generated_messages_to_the_companion_have_one_answer_each_that_can_be_se
                     pass
             if running and chance.random() < 0.3:
                 number = running.pop(chance.randrange(len(running)))
-                answer = peer.finish(number, ToolResult.text("fine"))
+                answer = peer.finish(number, CallToolResult.text("fine"))
                 assert answer is not None
                 assert json.loads(encode_ascii(answer))["id"] == number
-                assert peer.finish(number, ToolResult.text("fine")) is None
+                assert peer.finish(number, CallToolResult.text("fine")) is None
         ping = peer.receive(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
         assert ping == Reply({"jsonrpc": "2.0", "id": "last", "result": {}})

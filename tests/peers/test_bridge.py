@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.bridge import Announced, choose
+from isthmus.cli.bridge import AnnouncedIde, choose
 from isthmus.errors import IsthmusError
 from support.claude_cli import CallError, claude_cli, locks
 from support.claude_ide import ClaudeServer, claude_server, diagnostic
@@ -178,7 +178,7 @@ async def test_the_bridge_ends_with_the_process_of_its_ide(workspace: Path) -> N
             assert not bridge.discovery_file.exists()
 
 
-GEMINI, CLAUDE = Announced("gemini", "VS Code", 1), Announced("claude", "Neovim", 2)
+GEMINI, CLAUDE = AnnouncedIde("gemini", "VS Code", 1), AnnouncedIde("claude", "Neovim", 2)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ GEMINI, CLAUDE = Announced("gemini", "VS Code", 1), Announced("claude", "Neovim"
     ],
 )
 def test_the_only_kind_is_taken_and_of_two_the_one_that_is_named(
-    announced: tuple[Announced, ...], kind: str | None, chosen: Announced
+    announced: tuple[AnnouncedIde, ...], kind: str | None, chosen: AnnouncedIde
 ) -> None:
     assert choose(announced, kind) == chosen
 
@@ -202,12 +202,12 @@ def test_the_only_kind_is_taken_and_of_two_the_one_that_is_named(
         ((), None, "no IDE has this folder open"),
         ((CLAUDE, GEMINI), None, "--from claude: Neovim; --from gemini: VS Code"),
         ((CLAUDE,), "gemini", "no IDE here speaks Gemini CLI's protocol; there is Neovim"),
-        ((CLAUDE, Announced("gemini", "Neovim", 2)), None, "speaks every protocol already"),
-        ((CLAUDE, Announced("gemini", "Neovim", 2)), "claude", "speaks every protocol already"),
+        ((CLAUDE, AnnouncedIde("gemini", "Neovim", 2)), None, "speaks every protocol already"),
+        ((CLAUDE, AnnouncedIde("gemini", "Neovim", 2)), "claude", "speaks every protocol already"),
     ],
 )
 def test_what_cannot_be_bridged_is_refused_with_the_reason(
-    announced: tuple[Announced, ...], kind: str | None, reason: str
+    announced: tuple[AnnouncedIde, ...], kind: str | None, reason: str
 ) -> None:
     with pytest.raises(IsthmusError, match=reason):
         choose(announced, kind)

@@ -11,7 +11,7 @@ import pytest
 from isthmus.ide.claude.peer import ClaudePeer
 from isthmus.ide.clients.client_base import Deadlines
 from isthmus.ide.clients.ide_client import IdeClient, IdeError, NotOfferedError, UndecidedError
-from isthmus.ide.context import Cursor, File
+from isthmus.ide.context import ContextFile, Cursor
 from isthmus.ide.editor import (
     Capability,
     ExecutionImage,
@@ -51,7 +51,7 @@ async def connected(workspace: Path, deadlines: Deadlines = PATIENT, **variables
     return peer
 
 
-def active(peer: IdeClient) -> File | None:
+def active(peer: IdeClient) -> ContextFile | None:
     context = peer.context()
     return context.active_file if context is not None else None
 

@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.ide.clients.client_base import Deadlines
 from isthmus.ide.clients.ide_client import IdeError
-from isthmus.ide.context import Cursor, File
+from isthmus.ide.context import ContextFile, Cursor
 from isthmus.ide.gemini.peer import GeminiPeer
 from isthmus.ide.reviews.review import Accepted, Closed, Rejected
 from support.vscode_companion import TOKEN, VsCodeCompanion, vscode_companion
@@ -44,7 +44,7 @@ def file(path: str, timestamp: float, **more: Any) -> dict[str, Any]:
     return {"path": path, "timestamp": timestamp, **more}
 
 
-def active(peer: GeminiPeer) -> File | None:
+def active(peer: GeminiPeer) -> ContextFile | None:
     context = peer.context()
     return context.active_file if context is not None else None
 

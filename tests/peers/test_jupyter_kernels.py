@@ -15,8 +15,8 @@ from jupyter_client.channels import HBChannel
 
 from isthmus.editors.jupyter import editor as jupyter
 from isthmus.editors.jupyter.editor import JupyterEditor
-from isthmus.editors.jupyter.server import JupyterServer, Session
-from isthmus.ide.editor import EditorError, Execution, ExecutionImage, ExecutionText
+from isthmus.editors.jupyter.server import JupyterServer, JupyterSession
+from isthmus.ide.editor import CodeExecution, EditorError, ExecutionImage, ExecutionText
 from support.jupyter import RunningJupyter, jupyter_environment, shared_jupyter
 from support.waiting import eventually, eventually_async
 
@@ -95,15 +95,15 @@ def _notebook(path: Path) -> Path:
     return path
 
 
-def _texts(execution: Execution) -> list[str]:
+def _texts(execution: CodeExecution) -> list[str]:
     return [output.text for output in execution.outputs if isinstance(output, ExecutionText)]
 
 
 async def test_streams_and_the_value_come_in_order_and_variables_last(editor: JupyterEditor) -> None:
     code = "import sys\nprint('out', flush=True)\nprint('err', file=sys.stderr, flush=True)\nx = 20\nx + 1"
-    assert await editor.execute_code(code) == Execution((ExecutionText("out\nerr\n"), ExecutionText("21")))
-    assert await editor.execute_code("x") == Execution((ExecutionText("20"),))
-    assert await editor.execute_code("y = x") == Execution()
+    assert await editor.execute_code(code) == CodeExecution((ExecutionText("out\nerr\n"), ExecutionText("21")))
+    assert await editor.execute_code("x") == CodeExecution((ExecutionText("20"),))
+    assert await editor.execute_code("y = x") == CodeExecution()
 
 
 async def test_images_are_images_and_other_forms_are_text(editor: JupyterEditor) -> None:
@@ -151,7 +151,7 @@ async def test_cancelling_interrupts_the_code_and_keeps_the_variables(editor: Ju
     running.cancel()
     await asyncio.wait({running}, timeout=30)
     assert running.cancelled()
-    assert await editor.execute_code("kept") == Execution((ExecutionText("'yes'"),))
+    assert await editor.execute_code("kept") == CodeExecution((ExecutionText("'yes'"),))
 
 
 async def test_one_execution_runs_after_the_other_in_the_order_they_were_asked(editor: JupyterEditor) -> None:
@@ -184,9 +184,9 @@ async def test_executions_keep_their_order_however_the_server_answers(
     notebook: Notebook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(notebook.path.relative_to(notebook.server.address.root))
-    unanswered: list[asyncio.Future[tuple[Session, ...]]] = []
+    unanswered: list[asyncio.Future[tuple[JupyterSession, ...]]] = []
 
-    async def sessions(_server: JupyterServer) -> tuple[Session, ...]:
+    async def sessions(_server: JupyterServer) -> tuple[JupyterSession, ...]:
         answer = asyncio.get_running_loop().create_future()
         unanswered.append(answer)
         return await answer
@@ -195,7 +195,7 @@ async def test_executions_keep_their_order_however_the_server_answers(
         while True:
             await asyncio.sleep(0)
             if unanswered and not (newest := unanswered.pop()).done():
-                newest.set_result((Session("s", path, "notebook", notebook.kernel_id, 0.0),))
+                newest.set_result((JupyterSession("s", path, "notebook", notebook.kernel_id, 0.0),))
 
     monkeypatch.setattr(JupyterServer, "sessions", sessions)
     codes = ["order = []", *(f"order.append({number})" for number in range(3)), "order"]

@@ -9,11 +9,11 @@ import pytest
 
 from isthmus.ide.editor import (
     Capability,
+    CodeExecution,
     Diagnostic,
     DiffAccepted,
     DiffEdited,
     EditorError,
-    Execution,
     ExecutionText,
     FileMentioned,
     NotAvailableError,
@@ -161,7 +161,7 @@ async def test_a_question_that_nobody_needs_any_more_is_closed(driver: StdioDriv
 async def test_code_runs_and_terminals_are_set(workspace: Path) -> None:
     async with stdio_driver(workspace, capabilities={"execute": True, "terminal": True}) as driver:
         await driver.plugin.do("answer", name="execution", value={"outputs": [{"type": "text", "text": "2"}]})
-        assert await driver.editor.execute_code("1+1") == Execution((ExecutionText("2"),))
+        assert await driver.editor.execute_code("1+1") == CodeExecution((ExecutionText("2"),))
         await driver.editor.set_terminal_environment({"A": "1", "B": None})
         (told,) = await driver.plugin.heard("editor/setTerminalEnvironment")
         assert told["params"] == {"variables": {"A": "1", "B": None}}

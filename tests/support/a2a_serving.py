@@ -13,7 +13,7 @@ import httpx2
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server.application import Application, application
-from isthmus.a2a.server.listen import LIMITS, Server, bind
+from isthmus.a2a.server.listen import LIMITS, A2AServer, bind
 from isthmus.client import AgentClient
 from isthmus.listeners.http_server import ServerLimits
 from support.plain_http import plain_client
@@ -63,7 +63,7 @@ class RawClient:
 
     url: str
     application: Application
-    server: Server
+    server: A2AServer
     http: httpx2.AsyncClient
 
     async def call(self, method: str, params: object, headers: Mapping[str, str] = EXTENSION) -> dict[str, Any]:
@@ -157,7 +157,7 @@ async def serving(
     options = options or ServerOptions(TOKEN)
     listener = bind("127.0.0.1", 0)
     app = application(agent, replace(options, hosts=(*options.hosts, "127.0.0.1")), **more)
-    server = Server(app, listener, limits=replace(limits, grace_seconds=2))
+    server = A2AServer(app, listener, limits=replace(limits, grace_seconds=2))
     running = asyncio.create_task(server.run_until_stopped())
     headers = {"Authorization": f"Bearer {options.token}"}
     try:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.tools import call_tool, offered_tools
 from isthmus.ide.companion import Companion
-from isthmus.ide.control.questions import Question
+from isthmus.ide.control.questions import ClientQuestion
 from isthmus.ide.editor import Editor
-from isthmus.ide.mcp.mcp_peer import CallTool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallTool, CallToolResult
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.reviews.review import DiffReview
 
@@ -25,17 +25,17 @@ class ToolUser:
     """One client. Text of results is taken apart by the methods for what real clients read."""
 
     companion: Companion
-    session: Session = field(init=False)
+    session: ClaudeSession = field(init=False)
 
     def __post_init__(self) -> None:
-        self.session = Session(f"client{next(_numbers)}", offered_tools(self.companion))
+        self.session = ClaudeSession(f"client{next(_numbers)}", offered_tools(self.companion))
         self.companion.attach(self.session)
 
-    async def call(self, name: str, **arguments: object) -> ToolResult:
+    async def call(self, name: str, **arguments: object) -> CallToolResult:
         """Call a tool; one that takes longer than 30 s fails the test."""
         return await asyncio.wait_for(call_tool(self.companion, self.session, CallTool(1, name, arguments)), 30)
 
-    def start(self, name: str, **arguments: object) -> "asyncio.Task[ToolResult]":
+    def start(self, name: str, **arguments: object) -> "asyncio.Task[CallToolResult]":
         """Call a tool that waits for the person."""
         return asyncio.create_task(self.call(name, **arguments))
 
@@ -62,7 +62,7 @@ class ToolUser:
         (review, *_) = await self.companion.wait_for_reviews(30)
         return review
 
-    async def question(self) -> Question:
+    async def question(self) -> ClientQuestion:
         """Wait until the person is asked a question."""
         (question, *_) = await self.companion.asking.wait(30)
         return question

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.reviews.review import DiffReview
 
@@ -17,7 +17,7 @@ class Recorder:
     warning: str | None = None
     pid: int | None = None
     active_at: float | None = 0.0
-    contexts: list[EditorContext] = field(default_factory=list[EditorContext])
+    contexts: list[UserFocus] = field(default_factory=list[UserFocus])
     mentions: list[FileMentioned] = field(default_factory=list[FileMentioned])
     closed: list[DiffReview] = field(default_factory=list[DiffReview])
     decisions: list[DiffReview] = field(default_factory=list[DiffReview])
@@ -30,7 +30,7 @@ class Recorder:
     def review_closed(self, review: DiffReview) -> None:
         self.closed.append(review)
 
-    def context_changed(self, context: EditorContext) -> None:
+    def context_changed(self, context: UserFocus) -> None:
         self.contexts.append(context)
 
     def asked_again(self, file_path: str) -> None:

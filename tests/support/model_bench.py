@@ -14,9 +14,9 @@ from isthmus.models.base import (
     Message,
     ModelError,
     ModelRequest,
+    ModelToolResult,
     StreamItem,
     Text,
-    ToolResult,
     ToolSpec,
 )
 from isthmus.models.http import Timeouts
@@ -150,7 +150,7 @@ async def bench(
             await opened.aclose()
 
 
-def continued(done: Done, *results: ToolResult, text: str = "") -> ModelRequest:
+def continued(done: Done, *results: ModelToolResult, text: str = "") -> ModelRequest:
     """The request after an answer, which has been in the journal meanwhile."""
     kept = message_from_json(json.loads(json.dumps(message_to_json(done.message))))
     parts = (*results, Text(text)) if text else results

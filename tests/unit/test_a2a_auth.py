@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.a2a.server.auth import LOCAL_PERSON, Gate, Refusal
+from isthmus.a2a.server.auth import LOCAL_PERSON, Refusal, RequestGate
 from isthmus.a2a.token_file import TokenFileError, client_token, ensure_token_file, read_token_file
 
 
@@ -57,7 +57,7 @@ def test_a_client_takes_its_token_from_the_file_and_else_from_the_environment(tm
 
 
 def test_the_token_is_in_no_refusal() -> None:
-    gate = Gate("very-secret")
+    gate = RequestGate("very-secret")
     for given in (None, "", "Bearer", "Bearer x", "Basic very-secret", "bearer very-secret-not"):
         refusal = gate.identify(given)
         assert isinstance(refusal, Refusal)
@@ -85,7 +85,7 @@ def test_the_token_is_in_no_refusal() -> None:
     ],
 )
 def test_a_host_that_is_none_is_refused(host: str | None) -> None:
-    refusal = Gate("t").refuse_origin(host, None)
+    refusal = RequestGate("t").refuse_origin(host, None)
     assert refusal is not None
     assert refusal.status == 403
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from isthmus.a2a.coder_agent.calls import root_commands
 from isthmus.a2a.coder_agent.commands import find_command, listed, outcome
-from isthmus.a2a.coder_agent.dialect import TaskMemory
+from isthmus.a2a.coder_agent.dialect import CoderAgentTasks
 from isthmus.a2a.coder_agent.encoder import CoderAgentEncoder, encode_task
 from isthmus.a2a.coder_agent.requests import chosen_options, settings_of
 from isthmus.a2a.coder_agent.reservations import Reservations
 from isthmus.a2a.coder_agent.vocabulary import (
     STATUSES,
+    AnswerOutcome,
     CallStatus,
-    Outcome,
     call_of_artifact,
     option_id_of,
     outcome_of,
@@ -163,18 +163,18 @@ def test_a_status_goes_there_and_back(status: ToolCallStatus) -> None:
     assert STATUSES.keys() == set(CallStatus)
 
 
-@pytest.mark.parametrize("value", [outcome.value for outcome in Outcome])
+@pytest.mark.parametrize("value", [outcome.value for outcome in AnswerOutcome])
 def test_an_outcome_that_is_offered_by_its_own_name_is_that_option(value: str) -> None:
-    assert option_id_of(Outcome(value), [value]) == value
-    assert outcome_of(value) is Outcome(value)
+    assert option_id_of(AnswerOutcome(value), [value]) == value
+    assert outcome_of(value) is AnswerOutcome(value)
 
 
 def test_no_outcome_grants_more_than_it_says() -> None:
     wide = ("proceed_always_server", "proceed_always_tool", "proceed_always_prefix")
-    assert option_id_of(Outcome.PROCEED_ONCE, wide) is None
-    assert option_id_of(Outcome.CANCEL, ("proceed_once", *wide)) is None
-    assert option_id_of(Outcome.PROCEED_ALWAYS_TOOL, ("proceed_always_server",)) is None
-    assert outcome_of("proceed_always_prefix") is Outcome.PROCEED_ALWAYS
+    assert option_id_of(AnswerOutcome.PROCEED_ONCE, wide) is None
+    assert option_id_of(AnswerOutcome.CANCEL, ("proceed_once", *wide)) is None
+    assert option_id_of(AnswerOutcome.PROCEED_ALWAYS_TOOL, ("proceed_always_server",)) is None
+    assert outcome_of("proceed_always_prefix") is AnswerOutcome.PROCEED_ALWAYS
     assert outcome_of("unknown") is None
 
 
@@ -221,7 +221,7 @@ def test_a_task_without_history_says_its_last_text() -> None:
 
 
 def test_the_least_recently_used_task_is_forgotten_first() -> None:
-    memory = TaskMemory(limit=2)
+    memory = CoderAgentTasks(limit=2)
     memory.set("a", is_ours=True)
     memory.set("b", is_ours=False)
     assert memory.get("a") is True

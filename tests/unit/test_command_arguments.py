@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from isthmus.development_tool import SlashCommandArgument
 from isthmus.slash_commands.arguments import (
-    ArgumentError,
+    CommandArgumentError,
     NamePlace,
     ValuePlace,
     place_at_end,
@@ -81,7 +81,7 @@ def test_words_without_a_name_go_by_place(
     ],
 )
 def test_what_does_not_fit_is_named(typed: str, arguments: tuple[SlashCommandArgument, ...], words: str) -> None:
-    with pytest.raises(ArgumentError) as raised:
+    with pytest.raises(CommandArgumentError) as raised:
         read_arguments(typed, arguments)
     assert words in str(raised.value)
 
@@ -105,7 +105,7 @@ def test_words_are_those_of_the_shell(texts: list[str]) -> None:
 def test_any_text_is_read_or_refused_in_words(text: str) -> None:
     words = shell_words(text)
     assert [word.start for word in words] == sorted({word.start for word in words})
-    with suppress(ArgumentError):
+    with suppress(CommandArgumentError):
         assert "title" in read_arguments(text, POEM)
     place_at_end(text, POEM)
 

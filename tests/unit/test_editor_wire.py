@@ -13,8 +13,8 @@ from isthmus.editors.plugin.wire import Attached, decode_files, decode_initializ
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import (
     Capability,
+    CodeExecution,
     Diagnostic,
-    Execution,
     ExecutionImage,
     ExecutionText,
     FileMentioned,
@@ -172,7 +172,7 @@ def test_a_diagnostic_without_a_severity_is_an_error() -> None:
 def test_what_code_showed() -> None:
     outputs = [{"type": "text", "text": "1\n"}, {"type": "image", "data": "iVBO", "mimeType": "image/png"}]
     shown = (ExecutionText("1\n"), ExecutionImage(b"\x89PN", "image/png"))
-    assert editor_wire.decode_execution({"outputs": outputs, "isError": True}) == Execution(shown, True)
+    assert editor_wire.decode_execution({"outputs": outputs, "isError": True}) == CodeExecution(shown, True)
     for wrong in ({"type": "image", "data": "!"}, {"type": "html"}):
         with pytest.raises(DecodeError, match=r"outputs\[0\]"):
             editor_wire.decode_execution({"outputs": [wrong]})

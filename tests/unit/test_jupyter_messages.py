@@ -7,14 +7,14 @@ import pytest
 
 from isthmus.editors.jupyter import messages as jupyter_messages
 from isthmus.editors.jupyter.messages import KernelDiedError, RunningExecution, execute_request
-from isthmus.ide.editor import EditorError, Execution, ExecutionImage, ExecutionText
+from isthmus.ide.editor import CodeExecution, EditorError, ExecutionImage, ExecutionText
 
 
 def _message(kind: str, parent: str = "ours", **content: Any) -> dict[str, Any]:
     return {"header": {"msg_type": kind}, "parent_header": {"msg_id": parent}, "content": content}
 
 
-def _after(*messages: dict[str, Any]) -> Execution:
+def _after(*messages: dict[str, Any]) -> CodeExecution:
     running = RunningExecution("ours")
     for message in messages:
         running.feed(message)
@@ -33,7 +33,9 @@ def test_a_request_lets_nothing_be_asked_of_the_person() -> None:
 
 
 def test_messages_of_other_executions_are_passed_over() -> None:
-    assert _after(_message("stream", "theirs", text="x"), _message("error", "theirs", traceback=["y"])) == Execution()
+    assert (
+        _after(_message("stream", "theirs", text="x"), _message("error", "theirs", traceback=["y"])) == CodeExecution()
+    )
 
 
 def test_it_is_finished_when_the_kernel_is_idle_and_has_replied_in_either_order() -> None:
@@ -100,10 +102,10 @@ def test_a_display_is_replaced_where_it_stands_and_those_of_others_are_not_shown
 
 def test_cleared_outputs_are_gone_at_once_or_when_the_next_one_comes() -> None:
     stream = _message("stream", text="x\n")
-    assert _after(stream, _message("clear_output", wait=False)) == Execution()
-    assert _after(stream, _message("clear_output", wait=True)) == Execution((ExecutionText("x\n"),))
+    assert _after(stream, _message("clear_output", wait=False)) == CodeExecution()
+    assert _after(stream, _message("clear_output", wait=True)) == CodeExecution((ExecutionText("x\n"),))
     after = _message("execute_result", data={"text/plain": "1"})
-    assert _after(stream, _message("clear_output", wait=True), after) == Execution((ExecutionText("1"),))
+    assert _after(stream, _message("clear_output", wait=True), after) == CodeExecution((ExecutionText("1"),))
 
 
 def test_a_value_without_a_text_form_says_which_forms_it_has() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.terminal.editing import EditorError, edit_text
+from isthmus.terminal.editing import TextEditorError, edit_text
 
 pytestmark = pytest.mark.anyio
 
@@ -45,23 +45,23 @@ async def test_the_file_is_private_keeps_its_ending_and_is_gone_afterwards(edito
 
 async def test_an_editor_that_fails_is_named(editor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     does(editor, "sys.exit(3)")
-    with pytest.raises(EditorError, match="status 3"):
+    with pytest.raises(TextEditorError, match="status 3"):
         await edit_text("x", "a.txt")
     does(editor, "path.write_bytes(b'\\xff')")
-    with pytest.raises(EditorError, match="UTF-8"):
+    with pytest.raises(TextEditorError, match="UTF-8"):
         await edit_text("x", "a.txt")
     monkeypatch.setenv("EDITOR", "/no/such/editor -w")
-    with pytest.raises(EditorError, match=r"cannot start the editor '/no/such/editor'.*set EDITOR"):
+    with pytest.raises(TextEditorError, match=r"cannot start the editor '/no/such/editor'.*set EDITOR"):
         await edit_text("x", "a.txt")
     monkeypatch.setenv("EDITOR", "'")
-    with pytest.raises(EditorError, match="not a command"):
+    with pytest.raises(TextEditorError, match="not a command"):
         await edit_text("x", "a.txt")
 
 
 async def test_without_any_editor_it_says_how_to_name_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not os.environ.get("EDITOR")
-    with pytest.raises(EditorError, match="set EDITOR"):
+    with pytest.raises(TextEditorError, match="set EDITOR"):
         await edit_text("x", "a.txt")
 
 

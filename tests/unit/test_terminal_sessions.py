@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.client import PromptMessage, TaskNotFound
 from isthmus.events import TaskState, TextContent
-from isthmus.terminal.sessions import Session, find_session, list_sessions, session_lines
+from isthmus.terminal.sessions import Conversation, find_session, list_sessions, session_lines
 from support.front_program import edit_call
 from support.memory_agent import Ask, MemoryAgent, Step
 
@@ -108,7 +108,7 @@ async def test_the_table_is_aligned_and_fits_the_width() -> None:
 async def test_ages_are_rough(age: float, shown: str) -> None:
     agent = agent_with_questions()
     await say(agent, "hello")
-    session: Session = (await list_sessions(agent))[0]
+    session: Conversation = (await list_sessions(agent))[0]
     assert shown in session_lines([session], session.updated_at + age, 80)[0]
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.a2a.server.auth import LOCAL_PERSON, Gate, Principal, Refusal
-from isthmus.a2a.server.users import Caps, Expired, UsersError, UserTable
+from isthmus.a2a.server.auth import LOCAL_PERSON, Principal, Refusal, RequestGate
+from isthmus.a2a.server.users import Caps, ExpiredToken, UsersError, UserTable
 from isthmus.a2a.server.users_file import UsersFile
 from isthmus.app.setup import BadInputError
 from isthmus.cli.serve_token import expiry
@@ -31,7 +31,7 @@ def test_a_token_is_found_by_itself_alone() -> None:
     table, _, other = table.added("bob", NOW)
     assert table.find(token, NOW) == entry
     found = table.find(other, NOW)
-    assert not isinstance(found, Expired)
+    assert not isinstance(found, ExpiredToken)
     assert found is not None
     assert found.name == "bob"
     for wrong in (token[:-1], token + "x", token.upper(), entry.id, entry.digest, "", "isthmus_", token + "\n", "ä"):
@@ -51,7 +51,7 @@ def test_the_table_holds_no_token() -> None:
 def test_a_token_that_expired_is_known_as_such() -> None:
     table, entry, token = UserTable().added("alice", NOW, NOW + 60)
     assert table.find(token, NOW + 59) == entry
-    assert table.find(token, NOW + 60) == Expired(entry)
+    assert table.find(token, NOW + 60) == ExpiredToken(entry)
     assert table.is_valid(entry.id, NOW + 59)
     assert not table.is_valid(entry.id, NOW + 60)
     assert not table.is_valid("00000000", NOW)
@@ -96,7 +96,7 @@ def test_own_caps_go_before_the_servers() -> None:
 
 def test_the_gate_knows_the_local_person_users_and_nobody_else() -> None:
     table, entry, token = UserTable().added("alice", NOW, NOW + 60, Caps(max_open=2))
-    gate = Gate("very-secret")
+    gate = RequestGate("very-secret")
     assert gate.identify("Bearer very-secret", table, NOW) == LOCAL_PERSON
     assert gate.identify(f"Bearer {token}", table, NOW) == Principal("alice", entry.id, Caps(max_open=2))
     late = gate.identify(f"bearer  {token} ", table, NOW + 61)

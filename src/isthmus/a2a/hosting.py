@@ -224,7 +224,7 @@ async def _engine(agent: AgentPort, hosting: Hosting, folder: Path) -> "AsyncGen
 
 
 async def _serve(agent: AgentPort, hosting: Hosting, host: str, port: int) -> None:
-    from isthmus.a2a.server.listen import Server, bind
+    from isthmus.a2a.server.listen import A2AServer, bind
     from isthmus.a2a.token_file import TOKEN_FILE
     from isthmus.listeners.descriptors import raise_descriptor_limit
 
@@ -238,7 +238,7 @@ async def _serve(agent: AgentPort, hosting: Hosting, host: str, port: int) -> No
             sys.stdout.flush()
             sys.stderr.write(f"Token: {hosting.place() / TOKEN_FILE}\n")
 
-        server = Server(await hosted.open(), listener, on_ready=say_ready)
+        server = A2AServer(await hosted.open(), listener, on_ready=say_ready)
         await server.run_until_stopped()
     finally:
         await hosted.aclose()

@@ -44,7 +44,7 @@ from isthmus.events import (
     ToolResultRecorded,
     ToolsLoaded,
 )
-from isthmus.models.base import NOT_RUN, Message, Part, Text, ToolRequest, ToolResult, requests_of, text_of
+from isthmus.models.base import NOT_RUN, Message, ModelToolResult, Part, Text, ToolRequest, requests_of, text_of
 from isthmus.models.message import message_from_json
 
 EventT = TypeVar("EventT", bound=AgentEvent)
@@ -76,7 +76,7 @@ class OpenCall:
     call: ToolCall | None = None
     proposal: ConfirmationDetails | None = None
     confirmation: ToolCallConfirmation | None = None
-    result: ToolResult | None = None
+    result: ModelToolResult | None = None
     is_models: bool = True
     """The model asked for it; otherwise a command, or an agent without a model."""
     announcements: int = 0
@@ -345,7 +345,7 @@ class Session:
         item = self.calls.get(told.tool_call_id)
         if item is None or item.result is not None:
             return
-        result = ToolResult(told.tool_call_id, item.request.name, told.content, told.is_error, told.media)
+        result = ModelToolResult(told.tool_call_id, item.request.name, told.content, told.is_error, told.media)
         self.calls[told.tool_call_id] = replace(item, result=result)
         if not item.is_models:
             return

@@ -29,7 +29,7 @@ COMPACTION = "(summaries of the conversation)"
 
 
 @dataclass(slots=True)
-class ToolUse:
+class ToolStatistics:
     """Calls of one tool by how they ended; ``seconds`` is how long those that ran took together."""
 
     succeeded: int = 0
@@ -37,7 +37,7 @@ class ToolUse:
     cancelled: int = 0
     seconds: float = 0.0
 
-    def __iadd__(self, other: "ToolUse") -> "ToolUse":
+    def __iadd__(self, other: "ToolStatistics") -> "ToolStatistics":
         self.succeeded += other.succeeded
         self.failed += other.failed
         self.cancelled += other.cancelled
@@ -50,7 +50,7 @@ class TaskUse:
     """What one task used. ``seconds`` is how long it worked, without the time in which it waited for a person."""
 
     models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
-    tools: dict[str, ToolUse] = field(default_factory=dict[str, ToolUse])
+    tools: dict[str, ToolStatistics] = field(default_factory=dict[str, ToolStatistics])
     prompts: int = 0
     seconds: float = 0.0
 
@@ -58,7 +58,7 @@ class TaskUse:
         for model, use in other.models.items():
             self.models.setdefault(model, ModelUsage()).__iadd__(use)
         for tool, calls in other.tools.items():
-            self.tools.setdefault(tool, ToolUse()).__iadd__(calls)
+            self.tools.setdefault(tool, ToolStatistics()).__iadd__(calls)
         self.prompts += other.prompts
         self.seconds += other.seconds
         return self
@@ -124,7 +124,7 @@ class Statistics:
         if not call.status.is_final or key in self._ended or call.tool_name in (ELICITATION, SAMPLING):
             return  # The last two are what a server asks in the middle of a call: no tools.
         self._ended.add(key)
-        found = use.tools.setdefault(call.tool_name, ToolUse())
+        found = use.tools.setdefault(call.tool_name, ToolStatistics())
         found.seconds += _since(self._executing_since, key, at)
         match call.status:
             case ToolCallStatus.SUCCEEDED:

@@ -79,7 +79,7 @@ class IdeEditor:
             unsubscribe()
 
 
-class Mentions:
+class TurnMentions:
     """What the person sent from the editor for the next turn, the last ones, each once."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Mentions:
         return taken
 
 
-async def shown_by(client: "IdeClient", mentions: Mentions) -> str | None:
+async def shown_by(client: "IdeClient", mentions: TurnMentions) -> str | None:
     """What an IDE shows, and what the person sent from there, for the model."""
     from isthmus.ide.clients.prompt_context import context_for_model
 
@@ -123,7 +123,7 @@ class EditorDirectory:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self._peers: dict[Path, IdeClient] = {}
-        self._mentions: dict[Path, Mentions] = {}
+        self._mentions: dict[Path, TurnMentions] = {}
         self._looked: dict[Path, float] = {}
         self._disabled: set[Path] = set()
         self._lock = asyncio.Lock()
@@ -208,6 +208,6 @@ class EditorDirectory:
             self._looked[workspace] = time.monotonic()
             return None
         self._peers[workspace] = found
-        mentions = self._mentions.setdefault(workspace, Mentions())
+        mentions = self._mentions.setdefault(workspace, TurnMentions())
         found.on_mention(mentions.add)
         return found

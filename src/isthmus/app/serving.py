@@ -57,7 +57,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.push.service import pushing
     from isthmus.a2a.server.application import application
-    from isthmus.a2a.server.listen import Certificate, Server, bind
+    from isthmus.a2a.server.listen import A2AServer, Certificate, bind
     from isthmus.a2a.server.users import Caps
     from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
     from isthmus.agent.approval.policy import ApprovalMode
@@ -120,7 +120,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 output.flush()
                 _say_how(setup, token_path, has_users=users is not None)
 
-            server = Server(app, listener, certificate=certificate, on_ready=say_ready)
+            server = A2AServer(app, listener, certificate=certificate, on_ready=say_ready)
             await server.run_until_stopped()
     finally:
         listener.close()

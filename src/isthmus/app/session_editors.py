@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from isthmus.app.editor_directory import EditorDirectory, IdeEditor, Mentions, shown_by
+from isthmus.app.editor_directory import EditorDirectory, IdeEditor, TurnMentions, shown_by
 from isthmus.development_tool import AgentSettings, McpServerSettings
 from isthmus.engine.open_questions import QuestionOpened
 from isthmus.tools.base import ToolScope
@@ -75,7 +75,7 @@ class SessionEditors:
         if scope.context_id in self._disabled:
             return None
         if (peer := await self._named(scope.task_id, scope.mcp_servers)) is not None:
-            return await shown_by(peer, Mentions())
+            return await shown_by(peer, TurnMentions())
         local = await self._local_of(scope)
         return await local.context(scope.workspace) if local is not None else None
 

@@ -23,7 +23,7 @@ KINDS = {"claude": "Claude Code's", "gemini": "Gemini CLI's"}
 
 
 @dataclass(frozen=True, slots=True)
-class Announced:
+class AnnouncedIde:
     """An IDE that has announced itself in one of the protocols."""
 
     kind: str
@@ -115,7 +115,9 @@ def _bridges() -> dict[int, int]:
     return {found.editor_pid: found.port for found in newest_last if len(names & found.variables.keys()) == 1}
 
 
-def choose(announced: "tuple[Announced, ...]", kind: str | None, bridges: Mapping[int, int] | None = None) -> Announced:
+def choose(
+    announced: "tuple[AnnouncedIde, ...]", kind: str | None, bridges: Mapping[int, int] | None = None
+) -> AnnouncedIde:
     """The IDE to bridge: the best one of ``kind``, or of the only kind there is; ``announced`` is best first by kind.
 
     ``bridges``: the ports of those that run, by the process of their IDE.
@@ -148,8 +150,8 @@ def choose(announced: "tuple[Announced, ...]", kind: str | None, bridges: Mappin
     return of_kind[kind][0]
 
 
-def _announced(candidates: "Candidates") -> tuple[Announced, ...]:
-    return tuple(Announced(protocol.name, ide.display_name, ide.pid) for protocol, ide in candidates.by_preference())
+def _announced(candidates: "Candidates") -> tuple[AnnouncedIde, ...]:
+    return tuple(AnnouncedIde(protocol.name, ide.display_name, ide.pid) for protocol, ide in candidates.by_preference())
 
 
 def _tell(text: str) -> None:

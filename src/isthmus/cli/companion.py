@@ -227,7 +227,7 @@ def _find_or_start(editor: str | None, folders: tuple[str, ...], address: str | 
     try:
         companion = control_client.choose(running, folders[0] if folders else ".", os.environ)
         control_client.ask(companion, "agent", pid=os.getpid())
-    except (control_client.NotFoundError, control_client.RefusedError):  # none, or it is just ending
+    except (control_client.NoCompanionError, control_client.RefusedError):  # none, or it is just ending
         companion = _start(wanted, folders, address)
         control_client.ask(companion, "agent", pid=os.getpid())
     return companion

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from isthmus.ide.discovery.cli_choice import Choice
+    from isthmus.ide.discovery.cli_choice import CliChoice
     from isthmus.ide.discovery.doctor import Examination, Finding
 
 
@@ -69,7 +69,7 @@ def examine_here(folder: str = ".") -> "Examination":
         open_ports(doctor.ports_to_try(files, os.environ)),
     )
     running = [
-        doctor.Announced(
+        doctor.CompanionAnnouncement(
             companion.port,
             companion.discovery_file,
             companion.workspace_folders,
@@ -128,7 +128,7 @@ def describe(examination: "Examination") -> Iterator[str]:
         yield from (f"  ! {hazard}" for hazard in examination.hazards)
 
 
-def _choices(choices: "Sequence[Choice]") -> Iterator[str]:
+def _choices(choices: "Sequence[CliChoice]") -> Iterator[str]:
     """What each CLI would do; what holds for several in a row stands once, below the last of them."""
     advised: dict[str, str] = {}  # the advice, and the CLI that it was given for
     for (reason, advice), group in groupby(choices, lambda choice: (choice.reason, choice.advice)):

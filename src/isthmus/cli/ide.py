@@ -93,14 +93,14 @@ def status(person: CompanionUser) -> None:
     """
     from isthmus.cli import doctor
     from isthmus.files.locations import data_directory
-    from isthmus.ide.control.control_client import NotFoundError
+    from isthmus.ide.control.control_client import NoCompanionError
     from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
     from isthmus.terminal.sanitize import visible
 
     examination = doctor.examine_here(person.directory)
     try:
         result = person.ask("status")
-    except NotFoundError:
+    except NoCompanionError:
         if not person.as_json:
             kept = _kept_lines(KeptTexts(data_directory() / KEPT_FOLDER).paths())
             click.echo(visible("\n".join([*doctor.describe(examination), *kept])) + "\n", err=True)

@@ -6,11 +6,11 @@ from pathlib import Path
 from isthmus.editors.event_queue import EventQueue
 from isthmus.ide.editor import (
     Capability,
+    CodeExecution,
     Diagnostic,
     EditorEvent,
     EditorGoneError,
     EditorIdentity,
-    Execution,
     NotAvailableError,
     OpenFile,
     Range,
@@ -80,7 +80,7 @@ class EditorBase:
     async def confirm(self, title: str, text: str) -> bool:
         raise self._refusal(Capability.CONFIRM)
 
-    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
+    async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:
         raise self._refusal(Capability.EXECUTE)
 
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:

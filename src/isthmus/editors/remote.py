@@ -15,6 +15,7 @@ from isthmus.editors.editor_base import EditorBase
 from isthmus.ide.clients.ide_client import IdeClient, IdeError, NotOfferedError, UndecidedError
 from isthmus.ide.editor import (
     Capability,
+    CodeExecution,
     ContextChanged,
     Diagnostic,
     DiffAccepted,
@@ -22,7 +23,6 @@ from isthmus.ide.editor import (
     EditorError,
     EditorGoneError,
     EditorIdentity,
-    Execution,
     FileMentioned,
     NotAvailableError,
     OpenFile,
@@ -150,7 +150,7 @@ class RemoteEditor(EditorBase):
         self._require_present()
         self._tell(text)
 
-    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
+    async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:
         """See the port. The IDE chooses the notebook, and asks the user besides."""
         self._require(Capability.EXECUTE)
         return await self._ask(self._client.execute_code(code))

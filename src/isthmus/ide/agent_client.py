@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.reviews.review import DiffReview
 
@@ -35,7 +35,7 @@ class Client(Protocol):
         """When it was used last, in monotonic seconds; None: it is told of no mentions."""
         ...
 
-    def context_changed(self, context: EditorContext) -> None:
+    def context_changed(self, context: UserFocus) -> None:
         """The person looks at something else now."""
         ...
 

@@ -15,8 +15,8 @@ from typing import assert_never
 
 from isthmus.files.locations import data_directory
 from isthmus.ide.agent_client import Client
-from isthmus.ide.context_tracker import ContextTracker, EditorContext, can_be_told
-from isthmus.ide.control.asking import Asking
+from isthmus.ide.context_tracker import ContextTracker, UserFocus, can_be_told
+from isthmus.ide.control.asking import CompanionQuestions
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -65,7 +65,7 @@ class Companion:
     ) -> None:
         self.editor = editor
         self.options = options or CompanionOptions()
-        self.asking = Asking(editor, clock)
+        self.asking = CompanionQuestions(editor, clock)
         self.tools = ToolRegistry()
         self.tool = self.tools.tool
         self._clock = clock
@@ -144,7 +144,7 @@ class Companion:
         """Whether the person trusts the workspace: as they started the companion, else as the editor knows it."""
         return self.editor.is_trusted if self.options.is_trusted is None else self.options.is_trusted
 
-    async def context(self) -> EditorContext:
+    async def context(self) -> UserFocus:
         """What the person looks at right now."""
         await self._refresh()
         return self._tracker.latest
@@ -275,8 +275,8 @@ class Companion:
     async def confirm(self, client: Client, title: str, text: str, about: str = "") -> bool:
         """Whether the user allows what a client wants; asked in the editor and in their terminals, first answer wins.
 
-        ``title``, ``text`` and ``about`` are as :meth:`Asking.ask` has them. No answer within 10 minutes is a no;
-        cancelling takes the question back.
+        ``title``, ``text`` and ``about`` are those of :meth:`CompanionQuestions.ask`. No answer within 10 minutes is a
+        no; cancelling takes the question back.
 
         Raises:
             TooManyQuestionsError: too many questions wait already.

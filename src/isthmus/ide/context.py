@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.errors import DecodeError
-from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import OpenFile, Position, Range, Selection
 from isthmus.ide.positions import one_based
 
@@ -29,7 +29,7 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ContextFile:
     """An open file. ``timestamp`` is Unix time of the last focus (ours in ms, for ordering only)."""
 
     path: str
@@ -43,7 +43,7 @@ class File:
 class WorkspaceState:
     """What is open; ``is_trusted`` None: the editor does not say."""
 
-    open_files: tuple[File, ...] | None = None
+    open_files: tuple[ContextFile, ...] | None = None
     is_trusted: bool | None = None
 
 
@@ -54,7 +54,7 @@ class IdeContext:
     workspace_state: WorkspaceState | None = None
 
     @property
-    def active_file(self) -> File | None:
+    def active_file(self) -> ContextFile | None:
         """The file that has the focus, if any; of a context that :func:`normalise` or the tracker made."""
         files = self.workspace_state.open_files if self.workspace_state else None
         return next((file for file in files or () if file.is_active), None)
@@ -73,7 +73,7 @@ def to_json(context: IdeContext) -> dict[str, Any]:
     return {"workspaceState": encoded}
 
 
-def _file_to_json(file: File) -> dict[str, Any]:
+def _file_to_json(file: ContextFile) -> dict[str, Any]:
     encoded: dict[str, Any] = {"path": file.path, "timestamp": file.timestamp}
     if file.is_active is not None:
         encoded["isActive"] = file.is_active
@@ -107,23 +107,23 @@ def _member(value: object, path: str, name: str) -> Any:
     return cast(JsonObject, value).get(name)
 
 
-def _readable(entries: list[object]) -> Iterable[File]:
+def _readable(entries: list[object]) -> Iterable[ContextFile]:
     for entry in entries:
         try:
-            yield from_json(File, entry)
+            yield from_json(ContextFile, entry)
         except DecodeError:
             continue
 
 
-def ide_context(context: EditorContext) -> IdeContext:
+def ide_context(context: UserFocus) -> IdeContext:
     """The editor's context in the form and with the limits of spec 1. Timestamps are in ms, for ordering only."""
-    entries = [File(file.path, _milliseconds(file)) for file in context.files]
+    entries = [ContextFile(file.path, _milliseconds(file)) for file in context.files]
     if (active := context.active_file) is not None:
         # The receiver takes the newest for the active one, so the active one has to be strictly the newest.
         newest = max(entry.timestamp for entry in entries)
         newest += any(entry.timestamp == newest for entry in entries[1:])
         cursor = Cursor(*one_based(active.cursor)) if active.cursor else None
-        entries[0] = File(active.path, newest, True, cursor, active.selection.text if active.selection else None)
+        entries[0] = ContextFile(active.path, newest, True, cursor, active.selection.text if active.selection else None)
     return normalise(IdeContext(WorkspaceState(tuple(entries), context.is_trusted)))
 
 
@@ -140,7 +140,7 @@ def open_files_of(context: IdeContext) -> tuple[OpenFile, ...]:
     return tuple(_open_file(file) for file in (state.open_files if state is not None else None) or ())
 
 
-def _open_file(file: File) -> OpenFile:
+def _open_file(file: ContextFile) -> OpenFile:
     cursor = Position(max(0, file.cursor.line - 1), max(0, file.cursor.character - 1)) if file.cursor else None
     selection = None
     if cursor is not None and file.selected_text:
@@ -164,13 +164,13 @@ def normalise(context: IdeContext) -> IdeContext:
     if state is None or state.open_files is None:
         return context
     ordered = sorted(state.open_files, key=lambda file: -file.timestamp)
-    files: list[File] = []
+    files: list[ContextFile] = []
     for index, file in enumerate(ordered[:MAXIMUM_FILES]):
         if index == 0 and file.is_active:
             selected = cut_selection(file.selected_text) if file.selected_text else None
             files.append(replace(file, selected_text=selected))
         else:
-            files.append(File(file.path, file.timestamp))
+            files.append(ContextFile(file.path, file.timestamp))
     return IdeContext(replace(state, open_files=tuple(files)))
 
 

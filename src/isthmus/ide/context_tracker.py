@@ -17,7 +17,7 @@ LONGEST_WAIT_SECONDS = 0.250
 
 
 @dataclass(frozen=True, slots=True)
-class EditorContext:
+class UserFocus:
     """What the person looks at. ``files`` are those that agents may know of, the active one first, then by last focus.
 
     All of them exist on disk. At most the first is active; only it may have a cursor and a selection.
@@ -46,7 +46,7 @@ class ContextTracker:
         self._due: float | None = None
         self._active: str | None = None
         self._readings = self._updated = 0
-        self._latest = EditorContext()
+        self._latest = UserFocus()
 
     @property
     def due(self) -> float | None:
@@ -54,7 +54,7 @@ class ContextTracker:
         return self._due
 
     @property
-    def latest(self) -> EditorContext:
+    def latest(self) -> UserFocus:
         """The last context that :meth:`update` made: what a client that has just connected is sent."""
         return self._latest
 
@@ -72,7 +72,7 @@ class ContextTracker:
 
     def update(
         self, files: Iterable[OpenFile], is_trusted: bool | None = None, reading: int | None = None
-    ) -> EditorContext | None:
+    ) -> UserFocus | None:
         """Take the editor's snapshot; the context to send, or None when it equals the one before.
 
         One whose ``reading`` began before that of the one before, and came later, is out of date and is not taken.
@@ -81,14 +81,14 @@ class ContextTracker:
         if reading < self._updated:
             return None
         self._updated = reading
-        context = EditorContext(self.filtered(files), is_trusted)
+        context = UserFocus(self.filtered(files), is_trusted)
         if context == self._latest:
             return None
         self._latest = context
         return context
 
     def filtered(self, files: Iterable[OpenFile]) -> tuple[OpenFile, ...]:
-        """Those of the editor's files that agents may know of, in the order of :attr:`EditorContext.files`."""
+        """Those of the editor's files that agents may know of, in the order of :attr:`UserFocus.files`."""
         existing = [file for file in files if can_be_told(file.path) and self._is_visible(file.path)]
         active = next((file for file in existing if file.is_active), None)
         active = active or next((file for file in existing if file.path == self._active), None)

@@ -156,7 +156,7 @@ ExecutionOutput: TypeAlias = ExecutionText | ExecutionImage
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class CodeExecution:
     """How code ended in a kernel: its outputs in order; ``is_error``: it raised, the traceback is the last output."""
 
     outputs: tuple[ExecutionOutput, ...] = ()
@@ -343,7 +343,7 @@ class Editor(Protocol):
         """
         ...
 
-    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
+    async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:
         """Run code in the kernel of a notebook; its state lasts.
 
         ``notebook`` is the absolute path of the one that the user allowed it in: another one may have the focus by now.

@@ -3,13 +3,14 @@
 import json
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from isthmus.client import Delivery, LimitReached, PushTarget
 from isthmus.encoding.codec import from_json, to_json
 from isthmus.events import AgentEvent, StateChange
 from isthmus.journal.base import JournalError
 from isthmus.journal.pushes import PushRow, PushState
+from isthmus.journal.sqlite_reads import RowReader
 from isthmus.journal.statements import JSON, delivery_of
 from isthmus.journal.writer import GroupWriter
 
@@ -27,18 +28,10 @@ _BEHIND = "pushes.state = 'active' AND (pushes.owner IS NULL OR pushes.owner = ?
 _CHANGE = StateChange.__name__
 
 
-class Reader(Protocol):
-    """Reads rows on the journal's reading thread."""
-
-    async def __call__(self, query: str, values: Sequence[Any], decode: Callable[[Any], T]) -> list[T]:
-        """The decoded rows."""
-        ...
-
-
 class SqlitePushes:
     """A :class:`~isthmus.journal.pushes.PushJournal` on the threads of an SqliteJournal."""
 
-    def __init__(self, writer: GroupWriter, read: Reader, clock: Callable[[], float]) -> None:
+    def __init__(self, writer: GroupWriter, read: RowReader, clock: Callable[[], float]) -> None:
         self._writer = writer
         self._read = read
         self._clock = clock

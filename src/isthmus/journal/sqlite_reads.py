@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from isthmus.client import Delivery, TaskQuery
 from isthmus.events import (
@@ -42,6 +42,15 @@ from isthmus.journal.statements import (
 )
 
 T = TypeVar("T")
+
+
+class RowReader(Protocol):
+    """Reads rows on the journal's reading thread."""
+
+    async def __call__(self, query: str, values: Sequence[Any], decode: Callable[[Any], T]) -> list[T]:
+        """Return the decoded rows."""
+        ...
+
 
 _LAST = 2**63 - 1
 """More than any event's number."""

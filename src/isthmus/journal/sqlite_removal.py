@@ -7,13 +7,14 @@ while its events are removed.
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 from isthmus.events import TaskState
 from isthmus.journal.base import JournalError, TaskRow
 from isthmus.journal.schema import empty_log, open_reader
+from isthmus.journal.sqlite_reads import RowReader
 from isthmus.journal.statements import COLUMNS, DELETED, row_from
 from isthmus.journal.writer import GroupWriter
 
@@ -26,18 +27,10 @@ _OTHERS = tuple(state for state in TaskState if not state.is_terminal)
 _WAITING = tuple(state for state in TaskState if state.is_waiting)
 
 
-class Reader(Protocol):
-    """Reads rows on the journal's reading thread."""
-
-    async def __call__(self, query: str, values: Sequence[Any], decode: Callable[[Any], T]) -> list[T]:
-        """The decoded rows."""
-        ...
-
-
 class SqliteRemoval:
     """A :class:`~isthmus.journal.base.Removal` on the threads of an SqliteJournal."""
 
-    def __init__(self, path: Path, writer: GroupWriter, read: Reader) -> None:
+    def __init__(self, path: Path, writer: GroupWriter, read: RowReader) -> None:
         self._path = path
         self._writer = writer
         self._read = read

@@ -21,23 +21,23 @@ from isthmus.models.base import (
     Finish,
     Message,
     ModelRequest,
+    ModelThought,
+    ModelToolResult,
     Opaque,
     Part,
     StreamItem,
     Text,
     TextDelta,
-    Thought,
     ThoughtDelta,
     ToolRequest,
     ToolRequestStarted,
-    ToolResult,
     Usage,
 )
 from isthmus.models.conversation import in_order, kept_for, used_ids
 from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.providers import ANTHROPIC
 from isthmus.models.received import as_count, tool_arguments, without
-from isthmus.models.streaming import Answer, ProviderModel, Reader
+from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -103,7 +103,7 @@ def _messages(messages: Sequence[Message], attachments: Attachments) -> list[dic
     for message in in_order(messages):
         blocks = [block for part in message.parts for block in _blocks(part, wire_ids, attachments)]
         # What failed calls gave that is no text: behind all results, which stand first.
-        results = [part for part in message.parts if isinstance(part, ToolResult)]
+        results = [part for part in message.parts if isinstance(part, ModelToolResult)]
         beside = [_inline(item) for part in results if part.is_error for item in attachments.of(part.media)]
         blocks[len(results) : len(results)] = beside
         if blocks:
@@ -119,14 +119,14 @@ def _blocks(part: Part, wire_ids: dict[str, str], attachments: Attachments) -> S
         case Text(text, state):
             # Blocks without a visible character are refused.
             return [{"type": "text", "text": text, **kept_for(PROVIDER, state)}] if text.strip() else ()
-        case Thought(text, state):
+        case ModelThought(text, state):
             kept = kept_for(PROVIDER, state)
             return [{"type": "thinking", "thinking": text, **kept}] if kept.get("signature") else ()
         case ToolRequest(identity, name, arguments, state):
             kept = kept_for(PROVIDER, state)
             wire_ids[identity] = as_text(kept.get("id")) or _as_id(identity)
             return [{"type": "tool_use", **kept, "id": wire_ids[identity], "name": name, "input": arguments}]
-        case ToolResult():
+        case ModelToolResult():
             return [_result(part, wire_ids, attachments)]
         case Media():
             return [_inline(item) for item in attachments.of((part,))] or [
@@ -138,7 +138,7 @@ def _blocks(part: Part, wire_ids: dict[str, str], attachments: Attachments) -> S
             assert_never(part)
 
 
-def _result(result: ToolResult, wire_ids: Mapping[str, str], attachments: Attachments) -> JsonObject:
+def _result(result: ModelToolResult, wire_ids: Mapping[str, str], attachments: Attachments) -> JsonObject:
     text = attachments.with_notes(result.content, result.media)
     block = {"type": "tool_result", "tool_use_id": wire_ids.get(result.id, _as_id(result.id)), "content": text}
     if result.is_error:
@@ -179,7 +179,7 @@ class _Block:
         return (TextDelta(text),) if self.kind == "text" else (ThoughtDelta(text),)
 
 
-class AnthropicReader(Reader):
+class AnthropicReader(AnswerReader):
     """Folds the events of one answer."""
 
     def __init__(self, used_ids: Collection[str] = ()) -> None:
@@ -238,12 +238,12 @@ class AnthropicReader(Reader):
                 _merge(block, delta)
         return ()
 
-    def answer(self) -> Answer:
+    def answer(self) -> StreamedAnswer:
         parts = tuple(self._part(self._blocks[index]) for index in sorted(self._blocks))
         parts = tuple(part for part in parts if part != Text(""))
         finish = FINISH.get(self._reason, Finish.OTHER)
         ended = self._ended or bool(self._reason)
-        return Answer(Message("assistant", parts), self._counted(), finish, self._reason or None, ended)
+        return StreamedAnswer(Message("assistant", parts), self._counted(), finish, self._reason or None, ended)
 
     def _part(self, block: _Block) -> Part:
         text = "".join(block.text)
@@ -253,7 +253,7 @@ class AnthropicReader(Reader):
             case "thinking":
                 signature = as_text(block.start.get("signature")) + block.signature
                 kept = without(block.start, "type", "thinking", "signature")
-                return Thought(text, self._state({**kept, "signature": signature} if signature else kept))
+                return ModelThought(text, self._state({**kept, "signature": signature} if signature else kept))
             case "tool_use":
                 arguments, invalid = tool_arguments(text) if text else (as_object(block.start.get("input")), None)
                 given, name = as_text(block.start.get("id")), as_text(block.start.get("name"))

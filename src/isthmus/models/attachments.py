@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from isthmus.media import Media
-from isthmus.models.base import Message, ToolResult
+from isthmus.models.base import Message, ModelToolResult
 from isthmus.models.media_rules import MediaRules, NotTaken, named_kind, taken_as
 
 MAXIMUM_COUNT = 20
@@ -63,7 +63,7 @@ def media_of(messages: Iterable[Message]) -> Iterator[Media]:
         for part in message.parts:
             if isinstance(part, Media):
                 yield part
-            elif isinstance(part, ToolResult):
+            elif isinstance(part, ModelToolResult):
                 yield from part.media
 
 

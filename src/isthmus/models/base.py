@@ -35,7 +35,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class ModelThought:
     """What the model said to itself; ``text`` may be empty when only a signature came."""
 
     text: str
@@ -58,7 +58,7 @@ class ToolRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResult:
+class ModelToolResult:
     """What a tool call gave, for the model's eyes; ``media`` is what of it is no text."""
 
     id: str
@@ -76,7 +76,7 @@ class Opaque:
     raw: JsonObject
 
 
-Part: TypeAlias = Text | Thought | ToolRequest | ToolResult | Media | Opaque
+Part: TypeAlias = Text | ModelThought | ToolRequest | ModelToolResult | Media | Opaque
 """A piece of a message. Media stands in messages of the user alone, beside the text that it belongs to."""
 
 

@@ -9,7 +9,7 @@ messages stay as they are.
 from collections.abc import Iterable, Sequence
 
 from isthmus.encoding.codec import JsonObject
-from isthmus.models.base import NOT_RUN, Message, Part, ProviderState, Text, ToolRequest, ToolResult, requests_of
+from isthmus.models.base import NOT_RUN, Message, ModelToolResult, Part, ProviderState, Text, ToolRequest, requests_of
 
 
 def in_order(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -44,13 +44,13 @@ def _joined(messages: Sequence[Message]) -> Iterable[tuple[str, tuple[Part, ...]
 
 
 def _results_first(calls: Sequence[ToolRequest], parts: Sequence[Part]) -> tuple[Part, ...]:
-    given = {part.id: part for part in parts if isinstance(part, ToolResult)}
-    results = tuple(given.get(call.id, ToolResult(call.id, call.name, NOT_RUN, is_error=True)) for call in calls)
+    given = {part.id: part for part in parts if isinstance(part, ModelToolResult)}
+    results = tuple(given.get(call.id, ModelToolResult(call.id, call.name, NOT_RUN, is_error=True)) for call in calls)
     known = {call.id for call in calls}
     # A result whose call is not there any more (cut off by a compaction) is told as text: the wires refuse it else.
     rest: list[Part] = []
     for part in parts:
-        if not isinstance(part, ToolResult):
+        if not isinstance(part, ModelToolResult):
             rest.append(part)
         elif part.id not in known:
             rest += [Text(f"Result of an earlier call of {part.name}:\n{part.content}"), *part.media]

@@ -20,7 +20,7 @@ text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ModelEndpoint:
     """An address with what opens it. The key is never part of a text about it."""
 
     provider: Provider
@@ -86,7 +86,7 @@ def short_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str | None = None) -> Endpoint:
+def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str | None = None) -> ModelEndpoint:
     """The provider's endpoint. A ``base_url`` goes before the environment's, and gets none of its keys.
 
     Raises:
@@ -96,7 +96,7 @@ def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str |
     address = (base_url or environment.get(provider.base_url_variable, "")).strip().rstrip("/") or provider.base_url
     _check_address(provider, address)
     if base_url:
-        return Endpoint(provider, address, NO_KEY, is_named=True)
+        return ModelEndpoint(provider, address, NO_KEY, is_named=True)
     key = _first(environment, provider.key_variables)
     token = None if key else _first(environment, provider.token_variables)
     if not key and not token and not _needs_no_key(provider, address):
@@ -105,7 +105,7 @@ def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str |
             ModelErrorKind.CONFIGURATION,
             f"{provider.title} needs a key: set {names}, or choose another model with -m",
         )
-    return Endpoint(provider, address, key or ("" if token else NO_KEY), token)
+    return ModelEndpoint(provider, address, key or ("" if token else NO_KEY), token)
 
 
 def _needs_no_key(provider: Provider, address: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.models.base import ModelError, ModelErrorKind
-from isthmus.models.endpoint import SHORTEST_SECRET, Endpoint
+from isthmus.models.endpoint import SHORTEST_SECRET, ModelEndpoint
 from isthmus.models.received import excerpt
 from isthmus.models.retry import retry_after
 
@@ -63,7 +63,7 @@ def error_object(body: object) -> Mapping[str, Any]:
     return as_object(inner) or whole
 
 
-def model_error(failure: HttpFailure, endpoint: Endpoint, model: str, now: float) -> ModelError:
+def model_error(failure: HttpFailure, endpoint: ModelEndpoint, model: str, now: float) -> ModelError:
     """The error for the agent and the person. ``now`` is in seconds since the epoch."""
     kind, final = _kind(failure)
     wait = retry_after(failure.headers, failure.error, now)
@@ -72,7 +72,7 @@ def model_error(failure: HttpFailure, endpoint: Endpoint, model: str, now: float
     return ModelError(kind, text, status=status, retry_after=wait, final=final)
 
 
-def hidden(text: str, endpoint: Endpoint) -> str:
+def hidden(text: str, endpoint: ModelEndpoint) -> str:
     """The text without the endpoint's secrets, as one line."""
     for secret in endpoint.secrets:
         if len(secret) >= SHORTEST_SECRET:
@@ -108,7 +108,7 @@ def _kind(failure: HttpFailure) -> tuple[ModelErrorKind, bool]:
 
 
 def _text(
-    kind: ModelErrorKind, failure: HttpFailure, endpoint: Endpoint, model: str, wait: float | None, final: bool
+    kind: ModelErrorKind, failure: HttpFailure, endpoint: ModelEndpoint, model: str, wait: float | None, final: bool
 ) -> str:
     provider, title = endpoint.provider, endpoint.title
     number = "" if failure.status is None or failure.status < 300 else f" (HTTP {failure.status})"

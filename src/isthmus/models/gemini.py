@@ -22,26 +22,26 @@ from isthmus.models.base import (
     Finish,
     Message,
     ModelRequest,
+    ModelThought,
+    ModelToolResult,
     Opaque,
     Part,
     ProviderState,
     StreamItem,
     Text,
     TextDelta,
-    Thought,
     ThoughtDelta,
     ToolRequest,
     ToolRequestStarted,
-    ToolResult,
     Usage,
 )
 from isthmus.models.conversation import in_order, kept_for, used_ids
-from isthmus.models.endpoint import Endpoint
+from isthmus.models.endpoint import ModelEndpoint
 from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.media_rules import JPEG, PDF, PNG, WEBP
 from isthmus.models.providers import GEMINI
 from isthmus.models.received import as_count, excerpt, without
-from isthmus.models.streaming import Answer, ProviderModel, Reader, StreamOptions
+from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer, StreamOptions
 from isthmus.models.tool_names import NameRule
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class _Encoder:
             case Text(text, state):
                 kept = kept_for(PROVIDER, state)
                 return [{**kept, "text": text}] if text or kept else ()
-            case Thought(text, state):
+            case ModelThought(text, state):
                 # The thoughts of others mean nothing here.
                 is_ours = state is not None and state.provider == PROVIDER
                 return [{**kept_for(PROVIDER, state), "thought": True, "text": text}] if is_ours else ()
@@ -132,7 +132,7 @@ class _Encoder:
                 call = {**as_object(kept.get("functionCall")), "name": name, "args": arguments}
                 self._wire_ids[identity] = as_text(call.get("id")) or None
                 return [{**kept, "functionCall": call}]
-            case ToolResult():
+            case ModelToolResult():
                 return self._result(part)
             case Media():
                 sent = self._attachments.of((part,))
@@ -142,7 +142,7 @@ class _Encoder:
             case _:
                 assert_never(part)
 
-    def _result(self, result: ToolResult) -> Sequence[Mapping[str, Any]]:
+    def _result(self, result: ModelToolResult) -> Sequence[Mapping[str, Any]]:
         """All the text in one functionResponse, and each thing that is no text as an inlineData part."""
         text = self._attachments.with_notes(result.content, result.media)
         response: dict[str, Any] = {
@@ -162,7 +162,7 @@ def _inline(attachment: Attachment) -> Mapping[str, Any]:
     return {"inlineData": {"mimeType": attachment.media_type, "data": attachment.data}}
 
 
-class GeminiReader(Reader):
+class GeminiReader(AnswerReader):
     """Folds the chunks of one answer."""
 
     def __init__(self, used_ids: Collection[str] = ()) -> None:
@@ -201,22 +201,22 @@ class GeminiReader(Reader):
             self._parts.append(Opaque(PROVIDER, part))
             return ()
         if part.get("thought") is True:
-            self._add(Thought(text, ProviderState(PROVIDER, without(part, "text", "thought"))))
+            self._add(ModelThought(text, ProviderState(PROVIDER, without(part, "text", "thought"))))
             return (ThoughtDelta(text),) if text else ()
         self._add(Text(text, self._state(without(part, "text"))))
         return (TextDelta(text),) if text else ()
 
-    def _add(self, part: Text | Thought) -> None:
+    def _add(self, part: Text | ModelThought) -> None:
         last = self._parts[-1] if self._parts else None
         if isinstance(part, Text) and isinstance(last, Text) and part.state is None and last.state is None:
             self._parts[-1] = Text(last.text + part.text)
         elif (
-            isinstance(part, Thought)
-            and isinstance(last, Thought)
+            isinstance(part, ModelThought)
+            and isinstance(last, ModelThought)
             and not kept_for(PROVIDER, part.state)
             and not kept_for(PROVIDER, last.state)
         ):
-            self._parts[-1] = Thought(last.text + part.text, last.state)
+            self._parts[-1] = ModelThought(last.text + part.text, last.state)
         elif part != Text(""):
             self._parts.append(part)
 
@@ -233,13 +233,13 @@ class GeminiReader(Reader):
         state = ProviderState(PROVIDER, kept)
         return ToolRequest(identity, as_text(call.get("name")), as_object(arguments), state, invalid)
 
-    def answer(self) -> Answer:
+    def answer(self) -> StreamedAnswer:
         finish = Finish.SAFETY if self._blocked else FINISH.get(self._reason, Finish.OTHER)
         if finish is Finish.STOP and any(isinstance(part, ToolRequest) for part in self._parts):
             finish = Finish.TOOL_CALLS
         raw = f"{self._reason}: {excerpt(self._explanation)}" if self._explanation else self._reason
         message = Message("assistant", tuple(self._parts))
-        return Answer(message, self._counted(), finish, raw or None, ended=bool(self._reason))
+        return StreamedAnswer(message, self._counted(), finish, raw or None, ended=bool(self._reason))
 
     def _counted(self) -> Usage:
         thoughts = self._count("thoughtsTokenCount")
@@ -266,7 +266,9 @@ class GeminiModel(ProviderModel[_Client]):
 
     tool_names = NameRule("A-Za-z0-9_.-", begins="A-Za-z_")
 
-    def __init__(self, name: str, endpoint: Endpoint, environment: Mapping[str, str], options: StreamOptions) -> None:
+    def __init__(
+        self, name: str, endpoint: ModelEndpoint, environment: Mapping[str, str], options: StreamOptions
+    ) -> None:
         super().__init__(name.removeprefix("models/"), endpoint, environment, options)
 
     @property

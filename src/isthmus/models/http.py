@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from isthmus.models.base import ModelError, ModelErrorKind
-from isthmus.models.endpoint import Endpoint
+from isthmus.models.endpoint import ModelEndpoint
 from isthmus.models.failure import hidden
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Timeouts:
     idle: float = 300.0
 
 
-def http_client(endpoint: Endpoint, environment: Mapping[str, str], timeouts: Timeouts) -> "httpx2.AsyncClient":
+def http_client(endpoint: ModelEndpoint, environment: Mapping[str, str], timeouts: Timeouts) -> "httpx2.AsyncClient":
     """A client for one endpoint; the caller closes it.
 
     Raises:
@@ -67,7 +67,7 @@ def http_client(endpoint: Endpoint, environment: Mapping[str, str], timeouts: Ti
         ) from error
 
 
-def proxy_for(endpoint: Endpoint, environment: Mapping[str, str]) -> str | None:
+def proxy_for(endpoint: ModelEndpoint, environment: Mapping[str, str]) -> str | None:
     """The proxy that the environment names for an endpoint; never one for this machine."""
     if endpoint.is_loopback:
         return None
@@ -77,7 +77,7 @@ def proxy_for(endpoint: Endpoint, environment: Mapping[str, str]) -> str | None:
     return _variable(environment, f"{parts.scheme}_proxy") or _variable(environment, "all_proxy") or None
 
 
-def connection_error(error: Exception, endpoint: Endpoint, timeouts: Timeouts) -> ModelError | None:
+def connection_error(error: Exception, endpoint: ModelEndpoint, timeouts: Timeouts) -> ModelError | None:
     """The error for a failure below HTTP, None when ``error`` is nothing of the kind."""
     import httpx2
 
@@ -96,7 +96,7 @@ def connection_error(error: Exception, endpoint: Endpoint, timeouts: Timeouts) -
     return None
 
 
-def _certificates(endpoint: Endpoint, environment: Mapping[str, str]) -> ssl.SSLContext | bool:
+def _certificates(endpoint: ModelEndpoint, environment: Mapping[str, str]) -> ssl.SSLContext | bool:
     if urlsplit(endpoint.base_url).scheme == "http":
         # Not used, and much cheaper to make than one with every authority of the world in it. It trusts nobody.
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -10,7 +10,7 @@ from typing import Any, Literal, assert_never, cast
 from isthmus.encoding.codec import from_json, to_json
 from isthmus.errors import DecodeError
 from isthmus.media import Media
-from isthmus.models.base import Message, Opaque, Part, ProviderState, Text, Thought, ToolRequest, ToolResult
+from isthmus.models.base import Message, ModelThought, ModelToolResult, Opaque, Part, ProviderState, Text, ToolRequest
 
 ROLES: Mapping[str, Literal["user", "assistant"]] = {"user": "user", "assistant": "assistant"}
 
@@ -41,14 +41,14 @@ def _part_to_json(part: Part) -> dict[str, Any]:
     match part:
         case Text(text, state):
             return {"type": "text", "text": text, **_state_to_json(state)}
-        case Thought(text, state):
+        case ModelThought(text, state):
             return {"type": "thought", "text": text, **_state_to_json(state)}
         case ToolRequest(identity, name, arguments, state, invalid):
             encoded: dict[str, Any] = {"type": "tool_request", "id": identity, "name": name, "arguments": arguments}
             if invalid is not None:
                 encoded["invalid"] = invalid
             return {**encoded, **_state_to_json(state)}
-        case ToolResult(identity, name, content, is_error, media):
+        case ModelToolResult(identity, name, content, is_error, media):
             encoded = {"type": "tool_result", "id": identity, "name": name, "content": content}
             if is_error:
                 encoded["is_error"] = True
@@ -68,7 +68,7 @@ def _part_from_json(value: object, path: str) -> Part:
         case "text":
             return Text(_text(source, "text", path), _state_from_json(source, path))
         case "thought":
-            return Thought(_text(source, "text", path), _state_from_json(source, path))
+            return ModelThought(_text(source, "text", path), _state_from_json(source, path))
         case "tool_request":
             return ToolRequest(
                 _text(source, "id", path),
@@ -81,7 +81,7 @@ def _part_from_json(value: object, path: str) -> Part:
             is_error = source.get("is_error", False)
             if not isinstance(is_error, bool):
                 raise DecodeError(f"{path}.is_error", "true or false", is_error)
-            return ToolResult(
+            return ModelToolResult(
                 _text(source, "id", path),
                 _text(source, "name", path),
                 _text(source, "content", path),

@@ -21,13 +21,13 @@ from isthmus.models.base import (
     Finish,
     Message,
     ModelRequest,
+    ModelThought,
     Opaque,
     Part,
     ProviderState,
     StreamItem,
     Text,
     TextDelta,
-    Thought,
     ThoughtDelta,
     ToolRequest,
     ToolRequestStarted,
@@ -37,7 +37,7 @@ from isthmus.models.conversation import used_ids
 from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.openai_body import origin_of, request_body
 from isthmus.models.received import as_count, tool_arguments, without
-from isthmus.models.streaming import Answer, ProviderModel, Reader
+from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -74,7 +74,7 @@ class _Call:
             return False
 
 
-class OpenAIReader(Reader):
+class OpenAIReader(AnswerReader):
     """Folds the chunks of one answer."""
 
     def __init__(self, origin: str, used_ids: Collection[str] = ()) -> None:
@@ -187,10 +187,12 @@ class OpenAIReader(Reader):
             self._calls.append(last)
         return last
 
-    def answer(self) -> Answer:
+    def answer(self) -> StreamedAnswer:
         parts: list[Part] = []
         if self._thought:
-            parts.append(Thought("".join(self._thought), ProviderState(self._origin, {"field": self._thought_field})))
+            parts.append(
+                ModelThought("".join(self._thought), ProviderState(self._origin, {"field": self._thought_field}))
+            )
         if self._unknown:
             parts.append(Opaque(self._origin, dict(self._unknown)))
         if text := "".join(self._text):
@@ -205,7 +207,9 @@ class OpenAIReader(Reader):
         # A stream that stopped inside a call was cut; without a call nothing can tell that from a server without
         # finish reasons.
         cut = not self._reason and any(not call.is_complete for call in self._calls)
-        return Answer(Message("assistant", tuple(parts)), self._counted(), finish, self._reason or None, ended=not cut)
+        return StreamedAnswer(
+            Message("assistant", tuple(parts)), self._counted(), finish, self._reason or None, ended=not cut
+        )
 
     def _called(self, call: _Call) -> ToolRequest:
         arguments, invalid = (call.whole, None) if call.whole is not None else tool_arguments("".join(call.arguments))

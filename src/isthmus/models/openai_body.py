@@ -11,13 +11,22 @@ from urllib.parse import urlsplit
 from isthmus.encoding.json_shapes import as_text
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
-from isthmus.models.base import Message, ModelRequest, Opaque, Text, Thought, ToolRequest, ToolResult, ToolSpec
+from isthmus.models.base import (
+    Message,
+    ModelRequest,
+    ModelThought,
+    ModelToolResult,
+    Opaque,
+    Text,
+    ToolRequest,
+    ToolSpec,
+)
 from isthmus.models.conversation import in_order, kept_for
-from isthmus.models.endpoint import Endpoint
+from isthmus.models.endpoint import ModelEndpoint
 from isthmus.models.received import without
 
 
-def origin_of(where: Endpoint) -> str:
+def origin_of(where: ModelEndpoint) -> str:
     """Who gets its own state back: every server that imitates the wire is a provider of its own."""
     return f"openai@{urlsplit(where.base_url).netloc.rpartition('@')[2]}"
 
@@ -60,7 +69,7 @@ def _user(message: Message, wire_ids: Mapping[str, str], attachments: Attachment
     content: list[dict[str, Any]] = []
     for part in message.parts:
         match part:
-            case ToolResult(identity, name, text, _, media):
+            case ModelToolResult(identity, name, text, _, media):
                 told = attachments.with_notes(text, media)
                 results.append({"role": "tool", "tool_call_id": wire_ids.get(identity, identity), "content": told})
                 if images := [_image(item) for item in attachments.of(media)]:
@@ -96,7 +105,7 @@ def _assistant(message: Message, origin: str, wire_ids: dict[str, str]) -> dict[
         match part:
             case Text(text):
                 texts.append(text)
-            case Thought(text, state):
+            case ModelThought(text, state):
                 if name := as_text(kept_for(origin, state).get("field")):
                     kept[name] = as_text(kept.get(name)) + text
             case ToolRequest(identity, name, arguments, state):
@@ -108,7 +117,7 @@ def _assistant(message: Message, origin: str, wire_ids: dict[str, str]) -> dict[
             case Opaque(provider, raw):
                 if provider == origin:
                     kept |= raw
-            case ToolResult() | Media():
+            case ModelToolResult() | Media():
                 pass
             case _:
                 assert_never(part)

@@ -21,17 +21,17 @@ from isthmus.models.base import (
     ModelError,
     ModelErrorKind,
     ModelRequest,
+    ModelThought,
+    ModelToolResult,
     Opaque,
     Part,
     Retrying,
     StreamItem,
     Text,
     TextDelta,
-    Thought,
     ThoughtDelta,
     ToolRequest,
     ToolRequestStarted,
-    ToolResult,
     Usage,
     requests_of,
     text_of,
@@ -65,7 +65,7 @@ class _Moment:
     prompt: str
     replies: int
     """Messages of the model since the prompt."""
-    results: tuple[ToolResult, ...]
+    results: tuple[ModelToolResult, ...]
     """The results that came after the last of them."""
     calls: int
     """Tool calls in the whole conversation."""
@@ -130,7 +130,7 @@ class ScriptedModel:
                         yield TextDelta(piece)
                 case ThoughtStep(text):
                     filled = _filled(text, values)
-                    parts.append(Thought(filled))
+                    parts.append(ModelThought(filled))
                     async for piece in self._pieces(filled):
                         yield ThoughtDelta(piece)
                 case CallStep(name, arguments):
@@ -189,7 +189,7 @@ def _moment(messages: Sequence[Message]) -> _Moment:
     return _Moment(
         "\n".join(part.text for part in messages[prompts[-1]].parts if isinstance(part, Text)) if prompts else "",
         len(answers),
-        tuple(part for message in latest for part in message.parts if isinstance(part, ToolResult)),
+        tuple(part for message in latest for part in message.parts if isinstance(part, ModelToolResult)),
         sum(len(requests_of(message)) for message in messages),
     )
 
@@ -239,7 +239,7 @@ def _usage(request: ModelRequest, reply: Message) -> Usage:
     """Tokens as a tokeniser of four characters each would count them; all but the newest message was seen before."""
     before = len(request.system) + sum(map(_size, request.messages[:-1]))
     newest = _size(request.messages[-1]) if request.messages else 0
-    thoughts = sum(len(part.text) for part in reply.parts if isinstance(part, Thought))
+    thoughts = sum(len(part.text) for part in reply.parts if isinstance(part, ModelThought))
     is_first = not any(message.role == "assistant" for message in request.messages)
     return Usage(
         input=_tokens(before + newest),
@@ -255,11 +255,11 @@ def _size(message: Message) -> int:
 
 def _part_size(part: Part) -> int:
     match part:
-        case Text(text) | Thought(text):
+        case Text(text) | ModelThought(text):
             return len(text)
         case ToolRequest(_, name, arguments):
             return len(name) + len(str(arguments))
-        case ToolResult(_, name, content):
+        case ModelToolResult(_, name, content):
             return len(name) + len(content)
         case Media():
             return 0

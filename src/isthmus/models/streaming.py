@@ -1,8 +1,8 @@
 """One request to a model, tried as often as the retry policy says: the shell that all providers share.
 
 A provider brings a subclass of :class:`ProviderModel` (how to send a body and get JSON events back) and of
-:class:`Reader` (what the events mean). Here are the tries, the waits between them and what becomes of a failure; no
-provider's JSON.
+:class:`AnswerReader` (what the events mean). Here are the tries, the waits between them and what becomes of a failure;
+no provider's JSON.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from isthmus.models.base import (
     ToolRequest,
     Usage,
 )
-from isthmus.models.endpoint import Endpoint, endpoint
+from isthmus.models.endpoint import ModelEndpoint, endpoint
 from isthmus.models.failure import HttpFailure, model_error
 from isthmus.models.http import Timeouts, connection_error, http_client
 from isthmus.models.lazy import Lazy
@@ -68,7 +68,7 @@ class StreamOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StreamedAnswer:
     """What a reader has at the end of a stream. ``ended`` is False when the wire's own end did not come."""
 
     message: Message
@@ -78,7 +78,7 @@ class Answer:
     ended: bool = True
 
 
-class Reader(ABC):
+class AnswerReader(ABC):
     """Folds the events of one answer into a message; does no I/O.
 
     What only the server understands is kept as the state of ``origin``, and goes back to it alone. ``used_ids`` are
@@ -100,7 +100,7 @@ class Reader(ABC):
         """
 
     @abstractmethod
-    def answer(self) -> Answer:
+    def answer(self) -> StreamedAnswer:
         """Return what came so far as an answer."""
 
     def _request(
@@ -173,7 +173,9 @@ class ProviderModel(ABC, Generic[Client]):
     tool_names = NameRule()
     """The names of tools that the provider takes; the bodies get, and the readers give, only such names."""
 
-    def __init__(self, name: str, endpoint: Endpoint, environment: Mapping[str, str], options: StreamOptions) -> None:
+    def __init__(
+        self, name: str, endpoint: ModelEndpoint, environment: Mapping[str, str], options: StreamOptions
+    ) -> None:
         self.name = name
         self._endpoint = endpoint
         self._environment = environment
@@ -201,7 +203,7 @@ class ProviderModel(ABC, Generic[Client]):
         """The body of the request; `attachments` has what of it is not text."""
 
     @abstractmethod
-    def _reader(self, request: ModelRequest) -> Reader:
+    def _reader(self, request: ModelRequest) -> AnswerReader:
         """A reader for the answer to this request."""
 
     @abstractmethod
@@ -281,7 +283,7 @@ class ProviderModel(ABC, Generic[Client]):
             raise model_error(read, self._endpoint, self.name, self._options.now())
         return read
 
-    def _done(self, answer: Answer) -> Done:
+    def _done(self, answer: StreamedAnswer) -> Done:
         title = self._endpoint.title
         if not answer.ended:
             raise ModelError(ModelErrorKind.INTERRUPTED, f"the answer of {title} ended too early")

@@ -15,10 +15,10 @@ from isthmus.models.base import (
     Done,
     Message,
     ModelRequest,
+    ModelToolResult,
     StreamItem,
     ToolRequest,
     ToolRequestStarted,
-    ToolResult,
 )
 
 _DIGITS = 8
@@ -97,7 +97,7 @@ def _names_of(request: ModelRequest) -> Iterable[str]:
         yield tool.name
     for message in request.messages:
         for part in message.parts:
-            if isinstance(part, ToolRequest | ToolResult):
+            if isinstance(part, ToolRequest | ModelToolResult):
                 yield part.name
 
 
@@ -106,6 +106,6 @@ def _renamed(message: Message, names: Mapping[str, str]) -> Message:
 
 
 def _renamed_part(part: _PartT, names: Mapping[str, str]) -> _PartT:
-    if isinstance(part, ToolRequest | ToolResult) and part.name in names:
+    if isinstance(part, ToolRequest | ModelToolResult) and part.name in names:
         return replace(part, name=names[part.name])
     return part

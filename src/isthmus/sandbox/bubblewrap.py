@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
-from isthmus.sandbox.mounts import Kind, Mount, View
+from isthmus.sandbox.mounts import Mount, MountKind, SandboxView
 
 MAXIMUM_TEMPORARY_BYTES = 4 * 1024**3
 """Of each folder that is in memory: /tmp, the home folder."""
@@ -55,7 +55,7 @@ class Bubblewrap:
 
 def command_line(
     bubblewrap: Bubblewrap,
-    view: View,
+    view: SandboxView,
     command: Sequence[str],
     *,
     folder: Path,
@@ -81,15 +81,15 @@ def command_line(
 def _words(mount: Mount, bubblewrap: Bubblewrap) -> tuple[str, ...]:
     path = str(mount.path)
     match mount.kind:
-        case Kind.EMPTY:
+        case MountKind.EMPTY:
             return (*_size(bubblewrap), "--tmpfs", path)
-        case Kind.CLOSED:
+        case MountKind.CLOSED:
             return ("--tmpfs", path) if mount.is_folder else ("--ro-bind", _NOWHERE, path)
-        case Kind.READ_ONLY | Kind.PROTECTED | Kind.LISTED_READ_ONLY:
+        case MountKind.READ_ONLY | MountKind.PROTECTED | MountKind.LISTED_READ_ONLY:
             return ("--ro-bind", path, path)
-        case Kind.WRITABLE | Kind.LISTED_WRITABLE:
+        case MountKind.WRITABLE | MountKind.LISTED_WRITABLE:
             return ("--bind", path, path)
-        case Kind.LINK:
+        case MountKind.LINK:
             return ("--symlink", str(mount.target), path)
         case _:
             assert_never(mount.kind)
@@ -99,8 +99,8 @@ def _size(bubblewrap: Bubblewrap) -> tuple[str, ...]:
     return ("--size", str(MAXIMUM_TEMPORARY_BYTES)) if bubblewrap.can_limit_memory else ()
 
 
-def _sealed(view: View) -> Iterator[str]:
+def _sealed(view: SandboxView) -> Iterator[str]:
     """Closed folders take no more, once what is opened in them has its place."""
     for mount in view.mounts:
-        if mount.kind is Kind.CLOSED and mount.is_folder:
+        if mount.kind is MountKind.CLOSED and mount.is_folder:
             yield from ("--remount-ro", str(mount.path))

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
-from isthmus.sandbox.mounts import PrivatePlaces, View, view_of
+from isthmus.sandbox.mounts import PrivatePlaces, SandboxView, view_of
 from isthmus.sandbox.policy import SandboxError, SandboxPolicy
 from isthmus.sandbox.system_calls import filter_of
 
@@ -129,7 +129,7 @@ def told(policy: SandboxPolicy) -> str:
     return "; ".join(parts)
 
 
-def _program(launch: Launch, folders: Sequence[Path], view: View) -> Path:
+def _program(launch: Launch, folders: Sequence[Path], view: SandboxView) -> Path:
     """The program's absolute path, as it is named: the first one of that name which the sandbox has."""
     name = launch.command[0]
     found = [launch.folder / name] if "/" in name else [folder / name for folder in folders]
@@ -142,11 +142,11 @@ def _program(launch: Launch, folders: Sequence[Path], view: View) -> Path:
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
 
 
-def _is_seen(view: View, path: Path) -> bool:
+def _is_seen(view: SandboxView, path: Path) -> bool:
     return view.shows(path.parent.resolve() / path.name) and view.shows(path.resolve())
 
 
-def _require_seen(view: View, path: Path, what: str) -> None:
+def _require_seen(view: SandboxView, path: Path, what: str) -> None:
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     for seen in (path.parent.resolve() / path.name, path.resolve()):

@@ -23,7 +23,7 @@ _FOLDERS_OF_GUARDED = frozenset(
 """Folders that others act on in part: .github and the like."""
 
 
-class Kind(IntEnum):
+class MountKind(IntEnum):
     """What is done with a path; of two for the same path the higher one counts."""
 
     EMPTY = 0
@@ -43,7 +43,7 @@ class Kind(IntEnum):
     @property
     def hides(self) -> bool:
         """Whether what really lies there cannot be seen."""
-        return self in (Kind.EMPTY, Kind.CLOSED)
+        return self in (MountKind.EMPTY, MountKind.CLOSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Mount:
     """What is done with a path, which has no links in it. ``target`` is where a LINK leads."""
 
     path: Path
-    kind: Kind
+    kind: MountKind
     is_folder: bool = True
     target: Path | None = None
 
@@ -85,7 +85,7 @@ class PrivatePlaces:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SandboxView:
     """What a confined program sees: mounts in the order in which they are made, parents first."""
 
     mounts: tuple[Mount, ...]
@@ -114,7 +114,7 @@ def view_of(
     *,
     programs: Iterable[Path] = (),
     readable: Iterable[Path] = (),
-) -> View:
+) -> SandboxView:
     """What a program that works in `workspace` sees.
 
     `programs` are the folders that programs are looked for in; `readable` can be read besides, though closed.
@@ -129,23 +129,23 @@ def view_of(
     view = _Builder(tree)
     home = tree.resolve(private.home)
     for folder in (*known.HOMES, *known.TEMPORARY, known.RUN, str(home)):
-        view.add(Path(folder), Kind.EMPTY)
+        view.add(Path(folder), MountKind.EMPTY)
     for path in (*known.RUN_READABLE, *known.KERNEL_SETTINGS):
-        view.add(Path(path), Kind.READ_ONLY)
-    view.add(workspace, Kind.WRITABLE)
+        view.add(Path(path), MountKind.READ_ONLY)
+    view.add(workspace, MountKind.WRITABLE)
     for path in readable:
-        view.add(path, Kind.LISTED_READ_ONLY)
+        view.add(path, MountKind.LISTED_READ_ONLY)
     for mount in listed:
         view.put(mount)
     for path in (*(home / name for name in known.HOME_TOOLS), *programs):
         if not view.shows(path):  # what can be written stays so
-            view.add(path, Kind.READ_ONLY, within=home)
+            view.add(path, MountKind.READ_ONLY, within=home)
     _protect(view, workspace, home)
     secrets = (*map(Path, known.SYSTEM_SECRETS), *(home / name for name in known.HOME_SECRETS), *private.own)
     view.drop_what_nobody_listed_in({tree.resolve(path) for path in secrets} - {workspace, *workspace.parents})
     for path in secrets:
         if view.shows(path):
-            view.add(path, Kind.CLOSED)
+            view.add(path, MountKind.CLOSED)
     view.drop_files_in_writable_folders()
     for wanted, mount in zip(policy.paths, listed, strict=True):
         view.link(_absolute(wanted, private.home, workspace), mount.path)
@@ -163,7 +163,7 @@ def _listed(wanted: OpenPath, home: Path, workspace: Path, tree: Tree) -> Mount:
         raise SandboxError(f"sandbox.paths: {wanted.path} does not exist ({path}); make it, or take it off the list")
     if path == Path("/") and wanted.is_writable:
         raise SandboxError("sandbox.paths: / would open everything; name the folders that are needed")
-    return Mount(path, Kind.LISTED_WRITABLE if wanted.is_writable else Kind.LISTED_READ_ONLY, is_folder)
+    return Mount(path, MountKind.LISTED_WRITABLE if wanted.is_writable else MountKind.LISTED_READ_ONLY, is_folder)
 
 
 def _absolute(wanted: OpenPath, home: Path, workspace: Path) -> Path:
@@ -176,17 +176,17 @@ def _protect(view: "_Builder", workspace: Path, home: Path) -> None:
     # What is a mount of its own cannot be renamed, and another one with other hooks be put in its place. A file there
     # names another folder, and could be made to name any.
     git = workspace / ".git"
-    view.add(git, Kind.WRITABLE if view.is_usable_folder(git) else Kind.PROTECTED, within=workspace)
+    view.add(git, MountKind.WRITABLE if view.is_usable_folder(git) else MountKind.PROTECTED, within=workspace)
     for name in known.WORKSPACE_RULES:
         path = workspace / name
         must_be = name in known.WORKSPACE_RULE_FOLDERS and view.is_usable_folder(path.parent)
-        view.add(path, Kind.PROTECTED, must_be=must_be, within=workspace)
+        view.add(path, MountKind.PROTECTED, must_be=must_be, within=workspace)
     if workspace != home:
         for path in _guarded(view, workspace):
-            view.add(path, Kind.PROTECTED, within=workspace)
+            view.add(path, MountKind.PROTECTED, within=workspace)
     for name in known.HOME_STARTUP:
         if view.is_writable(home / name):
-            view.add(home / name, Kind.PROTECTED, within=home)
+            view.add(home / name, MountKind.PROTECTED, within=home)
 
 
 def _guarded(view: "_Builder", workspace: Path) -> Iterator[Path]:
@@ -214,7 +214,7 @@ class _Builder:
         self._tree = tree
         self._mounts: dict[Path, Mount] = {}
 
-    def add(self, path: Path, kind: Kind, *, must_be: bool = False, within: Path | None = None) -> None:
+    def add(self, path: Path, kind: MountKind, *, must_be: bool = False, within: Path | None = None) -> None:
         """Do something with a path, if it is there; what `must_be` is closed when it is not.
 
         A link that leads to `within` itself or out of it is left alone: what can be written may hold any link, and
@@ -227,7 +227,7 @@ class _Builder:
         if is_folder is not None:
             self.put(Mount(path, kind, is_folder))
         elif must_be:
-            self.put(Mount(path, Kind.CLOSED))
+            self.put(Mount(path, MountKind.CLOSED))
 
     def put(self, mount: Mount) -> None:
         """Add a mount, unless there is a stronger one."""
@@ -239,7 +239,7 @@ class _Builder:
         """Let a path by which the person knows what was opened lead there, where the sandbox has nothing else."""
         path = self._tree.resolve(name.parent) / name.name
         if path != target and path not in self._mounts and not _shows(path, self._mounts.values()):
-            self.put(Mount(path, Kind.LINK, target=target))
+            self.put(Mount(path, MountKind.LINK, target=target))
 
     def entries(self, folder: Path) -> Iterable[str]:
         return self._tree.entries(folder)
@@ -254,19 +254,19 @@ class _Builder:
     def is_writable(self, path: Path) -> bool:
         """Whether the sandbox would let a path be written, on the machine's own disk."""
         nearest = _nearest(path, self._mounts.values())
-        return nearest is not None and nearest.kind in (Kind.WRITABLE, Kind.LISTED_WRITABLE)
+        return nearest is not None and nearest.kind in (MountKind.WRITABLE, MountKind.LISTED_WRITABLE)
 
     def drop_what_nobody_listed_in(self, secrets: set[Path]) -> None:
         """A link to what is in a secret folder, under a name that is opened, does not open it."""
         for path, mount in list(self._mounts.items()):
-            if mount.kind < Kind.CLOSED and not secrets.isdisjoint(path.parents):
+            if mount.kind < MountKind.CLOSED and not secrets.isdisjoint(path.parents):
                 del self._mounts[path]
 
     def drop_files_in_writable_folders(self) -> None:
         """Programs replace files by renaming others over them, which a mount would not let them."""
         for path, mount in list(self._mounts.items()):
-            if mount.kind is Kind.LISTED_WRITABLE and not mount.is_folder and self.is_writable(path.parent):
+            if mount.kind is MountKind.LISTED_WRITABLE and not mount.is_folder and self.is_writable(path.parent):
                 del self._mounts[path]
 
-    def view(self) -> View:
-        return View(tuple(sorted(self._mounts.values(), key=lambda mount: (len(mount.path.parts), mount.path))))
+    def view(self) -> SandboxView:
+        return SandboxView(tuple(sorted(self._mounts.values(), key=lambda mount: (len(mount.path.parts), mount.path))))

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
 from isthmus.sandbox.confinement import filter_file
 from isthmus.sandbox.known_paths import KERNEL_SETTINGS
-from isthmus.sandbox.mounts import Kind, Mount, View
+from isthmus.sandbox.mounts import Mount, MountKind, SandboxView
 
 OLDEST = (0, 4, 0)
 """Older ones lack options that are used."""
@@ -69,8 +69,8 @@ def find_support(environment: Mapping[str, str] = os.environ) -> Support:
 
 def _trial(bubblewrap: Bubblewrap) -> tuple[str, ...]:
     """All that is isolated, with the least to see."""
-    settings = [Mount(path, Kind.READ_ONLY) for path in map(Path, KERNEL_SETTINGS) if path.exists()]
-    view = View((Mount(Path("/tmp"), Kind.EMPTY), *settings))  # noqa: S108 - the one in the sandbox
+    settings = [Mount(path, MountKind.READ_ONLY) for path in map(Path, KERNEL_SETTINGS) if path.exists()]
+    view = SandboxView((Mount(Path("/tmp"), MountKind.EMPTY), *settings))  # noqa: S108 - the one in the sandbox
     return command_line(
         bubblewrap, view, ("/bin/sh", "-c", ":"), folder=Path("/"), has_network=False, system_calls=filter_file()
     )

@@ -11,7 +11,7 @@ from typing import cast
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.files.atomic import read_regular
 from isthmus.settings.keys import KEYS, OLD_NAMES
-from isthmus.settings.sources import OF_OWNER, Owner, Source, Sources, system_folder
+from isthmus.settings.sources import OF_OWNER, Owner, SettingsSource, Sources, system_folder
 
 MAXIMUM_POLICY_BYTES = 1024 * 1024
 """Maximum size of a policy file; a larger one counts as one that forbids something."""
@@ -62,7 +62,7 @@ def unused_keys(files: Sources) -> tuple[str, ...]:
     return tuple(unused) if more <= 0 else (*unused[:MAXIMUM_NAMED], f"and {more} more")
 
 
-def _guards(file: Source, key: str) -> bool:
+def _guards(file: SettingsSource, key: str) -> bool:
     """Whether a key is set so that it guards something."""
     value = file.get(key)
     if key == "hooks":

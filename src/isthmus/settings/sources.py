@@ -39,7 +39,7 @@ class Owner(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SettingsSource:
     """A settings file and its values."""
 
     owner: Owner
@@ -70,33 +70,33 @@ class Sources:
     ``names_files``: texts about them hold their paths. Clients of a server get none, since paths name its owner.
     """
 
-    files: tuple[Source, ...]
+    files: tuple[SettingsSource, ...]
     is_trusted: bool = False
     problems: tuple[str, ...] = ()
     """Files that were passed over, with the reason."""
     names_files: bool = True
 
-    def where(self, source: Source) -> str:
+    def where(self, source: SettingsSource) -> str:
         """Return what a file is called in texts."""
         if self.names_files:
             return str(source.path)
         return "the project's .gemini/settings.json" if source.owner is Owner.PROJECT else OF_OWNER
 
-    def of(self, key: str) -> Sequence[Source]:
+    def of(self, key: str) -> Sequence[SettingsSource]:
         """The files that may set a key. A key that is not in the table is a mistake of ours (KeyError)."""
         setter = KEYS[key].setter
         from_project = setter is Setter.ANYONE or (setter is Setter.TRUSTED and self.is_trusted)
         return [file for file in self.files if from_project or file.owner is not Owner.PROJECT]
 
-    def of_user(self, key: str) -> Sequence[Source]:
+    def of_user(self, key: str) -> Sequence[SettingsSource]:
         """The files that may set a key, without the project's."""
         return [file for file in self.of(key) if file.owner is not Owner.PROJECT]
 
-    def of_project(self, key: str) -> Sequence[Source]:
+    def of_project(self, key: str) -> Sequence[SettingsSource]:
         """The project's file, where it may set a key."""
         return [file for file in self.of(key) if file.owner is Owner.PROJECT]
 
-    def ignored(self) -> Iterator[tuple[Source, str]]:
+    def ignored(self) -> Iterator[tuple[SettingsSource, str]]:
         """Yield the project's file with each key in it that it may not set."""
         for file in self.files:
             if file.owner is Owner.PROJECT:
@@ -143,7 +143,7 @@ def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, i
         (Owner.USER, user),
         (Owner.DEFAULTS, system_defaults_path(environment)),
     ]
-    files: list[Source] = []
+    files: list[SettingsSource] = []
     problems: list[str] = []
     for owner, path in places:
         if owner is Owner.PROJECT and os.path.realpath(user) == os.path.realpath(own):
@@ -151,7 +151,7 @@ def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, i
         if owner in (Owner.SYSTEM, Owner.DEFAULTS) and (problem := _insecure(path)) is not None:
             problems.append(problem)
         elif (values := read_values(path)) is not None:
-            files.append(Source(owner, path, values))
+            files.append(SettingsSource(owner, path, values))
     return Sources(tuple(files), is_trusted, tuple(problems))
 
 

@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 from isthmus.errors import DecodeError
 from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
 from isthmus.settings.read_only_tools import ReadOnlyTools
-from isthmus.settings.sources import SettingsError, Source
+from isthmus.settings.sources import SettingsError, SettingsSource
 from isthmus.text.units import AmountError, parse_size
 
 T = TypeVar("T", str, int, bool)
@@ -14,7 +14,7 @@ T = TypeVar("T", str, int, bool)
 _SANDBOX_KEYS = ("sandbox", "sandboxAllowedPaths", "sandboxNetworkAccess")
 
 
-def first(sources: Sequence[Source], key: str, kind: type[T]) -> T | None:
+def first(sources: Sequence[SettingsSource], key: str, kind: type[T]) -> T | None:
     """Return the first value, which must be of a type."""
     for source in sources:
         value = source.get(key)
@@ -27,7 +27,7 @@ def first(sources: Sequence[Source], key: str, kind: type[T]) -> T | None:
     return None
 
 
-def choice(sources: Sequence[Source], key: str, choices: Sequence[str]) -> str | None:
+def choice(sources: Sequence[SettingsSource], key: str, choices: Sequence[str]) -> str | None:
     """Return the first value, which must be one of `choices`."""
     for source in sources:
         value = source.get(key)
@@ -39,7 +39,7 @@ def choice(sources: Sequence[Source], key: str, choices: Sequence[str]) -> str |
     return None
 
 
-def share(sources: Sequence[Source], key: str) -> float | None:
+def share(sources: Sequence[SettingsSource], key: str) -> float | None:
     """Return the first value, which must be a share of a whole."""
     for source in sources:
         value = source.get(key)
@@ -51,7 +51,7 @@ def share(sources: Sequence[Source], key: str) -> float | None:
     return None
 
 
-def read_only(sources: Sequence[Source], key: str) -> ReadOnlyTools:
+def read_only(sources: Sequence[SettingsSource], key: str) -> ReadOnlyTools:
     """Return the rule for tools that only read: one word, or one for each server."""
     words = {"allow": True, "ask": False}
     for source in sources:
@@ -69,7 +69,7 @@ def read_only(sources: Sequence[Source], key: str) -> ReadOnlyTools:
     return ReadOnlyTools()
 
 
-def size(sources: Sequence[Source], key: str) -> int | None:
+def size(sources: Sequence[SettingsSource], key: str) -> int | None:
     """Return bytes, given as a number or as text with a unit; 0 for "none"."""
     for source in sources:
         value = source.get(key)
@@ -85,7 +85,7 @@ def size(sources: Sequence[Source], key: str) -> int | None:
     return None
 
 
-def file_names(sources: Sequence[Source], key: str) -> tuple[str, ...]:
+def file_names(sources: Sequence[SettingsSource], key: str) -> tuple[str, ...]:
     """Return one name of a file, or several; names alone, since each folder on the way is looked into."""
     for source in sources:
         value: object = source.get(key)
@@ -104,7 +104,7 @@ def _is_name(name: str) -> bool:
     return name not in ("", ".", "..") and not set(name) & set("/\\\0")
 
 
-def sandbox(sources: Sequence[Source]) -> CommandSandbox:
+def sandbox(sources: Sequence[SettingsSource]) -> CommandSandbox:
     """Return the sandbox that the first file that says anything of one asks for."""
     for source in sources:
         tools = source.get("tools")
@@ -116,12 +116,12 @@ def sandbox(sources: Sequence[Source]) -> CommandSandbox:
     return CommandSandbox()
 
 
-def strings(sources: Sequence[Source], key: str) -> tuple[str, ...]:
+def strings(sources: Sequence[SettingsSource], key: str) -> tuple[str, ...]:
     """Return the first list of strings."""
     return next((entries for _, entries in lists(sources, key)), ())
 
 
-def lists(sources: Sequence[Source], key: str) -> Iterator[tuple[Source, tuple[str, ...]]]:
+def lists(sources: Sequence[SettingsSource], key: str) -> Iterator[tuple[SettingsSource, tuple[str, ...]]]:
     """Yield the list of strings of each file that has one."""
     for source in sources:
         for name, value in source.named(key):
@@ -130,6 +130,6 @@ def lists(sources: Sequence[Source], key: str) -> Iterator[tuple[Source, tuple[s
             yield source, tuple(cast("list[str]", value))
 
 
-def is_set_anywhere(sources: Sequence[Source], key: str) -> Source | None:
+def is_set_anywhere(sources: Sequence[SettingsSource], key: str) -> SettingsSource | None:
     """Return the first file in which a switch is on."""
     return next((source for source in sources if first([source], key, bool)), None)

@@ -22,12 +22,12 @@ _ESCAPED_IN_QUOTES = '$`"\\'
 """What a backslash takes its meaning from inside double quotes."""
 
 
-class ArgumentError(IsthmusError):
+class CommandArgumentError(IsthmusError):
     """What was typed does not fit the arguments; the text says what, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ArgumentWord:
     """A word as a shell reads it, and where it begins in the text. ``open_quote`` is a quote that is not closed."""
 
     text: str
@@ -35,9 +35,9 @@ class Word:
     open_quote: str = ""
 
 
-def shell_words(text: str) -> tuple[Word, ...]:
+def shell_words(text: str) -> tuple[ArgumentWord, ...]:
     """The words of a text; only the last one can have an open quote."""
-    words: list[Word] = []
+    words: list[ArgumentWord] = []
     at = 0
     while True:
         while at < len(text) and text[at] in _BLANK:
@@ -48,7 +48,7 @@ def shell_words(text: str) -> tuple[Word, ...]:
         words.append(word)
 
 
-def _word(text: str, start: int) -> tuple[Word, int]:
+def _word(text: str, start: int) -> tuple[ArgumentWord, int]:
     pieces: list[str] = []
     quote = ""
     at = start
@@ -70,10 +70,10 @@ def _word(text: str, start: int) -> tuple[Word, int]:
         elif letter in "'\"":
             quote = letter
         elif letter in _BLANK:
-            return Word("".join(pieces), start), at - 1
+            return ArgumentWord("".join(pieces), start), at - 1
         else:
             pieces.append(letter)
-    return Word("".join(pieces), start, quote), at
+    return ArgumentWord("".join(pieces), start, quote), at
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class _Reading:
         if self.expects is not None:
             name, self.expects = self.expects, None
             if word == "--" or self._option(word) is not None:
-                raise ArgumentError(f"--{name} needs a value, and {word[:80]} follows; write --{name}=VALUE.")
+                raise CommandArgumentError(f"--{name} needs a value, and {word[:80]} follows; write --{name}=VALUE.")
             self.named[name] = word
         elif self.has_ended or not word.startswith("--"):
             self.free.append(word)
@@ -104,10 +104,10 @@ class _Reading:
     def _take_option(self, word: str) -> None:
         found = self._option(word)
         if found is None:
-            raise ArgumentError(self._unknown(word))
+            raise CommandArgumentError(self._unknown(word))
         name, value = found
         if name in self.named:
-            raise ArgumentError(f"--{name} is given twice.")
+            raise CommandArgumentError(f"--{name} is given twice.")
         if value is None:
             self.expects = name
         else:
@@ -146,22 +146,22 @@ def read_arguments(text: str, arguments: Sequence[SlashCommandArgument]) -> dict
     reading = _Reading(arguments)
     for word in shell_words(text):
         if word.open_quote:
-            raise ArgumentError(f"The quote {word.open_quote} is not closed: {text[word.start :].strip()[:80]}.")
+            raise CommandArgumentError(f"The quote {word.open_quote} is not closed: {text[word.start :].strip()[:80]}.")
         reading.take(word.text)
     if reading.expects is not None:
-        raise ArgumentError(f"--{reading.expects} needs a value.")
+        raise CommandArgumentError(f"--{reading.expects} needs a value.")
     free, values = reading.free, dict(reading.named)
     targets = _by_place(reading.unfilled(), len(free))
     if free and not targets:
         what = "It takes no arguments" if not arguments else "All its arguments have a value already"
-        raise ArgumentError(f"{what}; {' '.join(free)[:80]!r} is too much.")
+        raise CommandArgumentError(f"{what}; {' '.join(free)[:80]!r} is too much.")
     for place, item in enumerate(targets):
         is_last = place == len(targets) - 1
         values[item.name] = " ".join(free[place:]) if is_last else free[place]
     missing = [item.name for item in arguments if item.is_required and item.name not in values]
     if missing:
         listed = ", ".join(f"--{name}" for name in missing)
-        raise ArgumentError(f"Missing required argument{'' if len(missing) == 1 else 's'}: {listed}.")
+        raise CommandArgumentError(f"Missing required argument{'' if len(missing) == 1 else 's'}: {listed}.")
     return {item.name: values[item.name] for item in arguments if item.name in values}
 
 
@@ -211,12 +211,12 @@ def place_at_end(text: str, arguments: Sequence[SlashCommandArgument]) -> ValueP
     words = shell_words(text)
     # A blank behind the last word ends it, unless it is quoted or escaped.
     is_ended = not words or len(shell_words(f"{text}x")) > len(words)
-    done, last = (words, Word("", len(text))) if is_ended else (words[:-1], words[-1])
+    done, last = (words, ArgumentWord("", len(text))) if is_ended else (words[:-1], words[-1])
     reading = _Reading(arguments)
     try:
         for word in done:
             reading.take(word.text)
-    except ArgumentError:
+    except CommandArgumentError:
         return None
     if reading.expects is not None:
         return ValuePlace(reading.expects, last.text, last.start, "", dict(reading.named))

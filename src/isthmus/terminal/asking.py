@@ -18,7 +18,7 @@ from isthmus.errors import IsthmusError
 from isthmus.terminal.editing import edit_text
 from isthmus.terminal.form_filling import filling_of
 from isthmus.terminal.interruption import Interrupted
-from isthmus.terminal.questions import REFUSALS, Choice, Question, question_of
+from isthmus.terminal.questions import REFUSALS, AnswerChoice, CallQuestion, question_of
 from isthmus.terminal.streaming import TaskStream
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ RETURN_SECONDS = 2.0
 T = TypeVar("T")
 
 
-class Outcome(Enum):
+class QuestionOutcome(Enum):
     """What comes after a question."""
 
     ANSWERED = "answered"
@@ -50,7 +50,7 @@ class Outcome(Enum):
 
 
 @dataclass(slots=True)
-class Asking:
+class TerminalQuestions:
     """Asks through ``prompter``; ``answered_by`` is the name of this surface. ``is_editing``: an editor is open.
 
     ``shown_in``: which editor shows a call's question, by the call's id.
@@ -70,7 +70,7 @@ class Asking:
         if tool_call_id == self.asked and not self.is_editing:
             self.prompter.above(partial(self.renderer.shown_in, editor))
 
-    async def ask(self, stream: TaskStream) -> Outcome:
+    async def ask(self, stream: TaskStream) -> QuestionOutcome:
         """Ask about the first pending call, here and wherever else it may be answered."""
         question = question_of(stream.view.questions[0].call)
         self.renderer.end()
@@ -80,7 +80,7 @@ class Asking:
             self.renderer.shown_in(editor)
         seen: list[Delivery] = []
         watch = asyncio.ensure_future(self._watch(stream, question.call.tool_call_id, seen))
-        choice: Choice | None = None
+        choice: AnswerChoice | None = None
         is_cancelled = is_leaving = False
         try:
             choice = await self._unless_answered(self.prompter.read_choice(question), watch)
@@ -100,13 +100,13 @@ class Asking:
             watch.result()  # a bug in watching is not to be mistaken for an answer
         self._show(seen)
         if is_cancelled:
-            return Outcome.CANCEL
+            return QuestionOutcome.CANCEL
         if is_leaving:
-            return Outcome.LEAVE
+            return QuestionOutcome.LEAVE
         if choice is not None:
             return await self._answer(stream, question, choice)
         await self.catch_up(stream)
-        return Outcome.GOES_ON
+        return QuestionOutcome.GOES_ON
 
     async def _unless_answered(self, read: Coroutine[Any, Any, T], watch: "asyncio.Task[None]") -> T | None:
         """What the person typed here; None when the question was answered elsewhere, or the task has ended."""
@@ -117,7 +117,7 @@ class Asking:
         finally:
             await stop_all(ask)
 
-    async def _answer(self, stream: TaskStream, question: Question, choice: Choice) -> Outcome:
+    async def _answer(self, stream: TaskStream, question: CallQuestion, choice: AnswerChoice) -> QuestionOutcome:
         confirmation = question.confirmation(choice)
         self.renderer.answered_here(confirmation.tool_call_id)
         try:
@@ -127,15 +127,15 @@ class Asking:
             await self.catch_up(stream)
             if stream.is_asking and question.call in [view.call for view in stream.view.questions]:
                 self.renderer.error(str(error))
-            return Outcome.GOES_ON
+            return QuestionOutcome.GOES_ON
         except IsthmusError as error:
             # The agent cannot be reached: the question is still open, as far as is known here, and is asked again.
             self.renderer.answered_elsewhere(confirmation.tool_call_id)
             self.renderer.error(str(error))
-            return Outcome.GOES_ON
+            return QuestionOutcome.GOES_ON
         edits = ", with your edits" if confirmation.file_details is not None else ""
         self.renderer.chosen(choice.name + edits, is_refusal=choice.option_id in REFUSALS)
-        return Outcome.ANSWERED
+        return QuestionOutcome.ANSWERED
 
     async def catch_up(self, stream: TaskStream) -> None:
         """Show what happened on other surfaces until now; an agent that cannot tell is not waited for."""
@@ -164,7 +164,7 @@ class Asking:
         if seen:
             self.renderer.end()
 
-    async def _edit(self, question: Question, watch: "asyncio.Task[None]") -> Question:
+    async def _edit(self, question: CallQuestion, watch: "asyncio.Task[None]") -> CallQuestion:
         """The question with the person's own version of the proposed file."""
         diff = question.file_diff
         if diff is None:
@@ -186,7 +186,7 @@ class Asking:
             return question
         return self._changed(question, edited)
 
-    async def _fill_in(self, question: Question, watch: "asyncio.Task[None]") -> Question:
+    async def _fill_in(self, question: CallQuestion, watch: "asyncio.Task[None]") -> CallQuestion:
         """The question with the values of its form, asked one after another; Ctrl-C leaves it as it was."""
         diff = question.file_diff
         filling = filling_of(question.call, diff.new_content) if diff is not None else None
@@ -205,7 +205,7 @@ class Asking:
             self.screen.forget_position()
         return self._changed(question, filling.document())
 
-    def _changed(self, question: Question, edited: str) -> Question:
+    def _changed(self, question: CallQuestion, edited: str) -> CallQuestion:
         changed = question_of(question.call, edited)
         self.renderer.question(changed)
         return changed

@@ -13,7 +13,7 @@ from isthmus.development_tool import ExecuteDetails, FileDiff, GenericDetails, M
 from isthmus.encoding.codec import JsonObject
 from isthmus.task_view import CallView
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
-from isthmus.terminal.questions import Question
+from isthmus.terminal.questions import CallQuestion
 from isthmus.terminal.sanitize import output_lines, visible, visible_line
 from isthmus.terminal.screen import Glyphs
 
@@ -206,7 +206,7 @@ def _wrapped(text: str, room: int) -> list[str]:
     return [*rows, text]
 
 
-def question_block(question: Question, workspace: str, width: int, glyphs: Glyphs) -> list[Text]:
+def question_block(question: CallQuestion, workspace: str, width: int, glyphs: Glyphs) -> list[Text]:
     """What a person is asked to allow: the whole of it, never only what the model says about it."""
     call = question.call
     head = Text().append(f"{glyphs.waiting} ", "ask").append(visible_line(call.tool_name), "tool")
@@ -253,7 +253,7 @@ def shown_path(diff: FileDiff, workspace: str) -> str:
     return diff.file_path.removeprefix(workspace.rstrip("/") + "/") if workspace else diff.file_path or diff.file_name
 
 
-def choice_lines(question: Question, width: int) -> list[tuple[str, str]]:
+def choice_lines(question: CallQuestion, width: int) -> list[tuple[str, str]]:
     """``(style, text)`` fragments of the choices, one line each, the names aligned; descriptions give way first."""
     names = [visible_line(choice.name) for choice in question.choices]
     widest = max((cell_len(name) for name in names), default=0)

@@ -9,7 +9,7 @@ import termios
 from contextlib import suppress
 from dataclasses import dataclass
 
-from isthmus.terminal.questions import Question
+from isthmus.terminal.questions import CallQuestion
 from isthmus.terminal.sanitize import visible_line
 from isthmus.text.visible import with_ellipsis
 
@@ -24,7 +24,7 @@ class EarlyText:
     """What was typed before ``question`` took answers."""
 
     typed: str
-    question: Question
+    question: CallQuestion
 
     @property
     def kept(self) -> str:

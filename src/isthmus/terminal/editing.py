@@ -14,7 +14,7 @@ FALLBACKS = ("editor", "nano", "vim", "vi")
 editor to take, in the middle of a question of ours."""
 
 
-class EditorError(IsthmusError):
+class TextEditorError(IsthmusError):
     """The editor could not be started, or ended with an error."""
 
 
@@ -35,14 +35,14 @@ async def edit_text(content: str, file_name: str) -> str:
         try:
             process = await asyncio.create_subprocess_exec(*command, str(path))
         except OSError as error:
-            raise EditorError(f"cannot start the editor {command[0]!r}: {error.strerror}; set EDITOR") from error
+            raise TextEditorError(f"cannot start the editor {command[0]!r}: {error.strerror}; set EDITOR") from error
         status = await process.wait()
         if status != 0:
-            raise EditorError(f"the editor {command[0]!r} ended with status {status}; nothing was changed")
+            raise TextEditorError(f"the editor {command[0]!r} ended with status {status}; nothing was changed")
         try:
             edited = path.read_bytes().decode("utf-8", "surrogatepass")
         except (OSError, UnicodeDecodeError) as error:
-            raise EditorError(f"the edited file cannot be read as UTF-8 text: {error}") from error
+            raise TextEditorError(f"the edited file cannot be read as UTF-8 text: {error}") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if content and not content.endswith("\n") and edited == content + "\n":
@@ -56,12 +56,12 @@ def _editor() -> list[str]:
         try:
             command = shlex.split(named)
         except ValueError as error:
-            raise EditorError(f"EDITOR is {named!r}, which is not a command: {error}") from error
+            raise TextEditorError(f"EDITOR is {named!r}, which is not a command: {error}") from error
         if command:
             return command
     found = next((name for name in FALLBACKS if shutil.which(name)), None)
     if found is None:
-        raise EditorError("there is no editor; set EDITOR to the command of one")
+        raise TextEditorError("there is no editor; set EDITOR to the command of one")
     return [found]
 
 

@@ -34,9 +34,9 @@ from isthmus.task_view import TaskView
 from isthmus.terminal.headless_output import (
     HeadlessOutput,
     JsonOutput,
+    OutputStream,
     RunError,
     ServerLine,
-    Stream,
     StreamJsonOutput,
     TextOutput,
 )
@@ -92,7 +92,7 @@ async def run_headless(
     agent: AgentClient, options: HeadlessOptions, stdout: TextIO | None, stderr: TextIO | None
 ) -> int:
     """Run one prompt to its end and return the exit code. SIGINT and SIGTERM cancel the task first."""
-    out, notices = Stream(stdout), Stream(stderr)
+    out, notices = OutputStream(stdout), OutputStream(stderr)
     match options.output_format:
         case "text":
             output: HeadlessOutput = TextOutput(out, notices)
@@ -117,7 +117,7 @@ class _Run:
     agent: AgentClient
     options: HeadlessOptions
     output: HeadlessOutput
-    out: Stream
+    out: OutputStream
     view: TaskView = field(default_factory=TaskView)
     task_id: str | None = None
     interrupted: asyncio.Event = field(default_factory=asyncio.Event)
@@ -279,7 +279,7 @@ def prompt_with_stdin(prompt: str, stdin: TextIO | None, stderr: TextIO | None =
     """
     if stdin is None or stdin.closed or stdin.isatty():
         return prompt
-    notices = Stream(stderr)
+    notices = OutputStream(stderr)
     try:
         descriptor = stdin.fileno()
     except (OSError, ValueError):
@@ -292,7 +292,7 @@ def prompt_with_stdin(prompt: str, stdin: TextIO | None, stderr: TextIO | None =
     return "\n\n".join(part for part in (piped.rstrip("\n"), prompt) if part.strip())
 
 
-def _read(descriptor: int, notices: Stream) -> bytes:
+def _read(descriptor: int, notices: OutputStream) -> bytes:
     taken = bytearray()
     while len(taken) <= STDIN_LIMIT:
         try:

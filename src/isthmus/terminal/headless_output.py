@@ -1,6 +1,6 @@
 """What a headless run prints: ``text``, ``json`` or ``stream-json``, the last two in Gemini CLI's shapes.
 
-One class per format behind ``HeadlessOutput``; they write through ``Stream``, which outlives a reader that went
+One class per format behind ``HeadlessOutput``; they write through ``OutputStream``, which outlives a reader that went
 away. The shapes are those of packages/core/src/output/types.ts of google-gemini/gemini-cli. No rich here: this is
 the path of scripts, and its start is part of their cost.
 """
@@ -62,7 +62,7 @@ def servers_json(servers: Sequence[ServerLine]) -> list[dict[str, str]] | None:
 
 
 @dataclass(slots=True)
-class Stream:
+class OutputStream:
     """A text stream whose reader may go away: after that nothing is written, and ``is_broken`` says so.
 
     None stands for a stream that was closed from the start, which is nobody's fault and no sign.
@@ -125,8 +125,8 @@ class HeadlessOutput(Protocol):
 class TextOutput:
     """The final text on stdout; tool calls, texts on the way and notices on stderr."""
 
-    out: Stream
-    notices: Stream
+    out: OutputStream
+    notices: OutputStream
     written: dict[str, int] = field(default_factory=dict[str, int])
     """How many increments of a text have gone to the notices."""
 
@@ -172,8 +172,8 @@ class TextOutput:
 class JsonOutput:
     """One object at the end: session_id, response, stats and, when it did not complete, error."""
 
-    out: Stream
-    notices: Stream
+    out: OutputStream
+    notices: OutputStream
     servers: Sequence[ServerLine] = ()
     session_id: str = ""
 
@@ -205,8 +205,8 @@ class JsonOutput:
 class StreamJsonOutput:
     """One line of JSON per event: init, message, tool_use, tool_result, error and, last, result."""
 
-    out: Stream
-    notices: Stream
+    out: OutputStream
+    notices: OutputStream
     model: str = ""
     servers: Sequence[ServerLine] = ()
     used: set[str] = field(default_factory=set[str])
@@ -275,7 +275,7 @@ class StreamJsonOutput:
 
 def failed_before_task(output_format: str, error: RunError, stdout: TextIO | None, stderr: TextIO | None) -> None:
     """Print a failure that came before there was a task, in the ``json`` or the ``stream-json`` format."""
-    out, notices = Stream(stdout), Stream(stderr)
+    out, notices = OutputStream(stdout), OutputStream(stderr)
     output = JsonOutput(out, notices) if output_format == "json" else StreamJsonOutput(out, notices)
     output.finished(TaskView(), error)
 

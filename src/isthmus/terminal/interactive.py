@@ -20,7 +20,7 @@ from isthmus.client import AgentClient, CommandMessage, CommandScope, PromptMess
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.terminal.announcements import Announcement, Announcements, Notice, ShownInEditor
-from isthmus.terminal.asking import Asking
+from isthmus.terminal.asking import TerminalQuestions
 from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.early_text import PAUSE_SECONDS
 from isthmus.terminal.interruption import Interrupted
@@ -77,7 +77,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
     screen = Screen(sys.stdout)
     prompter = _prompter(screen, options.history_file, options.pause)
     renderer = TaskRenderer(screen, options.awaited_servers)
-    asking = Asking(screen, renderer, prompter, options.answered_by)
+    asking = TerminalQuestions(screen, renderer, prompter, options.answered_by)
     turns = Turns(agent, screen, renderer, asking)
     commands = CommandList(agent)
     prompter.offer(commands.complete, commands.ask)

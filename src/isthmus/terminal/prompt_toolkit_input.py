@@ -35,7 +35,7 @@ from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText
 from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.prompting import AskForCompletions, Complete
-from isthmus.terminal.questions import Choice, Question
+from isthmus.terminal.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.screen import Glyphs
 
 STYLE = Style.from_dict({"prompt": "bold ansicyan", "quiet": "ansibrightblack"})
@@ -98,7 +98,7 @@ class PromptToolkitPrompter:
         kept, self._kept = self._kept, ""
         return await self._read(self._prompt, [("class:prompt", f"{self._glyph} ")], kept)
 
-    async def read_choice(self, question: Question) -> Choice:
+    async def read_choice(self, question: CallQuestion) -> AnswerChoice:
         note = await self._take_early_text(question)
         keys = [choice.key for choice in question.choices]
         session: PromptSession[str] = PromptSession(
@@ -152,7 +152,7 @@ class PromptToolkitPrompter:
         with _local_modes(lambda modes: modes | termios.ECHO | termios.ICANON):
             yield
 
-    async def _take_early_text(self, question: Question) -> str:
+    async def _take_early_text(self, question: CallQuestion) -> str:
         """Read what is typed until no key has been pressed for a while; returns what is to be said of it."""
 
         def message() -> StyleAndTextTuples:

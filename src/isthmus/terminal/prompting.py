@@ -15,7 +15,7 @@ from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText, drop_begun_line
 from isthmus.terminal.interruption import Interrupted
-from isthmus.terminal.questions import Choice, Question
+from isthmus.terminal.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.sanitize import visible_line
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Prompter(Protocol):
         """The next message; several lines are joined by newlines."""
         ...
 
-    async def read_choice(self, question: Question) -> Choice:
+    async def read_choice(self, question: CallQuestion) -> AnswerChoice:
         """One of the choices of a question that is already on the screen.
 
         On a terminal what was typed before, or before a pause in typing, is no answer: it is kept for the next prompt.
@@ -109,7 +109,7 @@ class LinePrompter:
             lines.append(await self._line())
         return "\n".join(lines)
 
-    async def read_choice(self, question: Question) -> Choice:
+    async def read_choice(self, question: CallQuestion) -> AnswerChoice:
         if self.echoes:
             await self._take_early_lines(question)
         # The choices are part of what is asked: they stay on the screen, nothing here can be redrawn.
@@ -144,7 +144,7 @@ class LinePrompter:
     def at_rest(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    async def _take_early_lines(self, question: Question) -> None:
+    async def _take_early_lines(self, question: CallQuestion) -> None:
         """Take the lines that come until none has come for a while; none of them is an answer."""
         with suppress(TimeoutError):
             while True:

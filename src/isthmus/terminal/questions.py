@@ -15,7 +15,7 @@ _SHORT = {"y": (PROCEED_ONCE, "accept", "yes"), "n": ("no", "decline", CANCEL)}
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AnswerChoice:
     """One line of the question: what is typed to choose it, and its text.
 
     ``option_id`` is None for the front's own choices: to edit the proposal first, or to fill in a form.
@@ -38,11 +38,11 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CallQuestion:
     """A pending call as it is put to a person; ``edited`` is the person's own version of the proposed file."""
 
     call: ToolCall
-    choices: tuple[Choice, ...]
+    choices: tuple[AnswerChoice, ...]
     edited: str | None = None
 
     @property
@@ -54,7 +54,7 @@ class Question:
             return diff
         return FileDiff(diff.file_name, diff.file_path, self.edited, diff.old_content)
 
-    def choice(self, typed: str) -> Choice | None:
+    def choice(self, typed: str) -> AnswerChoice | None:
         """The choice that was typed: its key, the id or name of its option, ``y`` or ``n``; None when it is none."""
         word = typed.strip().casefold()
         for choice in self.choices:
@@ -64,7 +64,7 @@ class Question:
         by_id = {choice.option_id: choice for choice in self.choices}
         return next((by_id[option_id] for option_id in wanted if option_id in by_id), None)
 
-    def confirmation(self, choice: Choice) -> ToolCallConfirmation:
+    def confirmation(self, choice: AnswerChoice) -> ToolCallConfirmation:
         """The answer that a choice stands for; the person's edits go along unless the call is refused."""
         option_id = choice.option_id or PROCEED_ONCE
         keeps_edits = self.edited is not None and option_id not in REFUSALS
@@ -72,22 +72,22 @@ class Question:
         return ToolCallConfirmation(self.call.tool_call_id, option_id, details)
 
 
-def question_of(call: ToolCall, edited: str | None = None) -> Question:
+def question_of(call: ToolCall, edited: str | None = None) -> CallQuestion:
     """The question of a pending call: its options numbered from 1, ``e`` to edit a proposed file, ``f`` for a form."""
     request = call.confirmation_request
     options = request.options if request is not None else ()
     choices = [
-        Choice(str(number), option.name or option.id, option.description, option.id)
+        AnswerChoice(str(number), option.name or option.id, option.description, option.id)
         for number, option in enumerate(options, 1)
     ]
     if request is not None and request.file_edit_details is not None and choices:
         if filling_of(call, "") is not None:
             fill = "Fill in again" if edited is not None else "Fill in"
-            choices.append(Choice(FILL_IN, fill, "asks for one value after another", None))
+            choices.append(AnswerChoice(FILL_IN, fill, "asks for one value after another", None))
         edit = "Edit again" if edited is not None else "Edit first"
         what = "document" if call.tool_name == ELICITATION else "proposal"
-        choices.append(Choice("e", edit, f"opens the {what} in your $EDITOR", None))
-    return Question(call, tuple(choices), edited)
+        choices.append(AnswerChoice("e", edit, f"opens the {what} in your $EDITOR", None))
+    return CallQuestion(call, tuple(choices), edited)
 
 
 def refusal(call: ToolCall) -> ToolCallConfirmation | None:

@@ -43,7 +43,7 @@ from isthmus.terminal.blocks import (
     tail_lines,
 )
 from isthmus.terminal.headless_output import retry_text
-from isthmus.terminal.questions import REFUSALS, Question
+from isthmus.terminal.questions import REFUSALS, CallQuestion
 from isthmus.terminal.sanitize import visible, visible_line
 from isthmus.terminal.screen import Screen
 
@@ -168,7 +168,7 @@ class TaskRenderer:
         )
         self._screen.separate()
 
-    def question(self, question: Question) -> None:
+    def question(self, question: CallQuestion) -> None:
         """Show what a person is about to be asked."""
         self._screen.separate()
         self._screen.block(

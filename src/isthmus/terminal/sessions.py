@@ -17,7 +17,7 @@ LATEST = "latest"
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class Conversation:
     """One conversation; ``tasks`` are oldest first and not empty."""
 
     context_id: str
@@ -47,7 +47,7 @@ class Session:
         return tuple(task for task in self.tasks if not task.state.is_terminal)
 
 
-async def list_sessions(agent: AgentClient, workspace: str | None = None, limit: int = 1000) -> list[Session]:
+async def list_sessions(agent: AgentClient, workspace: str | None = None, limit: int = 1000) -> list[Conversation]:
     """The sessions among the last ``limit`` tasks, most recently changed first.
 
     With ``workspace`` (an absolute path) only those of that folder.
@@ -56,11 +56,11 @@ async def list_sessions(agent: AgentClient, workspace: str | None = None, limit:
     for task in await agent.tasks(limit):
         if workspace is None or task.workspace == workspace:
             grouped.setdefault(task.context_id, []).append(task)
-    sessions = [Session(context_id, _oldest_first(tasks)) for context_id, tasks in grouped.items()]
+    sessions = [Conversation(context_id, _oldest_first(tasks)) for context_id, tasks in grouped.items()]
     return sorted(sessions, key=lambda session: session.updated_at, reverse=True)
 
 
-async def find_session(agent: AgentClient, wanted: str, workspace: str | None = None) -> Session:
+async def find_session(agent: AgentClient, wanted: str, workspace: str | None = None) -> Conversation:
     """The session that ``wanted`` names: ``latest`` (of the workspace), or an id, or the beginning of one.
 
     Raises:
@@ -85,7 +85,7 @@ async def find_session(agent: AgentClient, wanted: str, workspace: str | None = 
     )
 
 
-def _is_named(session: Session, wanted: str) -> bool:
+def _is_named(session: Conversation, wanted: str) -> bool:
     ids = [session.context_id, *(task.task_id for task in session.tasks)]
     return any(name == wanted or (len(wanted) >= MIN_PREFIX and name.startswith(wanted)) for name in ids)
 
@@ -94,7 +94,7 @@ def _oldest_first(tasks: Sequence[TaskSnapshot]) -> tuple[TaskSnapshot, ...]:
     return tuple(sorted(tasks, key=lambda task: (task.created_at, task.updated_at)))
 
 
-def session_lines(sessions: Sequence[Session], now: float, width: int) -> list[str]:
+def session_lines(sessions: Sequence[Conversation], now: float, width: int) -> list[str]:
     """A table: short id, when it changed, state, title. At most ``width`` characters a line, titles cut to fit."""
     rows = [(_short(session, sessions), _when(now - session.updated_at), session.state.value) for session in sessions]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
@@ -107,7 +107,7 @@ def session_lines(sessions: Sequence[Session], now: float, width: int) -> list[s
     return lines
 
 
-def _short(session: Session, sessions: Sequence[Session]) -> str:
+def _short(session: Conversation, sessions: Sequence[Conversation]) -> str:
     """The beginning of the id, as long as it takes to be the only one."""
     name = visible_line(session.context_id)
     length = SHORT_ID

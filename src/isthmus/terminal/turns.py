@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from isthmus.client import ELICITATION, SAMPLING, AgentClient, TaskNotCancelable
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
-from isthmus.terminal.asking import Asking, Outcome, stop_all
+from isthmus.terminal.asking import QuestionOutcome, TerminalQuestions, stop_all
 from isthmus.terminal.streaming import TaskStream
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Turns:
     agent: AgentClient
     screen: "Screen"
     renderer: "TaskRenderer"
-    asking: Asking
+    asking: TerminalQuestions
     resume_command: str = ""
     interrupted: asyncio.Event = field(default_factory=asyncio.Event)
     is_working: bool = False
@@ -80,15 +80,15 @@ class Turns:
                 await self._work(stream)
             while stream.is_asking:
                 match await self.asking.ask(stream):
-                    case Outcome.ANSWERED:
+                    case QuestionOutcome.ANSWERED:
                         await self._work(stream)
-                    case Outcome.GOES_ON:
+                    case QuestionOutcome.GOES_ON:
                         if not stream.is_asking and not stream.view.state.is_terminal:
                             await self._work(stream)
-                    case Outcome.CANCEL:
+                    case QuestionOutcome.CANCEL:
                         await self._cancel_asked(stream)
                         break
-                    case Outcome.LEAVE:
+                    case QuestionOutcome.LEAVE:
                         self.renderer.quiet(self._left_open(stream))
                         return TurnEnd.LEFT
         except IsthmusError as error:

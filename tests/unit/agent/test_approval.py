@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from isthmus.agent.approval.policy import (
     Allow,
     ApprovalMode,
-    Ask,
+    ApprovalRequired,
     Decision,
     Deny,
     Grant,
@@ -29,7 +29,7 @@ def shell(command: str, *grants: Grant, mode: ApprovalMode = ApprovalMode.DEFAUL
 
 
 def options_of(decision: Decision) -> list[str]:
-    assert isinstance(decision, Ask)
+    assert isinstance(decision, ApprovalRequired)
     return [option.id for option in decision.options]
 
 
@@ -41,12 +41,12 @@ def test_reading_is_always_free(mode: ApprovalMode) -> None:
 @pytest.mark.parametrize(
     ("mode", "kind", "expected"),
     [
-        (ApprovalMode.DEFAULT, ToolKind.EDIT, Ask),
-        (ApprovalMode.DEFAULT, ToolKind.EXECUTE, Ask),
-        (ApprovalMode.DEFAULT, ToolKind.OTHER, Ask),
+        (ApprovalMode.DEFAULT, ToolKind.EDIT, ApprovalRequired),
+        (ApprovalMode.DEFAULT, ToolKind.EXECUTE, ApprovalRequired),
+        (ApprovalMode.DEFAULT, ToolKind.OTHER, ApprovalRequired),
         (ApprovalMode.AUTO_EDIT, ToolKind.EDIT, Allow),
-        (ApprovalMode.AUTO_EDIT, ToolKind.EXECUTE, Ask),
-        (ApprovalMode.AUTO_EDIT, ToolKind.OTHER, Ask),
+        (ApprovalMode.AUTO_EDIT, ToolKind.EXECUTE, ApprovalRequired),
+        (ApprovalMode.AUTO_EDIT, ToolKind.OTHER, ApprovalRequired),
         (ApprovalMode.PLAN, ToolKind.EDIT, Deny),
         (ApprovalMode.PLAN, ToolKind.EXECUTE, Deny),
         (ApprovalMode.PLAN, ToolKind.OTHER, Deny),
@@ -77,7 +77,7 @@ def test_an_edit_offers_once_always_for_the_tool_and_reject() -> None:
 def test_a_command_offers_its_prefix_by_name() -> None:
     decision = shell("git status --short && npm run build")
     assert options_of(decision) == ["proceed_once", "proceed_always_prefix", "cancel"]
-    assert isinstance(decision, Ask)
+    assert isinstance(decision, ApprovalRequired)
     assert decision.options[1].name == "Always allow git status, npm run build …"
 
 
@@ -99,7 +99,7 @@ def test_a_granted_prefix_lets_only_commands_run_that_consist_of_granted_parts()
         "git status > .bashrc",
         "X=1 git statusx",
     ):
-        assert isinstance(shell(command, git), Ask), command
+        assert isinstance(shell(command, git), ApprovalRequired), command
 
 
 def test_the_answer_always_grants_what_its_name_said() -> None:

@@ -28,11 +28,11 @@ from isthmus.models.base import (
     Finish,
     Message,
     ModelRequest,
+    ModelToolResult,
     ProviderState,
     StreamItem,
     Text,
     ToolRequest,
-    ToolResult,
     Usage,
     requests_of,
 )
@@ -113,7 +113,7 @@ def test_no_plan_parts_a_request_from_its_result_or_keeps_nothing(messages: list
     assert 0 < plan.cut < len(messages)
     kept = messages[plan.cut :]
     asked = {request.id for message in kept for request in requests_of(message)}
-    answered = {part.id for message in kept for part in message.parts if isinstance(part, ToolResult)}
+    answered = {part.id for message in kept for part in message.parts if isinstance(part, ModelToolResult)}
     assert answered <= asked
     assert plan.replaced_tokens + plan.kept_tokens == messages_tokens(messages)
 

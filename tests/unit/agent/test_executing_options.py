@@ -3,12 +3,12 @@ import time
 import pytest
 
 from isthmus.agent.approval.executing_options import TABLE
-from isthmus.agent.approval.policy import Allow, Ask, Deny, Policy, PrefixGrant, decide
+from isthmus.agent.approval.policy import Allow, ApprovalRequired, Deny, Policy, PrefixGrant, decide
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.tools.base import ToolKind
 
 
-def decision(command: str, *prefix: str, may_ask: bool = True) -> Allow | Ask | Deny:
+def decision(command: str, *prefix: str, may_ask: bool = True) -> Allow | ApprovalRequired | Deny:
     policy = Policy(grants=frozenset({PrefixGrant(prefix)}), may_ask=may_ask)
     return decide(policy, "run_shell_command", ToolKind.EXECUTE, {"command": command})
 
@@ -81,7 +81,7 @@ def decision(command: str, *prefix: str, may_ask: bool = True) -> Allow | Ask | 
 def test_an_option_that_runs_or_writes_is_asked_although_its_program_is_allowed(command: str) -> None:
     program = command.split()[0]
     asked = decision(command, program)
-    assert isinstance(asked, Ask)
+    assert isinstance(asked, ApprovalRequired)
     assert [option.id for option in asked.options] == ["proceed_once", "cancel"]
     assert isinstance(decision(command, program, may_ask=False), Deny)
 
@@ -123,7 +123,7 @@ def test_other_options_are_covered_by_the_permission_for_the_program(command: st
 
 def test_a_question_about_a_prefix_says_what_is_asked_all_the_same() -> None:
     asked = decide(Policy(), "run_shell_command", ToolKind.EXECUTE, {"command": "git log"})
-    assert isinstance(asked, Ask)
+    assert isinstance(asked, ApprovalRequired)
     (always,) = (option for option in asked.options if option.id == "proceed_always_prefix")
     assert always.description == (
         "For the rest of this session, commands that begin with these words run without asking; options that write"
@@ -133,7 +133,7 @@ def test_a_question_about_a_prefix_says_what_is_asked_all_the_same() -> None:
 
 def test_a_question_says_why_a_prefix_is_not_offered() -> None:
     asked = decision("git log --output=f", "git")
-    assert isinstance(asked, Ask)
+    assert isinstance(asked, ApprovalRequired)
     assert asked.options[0].description == "Asked each time: git log --output=f"
 
 

@@ -16,7 +16,7 @@ from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ToolOutp
 from isthmus.events import CommandPrompt, ModelReply, ToolResultRecorded, event_from_json, event_to_json
 from isthmus.media import Media
 from isthmus.models.base import Message, Text, ToolRequest
-from isthmus.models.base import ToolResult as ToolResultPart
+from isthmus.models.base import ModelToolResult as ToolResultPart
 from isthmus.models.message import message_to_json
 from isthmus.tools.base import (
     Arguments,

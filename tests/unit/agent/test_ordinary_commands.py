@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.approval.policy import Allow, Ask, Policy, PrefixGrant, decide
+from isthmus.agent.approval.policy import Allow, ApprovalRequired, Policy, PrefixGrant, decide
 from isthmus.tools.base import ToolKind
 
 LINES: list[dict[str, Any]] = tomllib.loads(
@@ -20,12 +20,12 @@ def test_an_ordinary_line_is_allowed_with_its_prefixes_or_asked_for_a_reason(lin
     arguments = {"command": line["text"]}
     offered: list[str] = line.get("offered", [])
     asked = decide(Policy(), "run_shell_command", ToolKind.EXECUTE, arguments)
-    assert isinstance(asked, Ask)
+    assert isinstance(asked, ApprovalRequired)
     names = [option.name for option in asked.options if option.id == "proceed_always_prefix"]
     assert names == ([f"Always allow {', '.join(offered)} …"] if offered else [])
     grants = frozenset(PrefixGrant(tuple(prefix.split(" "))) for prefix in offered)
     decision = decide(Policy(grants=grants), "run_shell_command", ToolKind.EXECUTE, arguments)
-    assert isinstance(decision, Allow if offered else Ask)
+    assert isinstance(decision, Allow if offered else ApprovalRequired)
 
 
 def test_the_lines_are_many_from_three_registries_and_each_has_a_verdict() -> None:

@@ -30,7 +30,7 @@ from isthmus.events import (
     event_from_json,
     event_to_json,
 )
-from isthmus.models.base import Message, Text, ToolRequest, ToolResult, requests_of
+from isthmus.models.base import Message, ModelToolResult, Text, ToolRequest, requests_of
 from isthmus.models.message import message_to_json
 
 IDS = st.sampled_from(["one", "two", "three"])
@@ -97,7 +97,7 @@ def test_the_model_gets_the_results_of_a_message_together_and_in_its_order(event
     messages = folded(events).messages
     for message, following in itertools.pairwise(messages):
         wanted = [request.id for request in requests_of(message)]
-        given_results = [part.id for part in following.parts if isinstance(part, ToolResult)]
+        given_results = [part.id for part in following.parts if isinstance(part, ModelToolResult)]
         if wanted and given_results:
             assert given_results == wanted
 

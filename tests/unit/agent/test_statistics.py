@@ -1,4 +1,4 @@
-from isthmus.agent.statistics import COMPACTION, Statistics, ToolUse, total
+from isthmus.agent.statistics import COMPACTION, Statistics, ToolStatistics, total
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import (
     AgentEvent,
@@ -50,7 +50,7 @@ def test_calls_are_counted_once_by_how_they_ended_with_the_time_they_ran() -> No
         (55, call(ToolCallStatus.FAILED, call_id="2")),
         (56, call(ToolCallStatus.CANCELLED, "other", "3")),
     ).tasks["t"].tools  # fmt: skip
-    assert tools == {"touch": ToolUse(1, 1, 0, 3.0), "other": ToolUse(0, 0, 1, 0.0)}
+    assert tools == {"touch": ToolStatistics(1, 1, 0, 3.0), "other": ToolStatistics(0, 0, 1, 0.0)}
 
 
 def test_what_a_server_asks_in_the_middle_of_a_call_is_no_tool() -> None:
@@ -62,7 +62,7 @@ def test_what_a_server_asks_in_the_middle_of_a_call_is_no_tool() -> None:
         (5, call(ToolCallStatus.SUCCEEDED, "sampling", "1?2")),
         (6, call(ToolCallStatus.SUCCEEDED)),
     ).tasks["t"].tools  # fmt: skip
-    assert tools == {"touch": ToolUse(1, 0, 0, 5.0)}
+    assert tools == {"touch": ToolStatistics(1, 0, 0, 5.0)}
 
 
 def test_the_time_in_which_a_call_that_asks_waits_does_not_count() -> None:
@@ -75,7 +75,7 @@ def test_the_time_in_which_a_call_that_asks_waits_does_not_count() -> None:
         (602, call(ToolCallStatus.SUCCEEDED)),
         (603, StateChange(TaskState.COMPLETED)),
     ).tasks["t"]
-    assert use.tools["touch"] == ToolUse(succeeded=1, seconds=6.0)
+    assert use.tools["touch"] == ToolStatistics(succeeded=1, seconds=6.0)
     assert use.seconds == 8.0
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.consent import Consent
-from isthmus.ide.control.asking import Asking
-from isthmus.ide.control.questions import Question
+from isthmus.ide.control.asking import CompanionQuestions
+from isthmus.ide.control.questions import ClientQuestion
 from isthmus.ide.editor import Capability, EditorError
 from support.waiting import eventually_async
 
@@ -46,7 +46,7 @@ def editor(workspace: Path) -> AskingEditor:
     return AskingEditor(workspace)
 
 
-async def _asked(asking: Asking) -> Question:
+async def _asked(asking: CompanionQuestions) -> ClientQuestion:
     (question,) = await asking.wait(30)
     return question
 
@@ -55,7 +55,7 @@ async def _asked(asking: Asking) -> Question:
 async def test_an_answer_in_the_editor_counts_and_takes_the_question_from_the_terminal(
     editor: AskingEditor, yes: bool
 ) -> None:
-    asking = Asking(editor)
+    asking = CompanionQuestions(editor)
     answer = asyncio.create_task(asking.ask("An agent", "May I?", "print(1)"))
     question = await _asked(asking)
     editor.answers.put_nowait(yes)
@@ -67,7 +67,7 @@ async def test_an_answer_in_the_editor_counts_and_takes_the_question_from_the_te
 
 @pytest.mark.parametrize("yes", [True, False])
 async def test_an_answer_in_the_terminal_counts_and_closes_the_dialog(editor: AskingEditor, yes: bool) -> None:
-    asking = Asking(editor)
+    asking = CompanionQuestions(editor)
     answer = asyncio.create_task(asking.ask("An agent", "May I?", "print(1)"))
     question = await _asked(asking)
     await eventually_async(lambda: editor.shown, what="the dialog")
@@ -78,7 +78,7 @@ async def test_an_answer_in_the_terminal_counts_and_closes_the_dialog(editor: As
 
 
 async def test_a_client_that_cancels_closes_the_dialog_and_leaves_no_question(editor: AskingEditor) -> None:
-    asking = Asking(editor)
+    asking = CompanionQuestions(editor)
     answer = asyncio.create_task(asking.ask("An agent", "May I?", ""))
     question = await _asked(asking)
     await eventually_async(lambda: editor.shown, what="the dialog")
@@ -91,7 +91,7 @@ async def test_a_client_that_cancels_closes_the_dialog_and_leaves_no_question(ed
 
 
 async def test_a_dialog_that_fails_is_no_answer_and_the_terminal_still_has_the_question(editor: AskingEditor) -> None:
-    asking = Asking(editor)
+    asking = CompanionQuestions(editor)
     answer = asyncio.create_task(asking.ask("An agent", "May I?", ""))
     question = await _asked(asking)
     editor.answers.put_nowait(EditorError("the editor is busy"))
@@ -103,7 +103,7 @@ async def test_a_dialog_that_fails_is_no_answer_and_the_terminal_still_has_the_q
 
 async def test_an_editor_without_dialogs_says_where_the_answer_is_given(workspace: Path) -> None:
     editor = HeadlessEditor((str(workspace),))
-    asking = Asking(editor)
+    asking = CompanionQuestions(editor)
     answer = asyncio.create_task(asking.ask("An agent", "May I?", ""))
     question = await _asked(asking)
     await eventually_async(lambda: editor.messages, what="where to answer")
@@ -114,13 +114,13 @@ async def test_an_editor_without_dialogs_says_where_the_answer_is_given(workspac
 
 async def test_no_answer_in_time_is_a_no(editor: AskingEditor) -> None:
     times = iter([0.0])
-    asking = Asking(editor, lambda: next(times, 1_000_000.0))  # asked at 0, and then it is late already
+    asking = CompanionQuestions(editor, lambda: next(times, 1_000_000.0))  # asked at 0, and then it is late already
     assert await asyncio.wait_for(asking.ask("An agent", "May I?", ""), 30) is False
     assert asking.open_questions == ()
 
 
 async def test_the_end_of_the_companion_is_a_no_to_every_question(editor: AskingEditor) -> None:
-    asking = Asking(editor)
+    asking = CompanionQuestions(editor)
     answers = [asyncio.create_task(asking.ask("An agent", "May I?", "")) for _ in range(2)]
     await eventually_async(lambda: len(editor.shown) == 2, what="two dialogs")
     asking.stop()
@@ -131,7 +131,7 @@ async def test_the_end_of_the_companion_is_a_no_to_every_question(editor: Asking
 
 
 async def test_a_title_is_one_line_whatever_a_client_calls_itself(editor: AskingEditor) -> None:
-    asking = Asking(editor)
+    asking = CompanionQuestions(editor)
     answer = asyncio.create_task(asking.ask("x", "Evil\n\x1b[2J agent wants\tthis", "a\nb"))
     question = await _asked(asking)
     assert (question.title, question.text) == ("Evil agent wants this", "a\nb")
@@ -140,7 +140,7 @@ async def test_a_title_is_one_line_whatever_a_client_calls_itself(editor: Asking
 
 
 async def test_the_dialog_shows_what_is_hidden_in_the_text_and_reorders_nothing(editor: AskingEditor) -> None:
-    asking = Asking(editor)
+    asking = CompanionQuestions(editor)
     code = "run()  # \u202e)(esrever \x1b[8m\r\nnext\t\U000e0041"
     answer = asyncio.create_task(asking.ask("x", "\u202eAn agent", code))
     question = await _asked(asking)
@@ -154,7 +154,7 @@ async def test_the_dialog_shows_what_is_hidden_in_the_text_and_reorders_nothing(
 async def test_a_yes_for_the_session_is_for_one_agent_and_one_notebook_until_it_leaves(
     editor: AskingEditor,
 ) -> None:
-    asking = Asking(editor)
+    asking = CompanionQuestions(editor)
 
     async def is_allowed(client_id: str, about: str, consent: Consent | None = None) -> bool:
         """Ask; without a consent nobody is to be asked."""
@@ -182,6 +182,6 @@ async def test_an_editor_can_take_a_yes_for_the_session(workspace: Path) -> None
         async def consent(self, title: str, text: str) -> Consent:
             return Consent.SESSION
 
-    asking = Asking(Page(workspace))
+    asking = CompanionQuestions(Page(workspace))
     assert await asyncio.wait_for(asking.ask("x", "May I?", "", "one", "/w/a.ipynb"), 30)
     assert asking.allowed == ("May I?",)

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.ide.claude.client_wire import (
-    Dialect,
+    PositionBase,
     SelectionTold,
-    Unknown,
+    UnknownNotification,
     adapted,
     diagnostics_of,
     dialect_of,
@@ -51,7 +51,7 @@ def selection(**more: Any) -> Notification:
 def test_a_selection_is_read_in_either_counting() -> None:
     places = {"start": {"line": 2, "character": 3}, "end": {"line": 2, "character": 5}}
     told = selection(selection=places)
-    assert meaning(told, Dialect(), ()) == SelectionTold("/w/a.py", "t", Range(Position(2, 3), Position(2, 5)))
+    assert meaning(told, PositionBase(), ()) == SelectionTold("/w/a.py", "t", Range(Position(2, 3), Position(2, 5)))
     dialect = dialect_of("claude-code-ide-mcp")
     assert meaning(told, dialect, ()) == SelectionTold("/w/a.py", "t", Range(Position(1, 2), Position(1, 4)))
     assert not dialect.runs_python
@@ -59,29 +59,31 @@ def test_a_selection_is_read_in_either_counting() -> None:
 
 @pytest.mark.parametrize("value", [None, {}, {"start": {"line": None}}, {"start": "x"}, {"start": {"line": -1}}])
 def test_a_selection_without_a_place_is_that_of_a_file(value: object) -> None:
-    assert meaning(selection(selection=value), Dialect(), ()) == SelectionTold("/w/a.py", "t", None)
+    assert meaning(selection(selection=value), PositionBase(), ()) == SelectionTold("/w/a.py", "t", None)
 
 
 def test_a_backwards_selection_is_turned_and_a_file_may_be_named_by_its_url_alone() -> None:
     places = {"start": {"line": 2.0, "character": 0}, "end": {"line": 1, "character": 0}}
     told = Notification("selection_changed", {"fileUrl": "file:///w/a%20b.py", "selection": places})
-    assert meaning(told, Dialect(), ()) == SelectionTold("/w/a b.py", "", Range(Position(1, 0), Position(2, 0)))
+    assert meaning(told, PositionBase(), ()) == SelectionTold("/w/a b.py", "", Range(Position(1, 0), Position(2, 0)))
 
 
 def test_a_mention_is_of_lines_or_of_a_file_and_may_be_relative() -> None:
     def mention(**params: Any) -> object:
-        return meaning(Notification("at_mentioned", params), Dialect(), ("/v", "/w"), lambda path: path == "/w/a.py")
+        return meaning(
+            Notification("at_mentioned", params), PositionBase(), ("/v", "/w"), lambda path: path == "/w/a.py"
+        )
 
     assert mention(filePath="/x.py", lineStart=3, lineEnd=4) == FileMentioned("/x.py", 3, 4)
     assert mention(filePath="a.py", lineStart=3) == FileMentioned("/w/a.py", 3, 3)
     assert mention(filePath="a.py", lineStart=None, lineEnd=None) == FileMentioned("/w/a.py")
-    assert isinstance(mention(filePath="b.py"), Unknown)
-    assert isinstance(mention(), Unknown)
+    assert isinstance(mention(filePath="b.py"), UnknownNotification)
+    assert isinstance(mention(), UnknownNotification)
 
 
 @given(st.sampled_from(["selection_changed", "at_mentioned", "log_event"]), JSON)
 def test_whatever_is_told_means_something(method: str, params: object) -> None:
-    meaning(Notification(method, params), Dialect(), ("/w",))
+    meaning(Notification(method, params), PositionBase(), ("/w",))
 
 
 @given(st.lists(JSON, max_size=3))

@@ -10,8 +10,8 @@ from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.consent import Consent
 from isthmus.ide.editor import (
     Capability,
+    CodeExecution,
     EditorError,
-    Execution,
     ExecutionImage,
     ExecutionText,
 )
@@ -40,13 +40,13 @@ class NotebookEditor(HeadlessEditor):
         self.ran: list[str] = []
         self.notebooks: list[str | None] = []
         self.interrupted = False
-        self.answer: Execution | EditorError | None = Execution()
+        self.answer: CodeExecution | EditorError | None = CodeExecution()
 
     @property
     def unavailable(self) -> Mapping[Capability, str]:
         return {Capability.CONFIRM: "it has no screen"}
 
-    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
+    async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:
         self.ran.append(code)
         self.notebooks.append(notebook)
         if self.answer is None:
@@ -81,7 +81,7 @@ async def test_code_runs_when_the_person_allows_it_and_its_outputs_come_in_order
     notebook = workspace / "analysis.ipynb"
     notebook.write_text("{}", encoding="utf-8")
     await notebook_editor.open_file(str(notebook))
-    notebook_editor.answer = Execution((ExecutionText("1\n"), ExecutionImage(b"\x89PNG", "image/png")))
+    notebook_editor.answer = CodeExecution((ExecutionText("1\n"), ExecutionImage(b"\x89PNG", "image/png")))
     answer = notebook_user.start("executeCode", code="print(1)")
     question = await notebook_user.question()
     assert question.title == "agent wants to run code in analysis.ipynb"
@@ -135,7 +135,10 @@ async def test_the_person_is_not_asked_about_code_that_cannot_run(workspace: Pat
 async def test_what_the_code_raises_and_what_the_kernel_lacks_are_error_results(
     notebook_user: ToolUser, notebook_editor: NotebookEditor
 ) -> None:
-    for kernel_says in (Execution((ExecutionText("ZeroDivisionError"),), is_error=True), EditorError("no notebook")):
+    for kernel_says in (
+        CodeExecution((ExecutionText("ZeroDivisionError"),), is_error=True),
+        EditorError("no notebook"),
+    ):
         notebook_editor.answer = kernel_says
         answer = notebook_user.start("executeCode", code="1/0")
         await _allow(notebook_user)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from isthmus.ide.claude.gate import Gate
+from isthmus.ide.claude.gate import UpgradeGate
 
 _GOOD = {"x-claude-code-ide-authorization": ["secret"], "host": ["127.0.0.1:12345"]}
 
 
 def _check(**changes: list[str]) -> tuple[int, str] | None:
     headers = {**_GOOD, **{name.replace("_", "-"): value for name, value in changes.items()}}
-    refusal = Gate("secret", 12345).check(lambda name: headers.get(name.lower(), []))
+    refusal = UpgradeGate("secret", 12345).check(lambda name: headers.get(name.lower(), []))
     return None if refusal is None else (refusal.status, refusal.text)
 
 

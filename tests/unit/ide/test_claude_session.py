@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from isthmus.ide.claude.session import KEPT_DECISIONS, KEPT_MENTIONS, Session
-from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.claude.session import KEPT_DECISIONS, KEPT_MENTIONS, ClaudeSession
+from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import FileMentioned, OpenFile, Position, Range, Selection
-from isthmus.ide.mcp.mcp_peer import Tool
+from isthmus.ide.mcp.mcp_peer import ToolDefinition
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.rpc.messages import Notification
 
 _INITIALIZED = Notification("notifications/initialized", {})
 
 
-def _session(*, settled: bool = True) -> Session:
-    session = Session("1", ())
+def _session(*, settled: bool = True) -> ClaudeSession:
+    session = ClaudeSession("1", ())
     session.notified(_INITIALIZED)
     if settled:
         session.settle()
@@ -25,18 +25,18 @@ def _session(*, settled: bool = True) -> Session:
     return session
 
 
-def _taken(session: Session) -> list[dict[str, Any]]:
+def _taken(session: ClaudeSession) -> list[dict[str, Any]]:
     return [json.loads(data) for data in session.take()]
 
 
-def _context(path: str = "/w/a b.py", text: str = "", line: int = 0) -> EditorContext:
+def _context(path: str = "/w/a b.py", text: str = "", line: int = 0) -> UserFocus:
     at = Range(Position(line, 0), Position(line, len(text)))
     selection = Selection(at, text) if text else None
-    return EditorContext((OpenFile(path, 1.0, True, Position(line, 0), selection),))
+    return UserFocus((OpenFile(path, 1.0, True, Position(line, 0), selection),))
 
 
 def test_nothing_is_sent_before_the_client_is_initialized_and_then_the_newest() -> None:
-    session = Session("1", ())
+    session = ClaudeSession("1", ())
     session.context_changed(_context(text="one"))
     session.context_changed(_context(text="two"))
     session.mentioned(FileMentioned("/w/a.py"))
@@ -101,13 +101,13 @@ def test_closing_the_selected_file_withdraws_the_selection_and_another_says_noth
     session = _session()
     session.context_changed(_context(text="one"))
     session.take()
-    session.context_changed(EditorContext())
+    session.context_changed(UserFocus())
     (message,) = _taken(session)
     assert (message["params"]["text"], message["params"]["selection"]["isEmpty"]) == ("", True)
-    session.context_changed(EditorContext())
+    session.context_changed(UserFocus())
     assert session.take() == []
     session = _session()
-    session.context_changed(EditorContext())
+    session.context_changed(UserFocus())
     assert session.take() == []
 
 
@@ -116,7 +116,7 @@ def test_what_changes_nothing_for_this_client_is_not_sent() -> None:
     session.context_changed(_context(text="one"))
     assert len(session.take()) == 1
     another = OpenFile("/w/other.py", 0.5)
-    session.context_changed(EditorContext((*_context(text="one").files, another)))
+    session.context_changed(UserFocus((*_context(text="one").files, another)))
     assert session.take() == []
 
 
@@ -156,7 +156,7 @@ def test_of_a_client_that_does_not_read_the_newest_mentions_are_kept(caplog: pyt
 
 def test_changed_tools_are_told() -> None:
     session = _session()
-    session.offer((Tool("mine", "Does it.", {"type": "object"}),))
+    session.offer((ToolDefinition("mine", "Does it.", {"type": "object"}),))
     assert [message["method"] for message in _taken(session)] == ["notifications/tools/list_changed"]
 
 
@@ -169,10 +169,10 @@ def test_the_process_id_that_the_client_tells_is_kept_if_it_is_one(pid: Any, kno
 
 
 def test_the_title_is_the_products() -> None:
-    session = Session("1", ())
+    session = ClaudeSession("1", ())
     assert session.title == "agent"
     for name, title in (("claude-code", "Claude Code"), ("isthmus", "Isthmus"), ("other", "other")):
-        session = Session("1", ())
+        session = ClaudeSession("1", ())
         message = {"protocolVersion": "2025-11-25", "clientInfo": {"name": name}}
         session.peer.receive(json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": message}))
         assert session.title == title

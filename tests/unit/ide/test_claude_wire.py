@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from isthmus.ide.claude.tools import TOOLS
 from isthmus.ide.claude.wire import ArgumentError, Arguments, checked, diagnostics_json, language_id
 from isthmus.ide.editor import Diagnostic, Position, Range, Severity
-from isthmus.ide.mcp.mcp_peer import Tool
+from isthmus.ide.mcp.mcp_peer import ToolDefinition
 
 _NAMES = sorted({name for tool in TOOLS for name in tool.input_schema["properties"]} | {"_meta", "other", ""})
 _JSON = st.recursive(
@@ -21,7 +21,7 @@ _JSON = st.recursive(
 
 @given(st.sampled_from(TOOLS), st.dictionaries(st.sampled_from(_NAMES), _JSON))
 def test_anything_is_arguments_of_the_schemas_types_or_an_error_naming_the_tool(
-    tool: Tool, arguments: dict[str, Any]
+    tool: ToolDefinition, arguments: dict[str, Any]
 ) -> None:
     refused = ""
     try:

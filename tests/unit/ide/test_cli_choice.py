@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.ide.claude.protocol import CLAUDE as CLAUDE_PROTOCOL
 from isthmus.ide.discovery.announcement import Announcement, Protocol
-from isthmus.ide.discovery.cli_choice import Choice, Here, choices, isthmus_choice
+from isthmus.ide.discovery.cli_choice import CliChoice, Here, choices, isthmus_choice
 from isthmus.ide.discovery.connecting import Candidates
 from isthmus.ide.gemini.protocol import GEMINI as GEMINI_PROTOCOL
 from isthmus.ide.ide_protocol import FoundIde
@@ -39,7 +39,7 @@ def choose(
     closed: tuple[int, ...] = (),
     more_ports: tuple[int, ...] = (),
     in_container: bool = False,
-) -> Choice:
+) -> CliChoice:
     here = Here(
         FOLDER,
         environment or {},

@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
-from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.control.commands import COMMANDS
 from isthmus.ide.editor import (
     Capability,
@@ -302,7 +302,7 @@ async def test_without_context_agents_are_told_of_no_file(editor: HeadlessEditor
         assert companion.latest_selection is None
         assert await companion.diagnostics() == ()
         assert [found.message for found in await companion.diagnostics(str(path))] == ["wrong"]
-        assert await companion.context() == EditorContext((), True)
+        assert await companion.context() == UserFocus((), True)
         with pytest.raises(EditorError, match="--no-context"):
             await companion.mention(str(path))
         assert client.mentions == []

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from isthmus.errors import DecodeError
 from isthmus.ide.context import (
     CUT_MARK,
+    ContextFile,
     Cursor,
-    File,
     IdeContext,
     WorkspaceState,
     context_from_json,
@@ -17,12 +17,12 @@ from isthmus.ide.context import (
     normalise,
     to_json,
 )
-from isthmus.ide.context_tracker import ContextTracker, EditorContext
+from isthmus.ide.context_tracker import ContextTracker, UserFocus
 from isthmus.ide.editor import OpenFile, Position, Range, Selection
 
 _TEXT = st.text(max_size=5)
 _FILES = st.builds(
-    File,
+    ContextFile,
     path=_TEXT.map(lambda name: "/" + name),
     timestamp=st.integers(0, 20),
     is_active=st.sampled_from([None, True, False]),
@@ -55,16 +55,16 @@ def test_normalising_sorts_limits_and_leaves_at_most_the_newest_active(context: 
     given_files = context.workspace_state.open_files or ()
     assert len(files) == min(10, len(given_files))
     assert [file.timestamp for file in files] == sorted((f.timestamp for f in given_files), reverse=True)[:10]
-    assert all(file == File(file.path, file.timestamp) for file in files[1:])
+    assert all(file == ContextFile(file.path, file.timestamp) for file in files[1:])
     if files and not files[0].is_active:
-        assert files[0] == File(files[0].path, files[0].timestamp)
+        assert files[0] == ContextFile(files[0].path, files[0].timestamp)
     assert normalise(normalise(context)) == normalise(context)
 
 
 def test_absent_members_are_left_out_of_the_json() -> None:
     assert to_json(IdeContext()) == {}
     assert to_json(IdeContext(WorkspaceState())) == {"workspaceState": {}}
-    file = File("/a", 5, True, Cursor(1, 2), "x")
+    file = ContextFile("/a", 5, True, Cursor(1, 2), "x")
     assert to_json(IdeContext(WorkspaceState((file,), False))) == {
         "workspaceState": {
             "openFiles": [
@@ -84,7 +84,7 @@ def test_absent_members_are_left_out_of_the_json() -> None:
 def test_a_malformed_file_is_left_out_and_the_others_stay() -> None:
     files = [{"path": "/a"}, {"timestamp": 1}, 7, {"path": "/b", "timestamp": 1.5, "unknown": 1}]
     context = context_from_json({"workspaceState": {"openFiles": files, "isTrusted": "yes"}})
-    assert context == IdeContext(WorkspaceState((File("/b", 1.5),)))
+    assert context == IdeContext(WorkspaceState((ContextFile("/b", 1.5),)))
 
 
 @pytest.mark.parametrize("value", [None, [], "x", {"workspaceState": 3}, {"workspaceState": {"openFiles": {}}}])
@@ -115,7 +115,7 @@ def _tracker(*missing: str) -> ContextTracker:
     return ContextTracker(lambda path: path not in missing)
 
 
-def _files(sent: EditorContext | None) -> list[File]:
+def _files(sent: UserFocus | None) -> list[ContextFile]:
     assert sent is not None
     context = ide_context(sent)
     assert context.workspace_state is not None
@@ -125,7 +125,7 @@ def _files(sent: EditorContext | None) -> list[File]:
 def test_positions_become_one_based_and_times_milliseconds() -> None:
     selection = Selection(Range(Position(0, 0), Position(2, 4)), "text")
     file = OpenFile("/a", 1.5, True, Position(2, 4), selection)
-    assert _files(_tracker().update([file])) == [File("/a", 1500, True, Cursor(3, 5), "text")]
+    assert _files(_tracker().update([file])) == [ContextFile("/a", 1500, True, Cursor(3, 5), "text")]
 
 
 def test_only_existing_files_with_absolute_paths_writable_as_text_are_sent() -> None:
@@ -183,7 +183,7 @@ def test_changes_that_never_end_are_sent_all_the_same() -> None:
 def test_a_snapshot_that_comes_after_a_later_one_is_not_taken() -> None:
     tracker = _tracker()
     first, second = tracker.reading(), tracker.reading()
-    assert _files(tracker.update([_file("/new", 2)], reading=second)) == [File("/new", 2000)]
+    assert _files(tracker.update([_file("/new", 2)], reading=second)) == [ContextFile("/new", 2000)]
     assert tracker.update([_file("/old", 1)], reading=first) is None
     assert [file.path for file in tracker.latest.files] == ["/new"]
     assert tracker.update([_file("/old", 1)], reading=tracker.reading()) is not None

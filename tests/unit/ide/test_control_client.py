@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.control.control_client import NotFoundError, RefusedError, RunningCompanion, ask, choose
+from isthmus.ide.control.control_client import NoCompanionError, RefusedError, RunningCompanion, ask, choose
 
 
 def _companion(port: int, *folders: Path) -> RunningCompanion:
@@ -38,7 +38,7 @@ def test_the_nearest_workspace_above_the_folder_is_taken_and_of_equals_the_first
 
 def test_a_folder_beside_the_workspace_with_the_same_beginning_is_not_in_it(folders: tuple[Path, Path, Path]) -> None:
     outer, _, beside = folders
-    with pytest.raises(NotFoundError, match=str(beside)) as raised:
+    with pytest.raises(NoCompanionError, match=str(beside)) as raised:
         choose([_companion(7, outer)], str(beside), {})
     assert "port 7" in str(raised.value)
 
@@ -59,12 +59,12 @@ def test_the_environments_port_precedes_the_workspace_and_a_named_one_both(
     assert choose(companions, str(outer), environment).port == 2
     assert choose(companions, str(outer), environment, 3).port == 3
     assert choose(companions, str(outer), {"GEMINI_CLI_IDE_SERVER_PORT": "99"}).port == 1
-    with pytest.raises(NotFoundError, match="port 99"):
+    with pytest.raises(NoCompanionError, match="port 99"):
         choose(companions, str(outer), environment, 99)
 
 
 def test_without_any_companion_the_message_says_how_to_start_one(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="isthmus companion --editor headless"):
+    with pytest.raises(NoCompanionError, match="isthmus companion --editor headless"):
         choose([], str(tmp_path), {})
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from isthmus import companion
 from isthmus.ide.mcp.custom_tools import MAXIMUM_TOOLS, CustomToolError, Image, ToolRegistry, load_tools
-from isthmus.ide.mcp.mcp_peer import ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult
 from isthmus.ide.mcp.tool_content import MAXIMUM_BLOCKS, MAXIMUM_CHARACTERS, MAXIMUM_IMAGE_BYTES
 from isthmus.ide.mcp.tool_names import COMPANION_TOOLS
 
@@ -25,7 +25,7 @@ def tools() -> ToolRegistry:
     return ToolRegistry()
 
 
-def _text(result: ToolResult) -> str:
+def _text(result: CallToolResult) -> str:
     (block,) = result.content
     return block["text"]
 
@@ -56,7 +56,7 @@ async def test_the_schema_comes_out_of_the_type_hints(tools: ToolRegistry) -> No
         "required": ["word"],
         "additionalProperties": False,
     }
-    assert await tools.call("look_up", {"word": "a", "json": True}) == ToolResult.text("a True near")
+    assert await tools.call("look_up", {"word": "a", "json": True}) == CallToolResult.text("a True near")
     assert look_up("b") == "b False near"
 
 
@@ -161,7 +161,7 @@ async def test_what_a_tool_raises_is_an_error_result(tools: ToolRegistry) -> Non
         """Give what no JSON is."""
         return object()
 
-    assert await tools.call("fail", {}) == ToolResult.error("fail: LookupError: no such page")
+    assert await tools.call("fail", {}) == CallToolResult.error("fail: LookupError: no such page")
     for name in ("leave", "leave_thread", "odd"):
         result = await tools.call(name, {})
         assert result.is_error

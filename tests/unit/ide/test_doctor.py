@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.ide.discovery.announcement import Announcement, Protocol
 from isthmus.ide.discovery.cli_choice import Here
-from isthmus.ide.discovery.doctor import Announced, Examination, State, examine, ports_to_try
+from isthmus.ide.discovery.doctor import CompanionAnnouncement, Examination, State, examine, ports_to_try
 
 
 def examined(
@@ -14,7 +14,7 @@ def examined(
     environment: Mapping[str, str] | None = None,
     living: tuple[int, ...] = (),
     open_ports: tuple[int, ...] = (),
-    running: tuple[Announced, ...] = (),
+    running: tuple[CompanionAnnouncement, ...] = (),
     in_container: bool = False,
 ) -> Examination:
     here = Here("/project", environment or {}, None, in_container, frozenset(living), frozenset(open_ports))
@@ -74,10 +74,10 @@ def test_a_proxy_that_loopback_is_not_excepted_from_is_told(environment: dict[st
 
 
 def test_a_companion_that_announces_itself_in_another_temporary_folder_is_told() -> None:
-    elsewhere = Announced(1001, "/other/gemini/ide/gemini-ide-server-1-1001.json", ("/project",))
+    elsewhere = CompanionAnnouncement(1001, "/other/gemini/ide/gemini-ide-server-1-1001.json", ("/project",))
     (hazard,) = examined(running=(elsewhere,)).hazards
     assert "TMPDIR=/other" in hazard
-    assert examined(running=(Announced(1, elsewhere.discovery_file, ("/another",)),)).hazards == ()
+    assert examined(running=(CompanionAnnouncement(1, elsewhere.discovery_file, ("/another",)),)).hazards == ()
 
 
 def test_a_container_is_told_when_nothing_is_found_in_it() -> None:
@@ -91,17 +91,19 @@ def test_ports_of_files_and_variables_are_tried_and_no_others() -> None:
 
 
 def test_an_editor_of_another_cli_is_offered_by_the_bridge_where_no_companion_runs() -> None:
-    def advice(*running: Announced) -> dict[str, bool]:
+    def advice(*running: CompanionAnnouncement) -> dict[str, bool]:
         found = examined(LOCK, living=(10,), open_ports=(1001,), running=running).choices
         return {choice.cli: "`isthmus bridge` here lets" in choice.advice for choice in found}
 
     assert advice() == {"Gemini CLI": True, "Qwen Code": True, "Claude Code": False}
-    assert not any(advice(Announced(40123, "/tmp/gemini/ide/x.json", ("/project",))).values())
-    assert any(advice(Announced(40123, "/tmp/gemini/ide/x.json", ("/elsewhere",))).values())
+    assert not any(advice(CompanionAnnouncement(40123, "/tmp/gemini/ide/x.json", ("/project",))).values())
+    assert any(advice(CompanionAnnouncement(40123, "/tmp/gemini/ide/x.json", ("/elsewhere",))).values())
 
 
 def test_a_companion_that_is_suspended_is_not_said_to_answer() -> None:
-    suspended = Announced(40123, "/tmp/x.json", ("/project",), frozenset({40123, 1001}), "`fg` lets it go on")
+    suspended = CompanionAnnouncement(
+        40123, "/tmp/x.json", ("/project",), frozenset({40123, 1001}), "`fg` lets it go on"
+    )
     (choice,) = [
         choice
         for choice in examined(LOCK, living=(10,), open_ports=(1001,), running=(suspended,)).choices

@@ -2,9 +2,9 @@
 
 import pytest
 
-from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.gemini import wire
-from isthmus.ide.gemini.session import MAXIMUM_SESSIONS, EventLog, Session, SessionTable
+from isthmus.ide.gemini.session import MAXIMUM_SESSIONS, EventLog, GeminiSession, SessionTable
 from isthmus.ide.mcp.mcp_peer import ClientInfo
 
 _CLIENT = ClientInfo("client", "1", "2025-06-18")
@@ -107,7 +107,7 @@ def test_what_is_kept_for_a_next_life_are_the_initialized_and_the_not_yet_restor
 def test_there_is_room_for_64_sessions_and_the_longest_unused_one_makes_room() -> None:
     now = [0.0]
     table = _table(now)
-    sessions: list[Session] = []
+    sessions: list[GeminiSession] = []
     for number in range(64):
         now[0] = float(number)
         assert table.in_the_way() is None
@@ -161,7 +161,7 @@ def test_only_the_newest_context_waits_for_a_slow_client() -> None:
     session = _table([0.0]).create()
     assert session is not None
     for trusted in (True, False):
-        session.context_changed(EditorContext((), trusted))
+        session.context_changed(UserFocus((), trusted))
     ((number, data),) = session.log.after(0)
     assert number == 2
     assert b'"isTrusted":false' in data

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from isthmus.ide.gemini.session import Session, SessionTable
-from isthmus.ide.gemini.waiting import Waiting, is_heard
+from isthmus.ide.gemini.session import GeminiSession, SessionTable
+from isthmus.ide.gemini.waiting import UnsettledProposals, is_heard
 from isthmus.ide.mcp.mcp_peer import ClientInfo
 from isthmus.ide.reviews.review import DiffReview
 
@@ -20,7 +20,7 @@ def test_an_event_is_heard_by_whom_names_it_or_a_later_one_of_the_same_life(last
     assert is_heard("e-3", last) is heard
 
 
-def _decided(session: Session, *paths: str) -> None:
+def _decided(session: GeminiSession, *paths: str) -> None:
     for path in paths:
         session.decided(DiffReview(f"review of {path}", path, "new").accept(f"text of {path}"))
 
@@ -28,16 +28,16 @@ def _decided(session: Session, *paths: str) -> None:
 def _next_life(table: SessionTable, epoch: str) -> SessionTable:
     """As another process has it, by way of a file."""
     written = json.dumps({key: found.to_json() for key, found in table.waiting().items()})
-    left = {key: Waiting.from_json(value) for key, value in json.loads(written).items()}
+    left = {key: UnsettledProposals.from_json(value) for key, value in json.loads(written).items()}
     return SessionTable(epoch, table.clients(), lambda: 0.0, left=left)
 
 
-def _told(session: Session) -> list[str]:
+def _told(session: GeminiSession) -> list[str]:
     messages = [json.loads(data) for _, data in session.log.after(session.log.sent)]
     return [message["params"]["content"] for message in messages]
 
 
-def _first_life(*paths: str) -> tuple[SessionTable, Session]:
+def _first_life(*paths: str) -> tuple[SessionTable, GeminiSession]:
     table = SessionTable("first", {}, lambda: 0.0)
     session = table.create()
     assert session is not None

@@ -12,7 +12,7 @@ from isthmus.ide.gemini.client_wire import (
     Meaning,
     ReviewAccepted,
     ReviewRejected,
-    Unknown,
+    UnknownNotification,
     closed_content,
     meaning,
 )
@@ -118,7 +118,7 @@ def test_a_failed_close_has_no_content() -> None:
         (Notification("ide/diffAccepted", {"filePath": "/a"}), ReviewAccepted("/a", None)),
         (Notification("ide/diffRejected", {"filePath": "/a", "content": "c"}), ReviewRejected("/a")),
         (Notification("ide/diffClosed", {"filePath": "/a"}), ReviewRejected("/a")),
-        (Notification("ping", None), Unknown()),
+        (Notification("ping", None), UnknownNotification()),
     ],
 )
 def test_notifications_mean_what_spec_1_says(told: Notification, expected: Meaning) -> None:
@@ -134,5 +134,5 @@ def test_a_malformed_notification_changes_nothing(method: str, params: object) -
     if isinstance(said, ContextUpdated):
         assert said.context == IdeContext()
     else:
-        assert isinstance(said, Unknown)
+        assert isinstance(said, UnknownNotification)
         assert method in (said.reason or "")

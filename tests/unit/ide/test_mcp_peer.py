@@ -12,18 +12,18 @@ from isthmus.ide.mcp.mcp_peer import (
     MAXIMUM_CALLS,
     PROTOCOL_VERSIONS,
     CallTool,
+    CallToolResult,
     CancelCall,
     ClientInfo,
     Ignored,
     McpPeer,
     Received,
     Reply,
-    Tool,
-    ToolResult,
+    ToolDefinition,
 )
 from isthmus.rpc.messages import Notification
 
-_TOOL = Tool("openDiff", "Opens a diff.", {"type": "object"})
+_TOOL = ToolDefinition("openDiff", "Opens a diff.", {"type": "object"})
 
 
 def _peer(*, initialized: bool = True) -> McpPeer:
@@ -101,12 +101,12 @@ def test_tools_are_listed_with_their_schemas() -> None:
 def test_a_call_is_handed_out_and_its_result_becomes_the_response() -> None:
     peer = _peer()
     assert _call(peer, "x", arguments={"a": 1}, _meta={"progressToken": 1}) == CallTool("x", "openDiff", {"a": 1})
-    assert peer.finish("x", ToolResult.error("no")) == {
+    assert peer.finish("x", CallToolResult.error("no")) == {
         "jsonrpc": "2.0",
         "id": "x",
         "result": {"content": [{"type": "text", "text": "no"}], "isError": True},
     }
-    assert peer.finish("x", ToolResult()) is None
+    assert peer.finish("x", CallToolResult()) is None
 
 
 def test_only_so_many_calls_run_at_once_and_the_next_is_refused_until_one_has_ended() -> None:
@@ -114,7 +114,7 @@ def test_only_so_many_calls_run_at_once_and_the_next_is_refused_until_one_has_en
     for number in range(MAXIMUM_CALLS):
         assert _call(peer, number) == CallTool(number, "openDiff", {})
     assert _error(_call(peer, "more")) == -32000
-    assert peer.finish(0, ToolResult()) is not None
+    assert peer.finish(0, CallToolResult()) is not None
     assert _call(peer, "more") == CallTool("more", "openDiff", {})
 
 
@@ -145,8 +145,8 @@ def test_calls_run_side_by_side_and_an_id_is_not_used_twice_at_once() -> None:
     assert _call(peer, 1) == CallTool(1, "openDiff", {})
     assert _error(_call(peer, 1)) == -32600
     assert _call(peer, "1") == CallTool("1", "openDiff", {})
-    assert peer.finish("1", ToolResult()) is not None
-    assert peer.finish(1, ToolResult()) is not None
+    assert peer.finish("1", CallToolResult()) is not None
+    assert peer.finish(1, CallToolResult()) is not None
     assert _call(peer, 1) == CallTool(1, "openDiff", {})
 
 
@@ -155,7 +155,7 @@ def test_a_cancelled_call_is_stopped_and_not_answered() -> None:
     _call(peer, 1)
     cancelled = {"method": "notifications/cancelled", "params": {"requestId": 1, "reason": "Esc"}}
     assert _receive(peer, **cancelled) == CancelCall(1)
-    assert peer.finish(1, ToolResult()) is None
+    assert peer.finish(1, CallToolResult()) is None
     assert _receive(peer, **cancelled) == Ignored()
     _call(peer, 1)  # which True is equal to
     unknowns: list[Any] = [7, None, [], {}, True, 1.0, "1"]
@@ -207,7 +207,7 @@ def test_unpaired_surrogates_and_line_separators_pass_both_ways() -> None:
     peer = _peer()
     received = _call(peer, 1, arguments={"newContent": text})
     assert received == CallTool(1, "openDiff", {"newContent": text})
-    message = peer.finish(1, ToolResult.text(text))
+    message = peer.finish(1, CallToolResult.text(text))
     assert message is not None
     encoded = encode_ascii(message)
     assert b"\n" not in encoded

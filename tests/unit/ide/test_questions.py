@@ -14,11 +14,11 @@ from isthmus.ide.control.questions import (
     REMEMBERED_IDS,
     Answered,
     Cancelled,
-    Expired,
-    Question,
+    ClientQuestion,
     QuestionTable,
+    TimedOut,
     TooManyQuestionsError,
-    Waiting,
+    Unanswered,
 )
 
 
@@ -32,7 +32,7 @@ class QuestionsAreAnsweredOnce(RuleBasedStateMachine):
         numbers = count()
         self.table = QuestionTable(lambda: str(next(numbers) // 2))  # every id is offered twice
         self.now = 0.0
-        self.open: dict[str, Question] = {}
+        self.open: dict[str, ClientQuestion] = {}
         self.seen: set[str] = set()
 
     @rule(target=asked)
@@ -43,7 +43,7 @@ class QuestionsAreAnsweredOnce(RuleBasedStateMachine):
             assert len(self.open) == MAXIMUM_QUESTIONS
             return ""
         assert question.id not in self.seen
-        assert question.state == Waiting()
+        assert question.state == Unanswered()
         self.seen.add(question.id)
         self.open[question.id] = question
         return question.id
@@ -72,7 +72,7 @@ class QuestionsAreAnsweredOnce(RuleBasedStateMachine):
         late = {name for name, question in self.open.items() if question.deadline <= self.now}
         ended = self.table.expire(self.now)
         assert {question.id for question in ended} == late
-        assert all(question.state == Expired() and not question.is_allowed for question in ended)
+        assert all(question.state == TimedOut() and not question.is_allowed for question in ended)
         for name in late:
             del self.open[name]
 

@@ -11,7 +11,7 @@ import pytest
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
-from isthmus.ide.control.commands import COMMANDS, CommandError
+from isthmus.ide.control.commands import COMMANDS, ControlCommandError
 from isthmus.ide.editor import EditorError
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
@@ -212,7 +212,7 @@ async def test_of_two_answers_in_one_moment_the_first_wins_and_the_other_is_told
         return_exceptions=True,
     )
     assert isinstance(answers[0], dict)
-    assert isinstance(answers[1], CommandError)
+    assert isinstance(answers[1], ControlCommandError)
     assert re.search("answered elsewhere|no diff is open", str(answers[1]))
     assert [review.state for review in one.decisions] == [Accepted("new\n")]
 

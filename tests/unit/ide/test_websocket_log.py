@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.editors.jupyter.server import JupyterServer, ServerAddress
 from isthmus.editors.jupyter.server_kernel import server_kernel
-from isthmus.ide.claude.connection import Connection, Endpoint
+from isthmus.ide.claude.connection import ClaudeConnection, ClaudeEndpoint
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.editor import EditorError
 
@@ -28,7 +28,7 @@ async def test_the_token_that_is_sent_is_not_logged(whom: str, caplog: pytest.Lo
     async with await asyncio.start_server(_refuse, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         if whom == "an IDE":
-            connection = Connection(Endpoint(port, TOKEN), lambda _told: None)
+            connection = ClaudeConnection(ClaudeEndpoint(port, TOKEN), lambda _told: None)
             with pytest.raises(IdeError, match="refused with 401"):
                 await connection.open(30)
             await connection.aclose()

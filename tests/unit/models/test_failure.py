@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from isthmus.models.base import ModelErrorKind
-from isthmus.models.endpoint import Endpoint
+from isthmus.models.endpoint import ModelEndpoint
 from isthmus.models.failure import HttpFailure, error_object, hidden, model_error
 from isthmus.models.providers import ANTHROPIC, GEMINI, OPENAI, Provider
 
@@ -102,7 +102,7 @@ def test_each_servers_way_to_fail_is_recognised(
     provider: Provider, status: int | None, body: Any, kind: ModelErrorKind
 ) -> None:
     failure = HttpFailure(status, error_object(body), text=body if isinstance(body, str) else "")
-    error = model_error(failure, Endpoint(provider, provider.base_url, "secret-key"), "some-model", 0)
+    error = model_error(failure, ModelEndpoint(provider, provider.base_url, "secret-key"), "some-model", 0)
     assert error.kind is kind
     assert error.status == (status if status != 200 else None)
 
@@ -116,14 +116,14 @@ def test_each_servers_way_to_fail_is_recognised(
     ],
 )
 def test_a_quota_that_is_used_up_is_final(status: int, error: dict[str, Any]) -> None:
-    failure = model_error(HttpFailure(status, error), Endpoint(OPENAI, OPENAI.base_url, "k"), "m", 0)
+    failure = model_error(HttpFailure(status, error), ModelEndpoint(OPENAI, OPENAI.base_url, "k"), "m", 0)
     assert failure.kind is KIND.RATE_LIMIT
     assert failure.final
     assert "used up" in str(failure)
 
 
 def test_a_text_is_one_printable_line_without_the_key() -> None:
-    endpoint = Endpoint(OPENAI, OPENAI.base_url, "secret-key")
+    endpoint = ModelEndpoint(OPENAI, OPENAI.base_url, "secret-key")
     said = "bad\x1b[31m\n\nsecret-key " + "x" * 5000
     text = str(model_error(HttpFailure(400, {"message": said}), endpoint, "m", 0))
     assert "secret-key" not in text
@@ -133,12 +133,12 @@ def test_a_text_is_one_printable_line_without_the_key() -> None:
 
 
 def test_an_imitator_of_openai_is_not_called_openai() -> None:
-    endpoint = Endpoint(OPENAI, "http://127.0.0.1:11434/v1", "k", is_named=True)
+    endpoint = ModelEndpoint(OPENAI, "http://127.0.0.1:11434/v1", "k", is_named=True)
     text = str(model_error(HttpFailure(500, {"message": "boom"}), endpoint, "m", 0))
     assert "OpenAI" not in text
     assert "model server" in text
 
 
 def test_a_placeholder_for_a_key_is_not_looked_for_in_texts() -> None:
-    endpoint = Endpoint(OPENAI, OPENAI.base_url, "x")
+    endpoint = ModelEndpoint(OPENAI, OPENAI.base_url, "x")
     assert hidden("max tokens exhausted", endpoint) == "max tokens exhausted"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from isthmus.errors import DecodeError
 from isthmus.media import Media
-from isthmus.models.base import Message, Opaque, Part, ProviderState, Text, Thought, ToolRequest, ToolResult
+from isthmus.models.base import Message, ModelThought, ModelToolResult, Opaque, Part, ProviderState, Text, ToolRequest
 from isthmus.models.message import message_from_json, message_to_json
 
 json_values = st.recursive(
@@ -21,9 +21,9 @@ states = st.none() | st.builds(ProviderState, st.text(), objects)
 media = st.builds(Media, st.text(), st.sampled_from([Path("/a"), Path("/b c/ü.png")]))
 parts: st.SearchStrategy[Part] = st.one_of(
     st.builds(Text, st.text(), states),
-    st.builds(Thought, st.text(), states),
+    st.builds(ModelThought, st.text(), states),
     st.builds(ToolRequest, st.text(), st.text(), objects, states, st.none() | st.text()),
-    st.builds(ToolResult, st.text(), st.text(), st.text(), st.booleans(), st.lists(media, max_size=2).map(tuple)),
+    st.builds(ModelToolResult, st.text(), st.text(), st.text(), st.booleans(), st.lists(media, max_size=2).map(tuple)),
     media,
     st.builds(Opaque, st.text(), objects),
 )
@@ -39,9 +39,9 @@ EVERY_PART = Message(
     "assistant",
     (
         Text("t", ProviderState("gemini", {"thoughtSignature": "s"})),
-        Thought("h"),
+        ModelThought("h"),
         ToolRequest("1", "glob", {"a": 1}, invalid="bad"),
-        ToolResult("1", "glob", "c", is_error=True),
+        ModelToolResult("1", "glob", "c", is_error=True),
         Opaque("gemini", {"new": 1}),
     ),
 )

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from isthmus.models.anthropic import AnthropicReader, output_limit, version_of
 from isthmus.models.anthropic import request_body as anthropic_body
 from isthmus.models.anthropic import thinks as anthropic_thinks
-from isthmus.models.base import Finish, Message, ModelRequest, Opaque, ProviderState, Text, Thought, requests_of
+from isthmus.models.base import Finish, Message, ModelRequest, ModelThought, Opaque, ProviderState, Text, requests_of
 from isthmus.models.gemini import GeminiReader
 from isthmus.models.gemini import request_body as gemini_body
 from isthmus.models.gemini import thinks as gemini_thinks
 from isthmus.models.message import message_from_json, message_to_json
 from isthmus.models.openai import OpenAIReader
 from isthmus.models.openai_body import request_body as openai_body
-from isthmus.models.streaming import Reader
+from isthmus.models.streaming import AnswerReader
 
 NAMES = st.sampled_from(
     re.findall(
@@ -43,7 +43,7 @@ READERS = [GeminiReader, AnthropicReader, lambda: OpenAIReader("openai@x")]
 @pytest.mark.parametrize("make", READERS)
 @given(events=st.lists(json_values, max_size=6))
 def test_no_event_that_is_json_breaks_a_reader(make: Any, events: list[Any]) -> None:
-    reader: Reader = make()
+    reader: AnswerReader = make()
     for event in events:
         reader.feed(event)
     answer = reader.answer()
@@ -53,7 +53,7 @@ def test_no_event_that_is_json_breaks_a_reader(make: Any, events: list[Any]) -> 
         assert body
 
 
-def read(reader: Reader, *events: Any) -> Reader:
+def read(reader: AnswerReader, *events: Any) -> AnswerReader:
     for event in events:
         reader.feed(event)
     return reader
@@ -130,7 +130,7 @@ def test_an_id_that_two_calls_share_goes_back_as_it_came() -> None:
 def test_thoughts_are_read_and_sent_back_under_the_servers_own_name(name: str) -> None:
     reader = read(OpenAIReader("openai@a"), chunk(**{name: "hm "}), chunk(**{name: "ok"}), chunk("stop", content="yes"))
     message = reader.answer().message
-    assert message.parts[0] == Thought("hm ok", ProviderState("openai@a", {"field": name}))
+    assert message.parts[0] == ModelThought("hm ok", ProviderState("openai@a", {"field": name}))
     request = ModelRequest("", (message,))
     assert openai_body(request, "m", "openai@a")["messages"][0][name] == "hm ok"
     assert name not in openai_body(request, "m", "openai@b")["messages"][0]
@@ -178,7 +178,7 @@ def test_a_refusal_of_openai_is_a_safety_stop_that_is_shown() -> None:
 def test_content_as_a_list_of_typed_parts_is_read() -> None:
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "yes"}]
     message = read(OpenAIReader("o"), chunk("stop", content=parts)).answer().message
-    assert message.parts == (Thought("hm", ProviderState("o", {"field": ""})), Text("yes"))
+    assert message.parts == (ModelThought("hm", ProviderState("o", {"field": ""})), Text("yes"))
 
 
 def test_a_malformed_call_of_gemini_is_an_empty_answer_with_its_reason() -> None:

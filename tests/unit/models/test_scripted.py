@@ -13,6 +13,7 @@ from isthmus.models.base import (
     ModelError,
     ModelErrorKind,
     ModelRequest,
+    ModelToolResult,
     Retrying,
     StreamItem,
     Text,
@@ -20,7 +21,6 @@ from isthmus.models.base import (
     ThoughtDelta,
     ToolRequest,
     ToolRequestStarted,
-    ToolResult,
     requests_of,
     text_of,
 )
@@ -49,7 +49,8 @@ class Conversation:
     async def give(self, *contents: str, is_error: bool = False) -> Message:
         calls = requests_of(self.messages[-1])
         results = [
-            ToolResult(call.id, call.name, content, is_error) for call, content in zip(calls, contents, strict=True)
+            ModelToolResult(call.id, call.name, content, is_error)
+            for call, content in zip(calls, contents, strict=True)
         ]
         self.messages.append(Message("user", tuple(results)))
         return await self.answer()
@@ -134,7 +135,7 @@ async def test_a_scenario_that_repeats_never_ends_and_one_that_does_not_says_so(
     for number in range(2, 5):
         assert [call.id for call in requests_of(await it.give("x"))] == [f"call_{number}"]
     await it.say("rename a to b")
-    it.messages += [await it.give("nothing"), Message("user", (ToolResult("x", "x", "x"),))]
+    it.messages += [await it.give("nothing"), Message("user", (ModelToolResult("x", "x", "x"),))]
     assert "no more to say" in text_of(await it.answer())
 
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
-from isthmus.sandbox.mounts import Kind, PrivatePlaces, View, view_of
+from isthmus.sandbox.mounts import MountKind, PrivatePlaces, SandboxView, view_of
 from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
 
 HOME = Path("/home/me")
@@ -39,11 +39,11 @@ class Disk:
         )
 
 
-def view(disk: Disk, *paths: OpenPath, workspace: Path = WORKSPACE, **more: Any) -> View:
+def view(disk: Disk, *paths: OpenPath, workspace: Path = WORKSPACE, **more: Any) -> SandboxView:
     return view_of(SandboxPolicy(paths=paths), PrivatePlaces(HOME), workspace, disk, **more)
 
 
-def kinds(found: View) -> dict[str, Kind]:
+def kinds(found: SandboxView) -> dict[str, MountKind]:
     return {str(mount.path): mount.kind for mount in found.mounts}
 
 
@@ -53,14 +53,14 @@ def opened(path: str, *, read_only: bool = False) -> OpenPath:
 
 def test_homes_and_temporary_folders_are_empty_and_the_workspace_is_writable() -> None:
     assert kinds(view(Disk())) == {
-        "/home": Kind.EMPTY,
-        "/root": Kind.EMPTY,
-        "/run": Kind.EMPTY,
-        "/tmp": Kind.EMPTY,
-        "/var/tmp": Kind.EMPTY,
-        "/home/me": Kind.EMPTY,
-        "/home/me/project": Kind.WRITABLE,
-        "/home/me/project/.gemini": Kind.CLOSED,
+        "/home": MountKind.EMPTY,
+        "/root": MountKind.EMPTY,
+        "/run": MountKind.EMPTY,
+        "/tmp": MountKind.EMPTY,
+        "/var/tmp": MountKind.EMPTY,
+        "/home/me": MountKind.EMPTY,
+        "/home/me/project": MountKind.WRITABLE,
+        "/home/me/project/.gemini": MountKind.CLOSED,
     }
 
 
@@ -68,8 +68,8 @@ def test_parents_come_before_what_is_in_them() -> None:
     found = view(Disk("/home/me/.ssh/", "/home/me/.ssh/known_hosts"), opened("~/.ssh/known_hosts"), workspace=HOME)
     paths = [mount.path for mount in found.mounts]
     assert all(paths.index(path) > paths.index(above) for path in paths for above in path.parents if above in paths)
-    assert kinds(found)["/home/me/.ssh"] is Kind.CLOSED
-    assert kinds(found)["/home/me/.ssh/known_hosts"] is Kind.LISTED_WRITABLE
+    assert kinds(found)["/home/me/.ssh"] is MountKind.CLOSED
+    assert kinds(found)["/home/me/.ssh/known_hosts"] is MountKind.LISTED_WRITABLE
 
 
 def test_what_is_in_an_empty_folder_is_not_seen_and_what_is_opened_in_it_is() -> None:
@@ -87,18 +87,18 @@ def test_a_secret_is_closed_wherever_it_would_be_seen(secret: str) -> None:
     disk = Disk(f"/home/me/{secret}")
     path = str(HOME / secret)
     assert path not in kinds(view(disk))
-    assert kinds(view(disk, workspace=HOME))[path] in (Kind.CLOSED, Kind.PROTECTED)
-    assert kinds(view(disk, opened("~", read_only=True)))[path] is Kind.CLOSED
-    assert kinds(view(disk, opened(f"~/{secret}")))[path] is Kind.LISTED_WRITABLE
+    assert kinds(view(disk, workspace=HOME))[path] in (MountKind.CLOSED, MountKind.PROTECTED)
+    assert kinds(view(disk, opened("~", read_only=True)))[path] is MountKind.CLOSED
+    assert kinds(view(disk, opened(f"~/{secret}")))[path] is MountKind.LISTED_WRITABLE
 
 
 def test_the_persons_own_gemini_folder_is_closed_also_in_a_workspace_that_is_home() -> None:
-    assert kinds(view(Disk("/home/me/.gemini/"), workspace=HOME))["/home/me/.gemini"] is Kind.CLOSED
+    assert kinds(view(Disk("/home/me/.gemini/"), workspace=HOME))["/home/me/.gemini"] is MountKind.CLOSED
 
 
 def test_a_secret_that_is_a_link_is_closed_where_it_leads() -> None:
     disk = Disk("/etc/keys/", links={"/home/me/.ssh": "/etc/keys"})
-    assert kinds(view(disk))["/etc/keys"] is Kind.CLOSED
+    assert kinds(view(disk))["/etc/keys"] is MountKind.CLOSED
 
 
 def test_our_own_folders_are_closed_but_for_what_is_readable_in_them() -> None:
@@ -106,19 +106,19 @@ def test_our_own_folders_are_closed_but_for_what_is_readable_in_them() -> None:
     found = view_of(
         SandboxPolicy(), PrivatePlaces(HOME, (Path("/data"),)), WORKSPACE, disk, readable=[Path("/data/outputs")]
     )
-    assert kinds(found)["/data"] is Kind.CLOSED
-    assert kinds(found)["/data/outputs"] is Kind.LISTED_READ_ONLY
+    assert kinds(found)["/data"] is MountKind.CLOSED
+    assert kinds(found)["/data/outputs"] is MountKind.LISTED_READ_ONLY
     assert not found.shows(Path("/data/journal"))
 
 
 def test_what_runs_outside_later_is_protected_and_git_cannot_be_renamed() -> None:
     disk = Disk(f"{WORKSPACE}/.git/", f"{WORKSPACE}/.git/hooks/", f"{WORKSPACE}/.git/config", f"{WORKSPACE}/.mcp.json")
     found = kinds(view(disk))
-    assert found[f"{WORKSPACE}/.git"] is Kind.WRITABLE
+    assert found[f"{WORKSPACE}/.git"] is MountKind.WRITABLE
     for name in (".git/hooks", ".git/config", ".mcp.json"):
-        assert found[f"{WORKSPACE}/{name}"] is Kind.PROTECTED
+        assert found[f"{WORKSPACE}/{name}"] is MountKind.PROTECTED
     found = kinds(view(Disk(f"{WORKSPACE}/.git/")))
-    assert found[f"{WORKSPACE}/.git/hooks"] is Kind.CLOSED
+    assert found[f"{WORKSPACE}/.git/hooks"] is MountKind.CLOSED
     assert f"{WORKSPACE}/.mcp.json" not in found
 
 
@@ -136,23 +136,23 @@ def test_what_others_act_on_by_themselves_is_protected() -> None:
     disk = Disk(*(f"{WORKSPACE}/{name}" for name in (*names, ".github/", ".github/ISSUE.md", ".git/", "src/", "a.py")))
     found = kinds(view(disk))
     for name in names:
-        assert found[f"{WORKSPACE}/{name}".rstrip("/")] is Kind.PROTECTED
+        assert found[f"{WORKSPACE}/{name}".rstrip("/")] is MountKind.PROTECTED
     for name in (".github", ".github/ISSUE.md", "src", "a.py"):
         assert f"{WORKSPACE}/{name}" not in found
-    assert found[f"{WORKSPACE}/.git"] is Kind.WRITABLE
-    assert kinds(view(disk, opened(".vscode")))[f"{WORKSPACE}/.vscode"] is Kind.LISTED_WRITABLE
+    assert found[f"{WORKSPACE}/.git"] is MountKind.WRITABLE
+    assert kinds(view(disk, opened(".vscode")))[f"{WORKSPACE}/.vscode"] is MountKind.LISTED_WRITABLE
 
 
 def test_what_leads_git_elsewhere_is_protected() -> None:
     found = kinds(view(Disk(f"{WORKSPACE}/.git/", f"{WORKSPACE}/.git/commondir", f"{WORKSPACE}/.git/config.worktree")))
-    assert found[f"{WORKSPACE}/.git/commondir"] is Kind.PROTECTED
-    assert found[f"{WORKSPACE}/.git/config.worktree"] is Kind.PROTECTED
+    assert found[f"{WORKSPACE}/.git/commondir"] is MountKind.PROTECTED
+    assert found[f"{WORKSPACE}/.git/config.worktree"] is MountKind.PROTECTED
 
 
 def test_settings_of_the_whole_machine_are_read_only() -> None:
     disk = Disk("/proc/sys/", "/proc/irq/", "/proc/sysrq-trigger")
     found = kinds(view(disk))
-    assert [found[path] for path in ("/proc/sys", "/proc/irq", "/proc/sysrq-trigger")] == [Kind.READ_ONLY] * 3
+    assert [found[path] for path in ("/proc/sys", "/proc/irq", "/proc/sysrq-trigger")] == [MountKind.READ_ONLY] * 3
     assert "/proc/bus" not in found
     line = words(view(disk))
     assert line.index("/proc/sys") > line.index("--proc")
@@ -160,7 +160,7 @@ def test_settings_of_the_whole_machine_are_read_only() -> None:
 
 def test_a_git_file_of_a_worktree_cannot_be_pointed_elsewhere() -> None:
     found = kinds(view(Disk(f"{WORKSPACE}/.git")))
-    assert found[f"{WORKSPACE}/.git"] is Kind.PROTECTED
+    assert found[f"{WORKSPACE}/.git"] is MountKind.PROTECTED
     assert f"{WORKSPACE}/.git/hooks" not in found
 
 
@@ -178,19 +178,19 @@ def test_nothing_is_made_in_a_workspace_that_cannot_be_written() -> None:
 def test_startup_files_are_protected_where_the_home_folder_can_be_written() -> None:
     disk = Disk("/home/me/.bashrc", "/home/me/.local/bin/")
     found = kinds(view(disk, workspace=HOME))
-    assert found["/home/me/.bashrc"] is Kind.PROTECTED
-    assert found["/home/me/.local/bin"] is Kind.PROTECTED
+    assert found["/home/me/.bashrc"] is MountKind.PROTECTED
+    assert found["/home/me/.local/bin"] is MountKind.PROTECTED
     found = kinds(view(disk))
     assert "/home/me/.bashrc" not in found
-    assert found["/home/me/.local/bin"] is Kind.READ_ONLY
+    assert found["/home/me/.local/bin"] is MountKind.READ_ONLY
 
 
 def test_programs_in_the_home_folder_can_be_read() -> None:
     disk = Disk("/home/me/tools/bin/", "/usr/bin/")
     found = kinds(view(disk, programs=[HOME / "tools" / "bin", Path("/usr/bin"), HOME]))
-    assert found["/home/me/tools/bin"] is Kind.READ_ONLY
+    assert found["/home/me/tools/bin"] is MountKind.READ_ONLY
     assert "/usr/bin" not in found
-    assert found["/home/me"] is Kind.EMPTY
+    assert found["/home/me"] is MountKind.EMPTY
 
 
 def test_programs_in_what_can_be_written_stay_writable() -> None:
@@ -199,15 +199,15 @@ def test_programs_in_what_can_be_written_stay_writable() -> None:
     found = kinds(view(disk, opened("~/.local/share"), programs=programs))
     assert f"{WORKSPACE}/.venv/bin" not in found
     assert "/home/me/.local/share/uv" not in found
-    assert found["/home/me/go"] is Kind.READ_ONLY
+    assert found["/home/me/go"] is MountKind.READ_ONLY
     assert "/home/me/go" not in kinds(view(disk, workspace=HOME))
 
 
 def test_a_listed_link_leads_to_what_is_opened() -> None:
     disk = Disk("/big/cache/", links={"/home/me/.cache": "/big/cache"})
     found = view(disk, opened("~/.cache"))
-    assert kinds(found)["/big/cache"] is Kind.LISTED_WRITABLE
-    link = next(mount for mount in found.mounts if mount.kind is Kind.LINK)
+    assert kinds(found)["/big/cache"] is MountKind.LISTED_WRITABLE
+    link = next(mount for mount in found.mounts if mount.kind is MountKind.LINK)
     assert (link.path, link.target) == (HOME / ".cache", Path("/big/cache"))
 
 
@@ -226,7 +226,7 @@ def test_what_cannot_be_held_is_refused(paths: tuple[OpenPath, ...], workspace: 
 
 def test_reading_everything_opens_no_home_and_no_secret() -> None:
     found = view(Disk("/etc/shadow"), opened("/", read_only=True))
-    assert found.mounts[0].kind is Kind.LISTED_READ_ONLY
+    assert found.mounts[0].kind is MountKind.LISTED_READ_ONLY
     assert not found.shows(HOME / "notes")
     assert not found.shows(Path("/etc/shadow"))
 
@@ -238,7 +238,7 @@ def test_a_link_that_was_put_into_the_workspace_opens_nothing(name: str, target:
     found = view(disk)
     assert not found.shows(HOME / ".ssh")
     assert not found.shows(Path("/run/docker.sock"))
-    assert kinds(found)["/home/me"] is Kind.EMPTY
+    assert kinds(found)["/home/me"] is MountKind.EMPTY
 
 
 @pytest.mark.parametrize("name", [".nvm", ".bashrc", ".cargo"])
@@ -260,7 +260,7 @@ def test_a_listed_path_in_the_workspace_that_became_a_link_is_refused() -> None:
             view(disk, opened(named))
 
 
-def words(found: View, version: tuple[int, int, int] = (0, 8, 0), *, has_network: bool = False) -> list[str]:
+def words(found: SandboxView, version: tuple[int, int, int] = (0, 8, 0), *, has_network: bool = False) -> list[str]:
     bubblewrap = Bubblewrap(Path("/usr/bin/bwrap"), version)
     return list(command_line(bubblewrap, found, ("run", "--it"), folder=WORKSPACE, has_network=has_network))
 

@@ -10,11 +10,18 @@ from dataclasses import replace
 from typing import Any, cast
 
 from isthmus.a2a.client.answers import RemoteError
-from isthmus.a2a.client.connection import Connection, Stream
+from isthmus.a2a.client.connection import AgentConnection, ItemStream
 from isthmus.a2a.client.discovery import ClientDialect
-from isthmus.a2a.client.memory import TaskMemory
-from isthmus.a2a.client.streams import Source, StreamRetryPolicy, StreamSource, TaskReader, decoded_task, open_source
-from isthmus.a2a.client.wires import Ask
+from isthmus.a2a.client.memory import RemoteTasks
+from isthmus.a2a.client.streams import (
+    ItemSource,
+    StreamRetryPolicy,
+    StreamSource,
+    TaskReader,
+    decoded_task,
+    open_source,
+)
+from isthmus.a2a.client.wires import MethodCall
 from isthmus.a2a.protocol.items import JsonMap, TaskItem, optional_object, optional_text
 from isthmus.a2a.protocol.snapshots import snapshot_of
 from isthmus.client import (
@@ -47,7 +54,7 @@ EXECUTE = "command/execute"
 class RemoteCommands:
     """The commands of one server."""
 
-    def __init__(self, connection: Connection, patience: StreamRetryPolicy, memory: TaskMemory) -> None:
+    def __init__(self, connection: AgentConnection, patience: StreamRetryPolicy, memory: RemoteTasks) -> None:
         self._connection = connection
         self._patience = patience
         self._memory = memory
@@ -57,7 +64,7 @@ class RemoteCommands:
         try:
             match self._memory.manner:
                 case ClientDialect.DEVELOPMENT_TOOL:
-                    result = await self._connection.call(Ask(LIST, self._params(scope)))
+                    result = await self._connection.call(MethodCall(LIST, self._params(scope)))
                 case ClientDialect.CODER_AGENT:
                     result = await self._listed()
                 case ClientDialect.PLAIN:
@@ -94,14 +101,14 @@ class RemoteCommands:
 
     async def _execute(self, command: CommandMessage) -> Execution:
         asked = to_json(ExecuteSlashCommandRequest(command.path, command.args))
-        ask = Ask(EXECUTE, {**asked, **self._params(command.scope)})
+        ask = MethodCall(EXECUTE, {**asked, **self._params(command.scope)})
         try:
             found = await self._connection.stream_or_result(ask)
         except RpcError as error:
             if error.code != METHOD_NOT_FOUND:
                 raise
             return _not_started("this agent has no slash commands")
-        if not isinstance(found, Stream):
+        if not isinstance(found, ItemStream):
             return await self._attached(self._response(found), None)
         try:
             first = await found.next()
@@ -119,7 +126,7 @@ class RemoteCommands:
         except DecodeError as error:
             raise RemoteError(f"{self._connection.url} sent something else than an execution: {error}") from error
 
-    async def _attached(self, response: ExecuteSlashCommandResponse, source: Source | None) -> Execution:
+    async def _attached(self, response: ExecuteSlashCommandResponse, source: ItemSource | None) -> Execution:
         """The execution with the events of its task, from the first: in the same answer, or by following it."""
         status = response.status
         if status is CommandExecutionStatus.FAILED_TO_START or not response.execution_id:
@@ -140,7 +147,7 @@ class RemoteCommands:
         turn = Turn(snapshot, reader.deliveries(source, task_id, 0, None), is_new=True)
         return Execution(status, response.message, turn)
 
-    async def _followed(self, task_id: str) -> Source:
+    async def _followed(self, task_id: str) -> ItemSource:
         try:
             return await open_source(self._connection, self._connection.wire.follow(task_id), 0)
         except TaskNotResumable:
@@ -163,7 +170,7 @@ class RemoteCommands:
 
     async def _listed(self) -> object:
         found = await self._connection.resource("GET", "/listCommands")
-        if isinstance(found, Stream):
+        if isinstance(found, ItemStream):
             await found.aclose()
             return {}
         status, body = found
@@ -174,7 +181,7 @@ class RemoteCommands:
     async def _execute_there(self, command: CommandMessage) -> Execution:
         body = {"command": " ".join(command.path), "args": [command.args] if command.args else []}
         found = await self._connection.resource("POST", "/executeCommand", body)
-        if isinstance(found, Stream):
+        if isinstance(found, ItemStream):
             return await self._streamed(found)
         status, content = found
         if status != 200:
@@ -186,7 +193,7 @@ class RemoteCommands:
         done = Delivery(None, now, StateChange(TaskState.COMPLETED))
         return Execution(CommandExecutionStatus.STARTED, None, Turn(_fresh("", ""), _each((*told, done)), is_new=True))
 
-    async def _streamed(self, stream: Stream) -> Execution:
+    async def _streamed(self, stream: ItemStream) -> Execution:
         source = StreamSource(self._connection, stream)
         decoder = self._memory.decoder(None)
         decoder.begin(TaskState.SUBMITTED)

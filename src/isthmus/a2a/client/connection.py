@@ -29,14 +29,14 @@ from isthmus.a2a.client.answers import (
 )
 from isthmus.a2a.client.card import authorities, authorization, base_of, endpoint_of, fetch_card, read_body
 from isthmus.a2a.client.discovery import NoInterfaceError, ServerProfile, read_card
-from isthmus.a2a.client.wires import Ask, ClientWire, ClientWireV03, ClientWireV1, has_rest_request, rest_request
+from isthmus.a2a.client.wires import ClientWire, ClientWireV03, ClientWireV1, MethodCall, has_rest_request, rest_request
 from isthmus.a2a.protocol.extension import Activation
 from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError
 from isthmus.network.loopback import LOOPBACK_NAMES
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError, request
 
-__all__ = ["Connection", "ConnectionLostError", "RemoteError", "Stream"]
+__all__ = ["AgentConnection", "ConnectionLostError", "ItemStream", "RemoteError"]
 
 SILENCE_SECONDS = 1800.0
 """How long a stream of a server without the extension may be silent: such servers need not send anything while a tool
@@ -51,7 +51,7 @@ _SAFE_METHODS = frozenset(
 )
 
 
-class Connection:
+class AgentConnection:
     """A server whose card has been read. ``offer`` is what of it is used."""
 
     def __init__(
@@ -84,7 +84,7 @@ class Connection:
         binding: str | None = None,
         ca_file: Path | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
-    ) -> "Connection":
+    ) -> "AgentConnection":
         """Read the card of the server at ``url`` (its base, or the card itself). ``deadline`` is seconds of silence.
 
         The card is asked for without the token first. ``protocol`` is 0.3 or 1.0, ``binding``
@@ -129,14 +129,14 @@ class Connection:
         """Requests go out as HTTP+JSON, but for those that this binding does not have."""
         return self.offer.interface.binding == "HTTP+JSON"
 
-    def _goes_by_rest(self, ask: Ask) -> bool:
+    def _goes_by_rest(self, ask: MethodCall) -> bool:
         return self.is_rest and (self.rpc_url is None or has_rest_request(ask))
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._http.aclose()
 
-    async def call(self, ask: Ask, *, waits: bool = False) -> Any:
+    async def call(self, ask: MethodCall, *, waits: bool = False) -> Any:
         """The result of a request; ``waits``: the server may think as long as a stream may be silent.
 
         Raises:
@@ -146,7 +146,7 @@ class Connection:
         response = await self._send(ask, "application/json", read=self._silence if waits else None)
         return self._result(ask, await self._whole(response, self._silence if waits else None), response)
 
-    async def stream(self, ask: Ask, after: int | None = None) -> "Stream":
+    async def stream(self, ask: MethodCall, after: int | None = None) -> "ItemStream":
         """The open answer of a streaming request, resumed after an event when ``after`` is given.
 
         Raises:
@@ -154,27 +154,27 @@ class Connection:
             RemoteError: the server cannot be used.
         """
         found = await self.stream_or_result(ask, after)
-        if isinstance(found, Stream):
+        if isinstance(found, ItemStream):
             return found
         raise RemoteError(f"{self.url} answers {ask.method} without an event stream")
 
-    async def stream_or_result(self, ask: Ask, after: int | None = None) -> "Stream | Any":
+    async def stream_or_result(self, ask: MethodCall, after: int | None = None) -> "ItemStream | Any":
         """The same where the server may also answer with a result."""
         headers = {} if after is None else {"Last-Event-ID": str(after)}
         response = await self._send(ask, "text/event-stream, application/json", headers, read=self._silence)
         if not _is_stream(response) or response.status_code != 200:
             return self._result(ask, await self._whole(response), response)
         unwrapped = self._unwrapped_rest if self._goes_by_rest(ask) else self._unwrapped
-        return Stream(response, self.url, unwrapped, _events(response))
+        return ItemStream(response, self.url, unwrapped, _events(response))
 
-    async def resource(self, verb: str, path: str, body: object = None) -> "tuple[int, Any] | Stream":
+    async def resource(self, verb: str, path: str, body: object = None) -> "tuple[int, Any] | ItemStream":
         """A JSON resource beside the protocol, below the server's address: its status and content, or a stream."""
         base = httpx2.URL(self.url)
         url = base.copy_with(raw_path=(base.path.rstrip("/") + path).encode())
         headers = self._headers("application/json, text/event-stream")
         response = await self._sent(self._built(verb, url, headers, body, self._timeout(self._silence)))
         if _is_stream(response) and response.status_code == 200:
-            return Stream(response, self.url, self._unwrapped, _data_lines(response))
+            return ItemStream(response, self.url, self._unwrapped, _data_lines(response))
         return response.status_code, json_of(await self._whole(response) or b"null", self.url)
 
     # --- Requests and answers ---------------------------------------------------------------------------------------
@@ -191,7 +191,9 @@ class Connection:
         base = self._http.timeout
         return base if read is None else httpx2.Timeout(read, connect=base.connect, write=base.write, pool=base.pool)
 
-    def _request(self, ask: Ask, accept: str, more: Mapping[str, str] | None, read: float | None) -> httpx2.Request:
+    def _request(
+        self, ask: MethodCall, accept: str, more: Mapping[str, str] | None, read: float | None
+    ) -> httpx2.Request:
         headers, timeout = self._headers(accept, more), self._timeout(read)
         interface, url = self.offer.interface, self.url
         if not self._goes_by_rest(ask):
@@ -220,7 +222,7 @@ class Connection:
         return self._http.build_request(verb, url, content=encode(body), headers=headers, timeout=timeout)
 
     async def _send(
-        self, ask: Ask, accept: str, more: Mapping[str, str] | None = None, *, read: float | None = None
+        self, ask: MethodCall, accept: str, more: Mapping[str, str] | None = None, *, read: float | None = None
     ) -> httpx2.Response:
         try:
             return await self._sent(self._request(ask, accept, more, read))
@@ -249,7 +251,7 @@ class Connection:
         finally:
             await response.aclose()
 
-    def _result(self, ask: Ask, body: bytes, response: httpx2.Response) -> Any:
+    def _result(self, ask: MethodCall, body: bytes, response: httpx2.Response) -> Any:
         with redacted(self._token):
             if response.status_code not in (200, 201, 204):
                 error = rest_error(body)
@@ -275,7 +277,7 @@ class Connection:
             return value
 
 
-class Stream:
+class ItemStream:
     """The items of one event stream."""
 
     def __init__(self, response: httpx2.Response, url: str, unwrap: Unwrap, events: Events) -> None:

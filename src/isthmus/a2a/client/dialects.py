@@ -33,7 +33,7 @@ def settings_metadata(manner: ClientDialect, uri: str | None, settings: JsonObje
             return {uri: dict(settings)} if uri is not None else None
         case ClientDialect.CODER_AGENT:
             workspace = settings.get("workspace_path") or settings.get("workspacePath")
-            kind = coder_agent.Kind.AGENT_SETTINGS.value
+            kind = coder_agent.EventKind.AGENT_SETTINGS.value
             ours: dict[str, Any] = {"kind": kind, "workspacePath": workspace}
             if settings.get("approval_mode") == "yolo":
                 ours["autoExecute"] = True
@@ -57,8 +57,10 @@ def answer_parts(manner: ClientDialect, confirmations: Sequence[ToolCallConfirma
 
 def _outcome(confirmation: ToolCallConfirmation) -> dict[str, Any]:
     outcome = coder_agent.outcome_of(confirmation.selected_option_id)
-    if outcome is None or outcome is coder_agent.Outcome.MODIFY_WITH_EDITOR:
-        known = ", ".join(item for item in coder_agent.Outcome if item is not coder_agent.Outcome.MODIFY_WITH_EDITOR)
+    if outcome is None or outcome is coder_agent.AnswerOutcome.MODIFY_WITH_EDITOR:
+        known = ", ".join(
+            item for item in coder_agent.AnswerOutcome if item is not coder_agent.AnswerOutcome.MODIFY_WITH_EDITOR
+        )
         raise InvalidRequest(f"this server has no option {confirmation.selected_option_id!r}; it has {known}")
     data: dict[str, Any] = {"callId": confirmation.tool_call_id, "outcome": outcome.value}
     if confirmation.file_details is not None:

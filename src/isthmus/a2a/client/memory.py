@@ -22,7 +22,7 @@ MAX_TASKS = 512
 T = TypeVar("T")
 
 
-class TaskMemory:
+class RemoteTasks:
     """The tasks of one server. ``manner`` is what its card says, until its events say more."""
 
     def __init__(self, manner: ClientDialect, uri: str | None) -> None:

@@ -15,16 +15,16 @@ from typing import Any
 
 from isthmus.a2a.client.answers import RemoteError
 from isthmus.a2a.client.commands import RemoteCommands
-from isthmus.a2a.client.connection import Connection
+from isthmus.a2a.client.connection import AgentConnection
 from isthmus.a2a.client.dialects import answer_parts, settings_metadata
 from isthmus.a2a.client.discovery import ClientDialect, ServerProfile
-from isthmus.a2a.client.memory import TaskMemory
+from isthmus.a2a.client.memory import RemoteTasks
 from isthmus.a2a.client.sending import arrived
 from isthmus.a2a.client.streams import (
     FollowedSource,
+    ItemSource,
     Numbered,
     PolledSource,
-    Source,
     StreamRetryPolicy,
     TaskReader,
     decoded_item,
@@ -32,7 +32,7 @@ from isthmus.a2a.client.streams import (
     first_of,
     open_source,
 )
-from isthmus.a2a.client.wires import Outgoing
+from isthmus.a2a.client.wires import OutgoingMessage
 from isthmus.a2a.protocol.items import MessageItem, TaskItem, object_of, objects_of, optional_text
 from isthmus.a2a.protocol.snapshots import snapshot_of
 from isthmus.a2a.protocol.stream_decoder import StreamDecoder
@@ -71,10 +71,10 @@ class RemoteAgent:
     ``missed-events`` says so.
     """
 
-    def __init__(self, connection: Connection, patience: StreamRetryPolicy) -> None:
+    def __init__(self, connection: AgentConnection, patience: StreamRetryPolicy) -> None:
         self._connection = connection
         self._patience = patience
-        self._memory = TaskMemory(connection.offer.manner, connection.activation.uri)
+        self._memory = RemoteTasks(connection.offer.manner, connection.activation.uri)
         self._commands = RemoteCommands(connection, patience, self._memory)
 
     @classmethod
@@ -99,7 +99,7 @@ class RemoteAgent:
             RemoteError: nobody is there, the token is refused, it is not an A2A server, or none that we speak to.
             IncompatibleExtensionError: it speaks another version of the extension.
         """
-        connection = await Connection.open(
+        connection = await AgentConnection.open(
             url, token, deadline=deadline, protocol=protocol, binding=binding, ca_file=ca_file
         )
         return cls(connection, patience or StreamRetryPolicy())
@@ -152,7 +152,7 @@ class RemoteAgent:
         if known is not None:
             decoder.know(known)
         metadata = settings_metadata(self._memory.manner, self._uri, message.settings)
-        outgoing = Outgoing(
+        outgoing = OutgoingMessage(
             message.message_id or str(uuid.uuid4()),
             message.parts or (MessagePart(text=message.text),),
             task_id,
@@ -177,7 +177,9 @@ class RemoteAgent:
         if self._memory.manner is ClientDialect.CODER_AGENT:
             self._memory.require_open(self._snapshot(known), confirmations)
         metadata = {self._uri: {"answered_by": answered_by}} if self._uri is not None else None
-        outgoing = Outgoing(message_id or str(uuid.uuid4()), parts, task_id, context_id or known.context_id, metadata)
+        outgoing = OutgoingMessage(
+            message_id or str(uuid.uuid4()), parts, task_id, context_id or known.context_id, metadata
+        )
         return await self._send(outgoing, known, self._memory.decoder(task_id))
 
     async def follow(self, task_id: str, after: int | None = None) -> Turn:
@@ -313,12 +315,12 @@ class RemoteAgent:
             version = self.protocol
             raise RemoteError(f"{self.url} sent something else than a Task of A2A {version}: {error}") from error
 
-    async def _send(self, outgoing: Outgoing, known: TaskItem | None, decoder: StreamDecoder) -> Turn:
+    async def _send(self, outgoing: OutgoingMessage, known: TaskItem | None, decoder: StreamDecoder) -> Turn:
         """Send a message until it has arrived; ``known`` is the task that it goes on with."""
         is_taken_once = self._connection.offer.takes_messages_once
         if known is None:
 
-            async def begin() -> tuple[Source, Numbered]:
+            async def begin() -> tuple[ItemSource, Numbered]:
                 source = await self._sent(outgoing)
                 return source, await first_of(source, self.url)
 
@@ -331,7 +333,7 @@ class RemoteAgent:
         self._memory.remember(snapshot.task_id, snapshot.context_id, decoder)
         return self._turn(source, decoder, snapshot, snapshot.seq or None, None)
 
-    async def _sent(self, outgoing: Outgoing) -> Source:
+    async def _sent(self, outgoing: OutgoingMessage) -> ItemSource:
         ask = self._connection.wire.message(outgoing, stream=self._connection.offer.streams)
         if self._connection.offer.streams:
             return await open_source(self._connection, ask)
@@ -339,7 +341,7 @@ class RemoteAgent:
         return PolledSource(self._connection, first, first.task_id or outgoing.task_id or "")
 
     async def _begun(
-        self, source: Source, first: Numbered, decoder: StreamDecoder, *, is_new: bool, tells_state: bool = False
+        self, source: ItemSource, first: Numbered, decoder: StreamDecoder, *, is_new: bool, tells_state: bool = False
     ) -> Turn:
         """A turn whose first item says which task it is about, and how that stands."""
         try:
@@ -370,7 +372,7 @@ class RemoteAgent:
 
     def _turn(
         self,
-        source: Source,
+        source: ItemSource,
         decoder: StreamDecoder,
         snapshot: TaskSnapshot,
         seen: int | None,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from isthmus.a2a.client.answers import ConnectionLostError, RemoteError
-from isthmus.a2a.client.connection import Connection, Stream
-from isthmus.a2a.client.wires import Ask
+from isthmus.a2a.client.connection import AgentConnection, ItemStream
+from isthmus.a2a.client.wires import MethodCall
 from isthmus.a2a.protocol.items import Item, MessageItem, StatusItem, TaskItem
 from isthmus.a2a.protocol.snapshots import snapshot_of
 from isthmus.a2a.protocol.stream_decoder import StreamDecoder
@@ -51,7 +51,7 @@ class StreamRetryPolicy:
         return min(self.first_wait * 2 ** (attempt - 1), self.longest_wait)
 
 
-class Source(Protocol):
+class ItemSource(Protocol):
     """Where items come from."""
 
     async def next(self) -> Numbered | None:
@@ -75,7 +75,9 @@ class Source(Protocol):
 class StreamSource:
     """The items of an event stream."""
 
-    def __init__(self, connection: Connection, stream: Stream, first: Sequence[tuple[Any, int | None]] = ()) -> None:
+    def __init__(
+        self, connection: AgentConnection, stream: ItemStream, first: Sequence[tuple[Any, int | None]] = ()
+    ) -> None:
         self._connection = connection
         self._stream = stream
         self._first = list(first)
@@ -101,7 +103,7 @@ class StreamSource:
 class PolledSource:
     """The answer to a message, then the task again and again, on a server that does not stream."""
 
-    def __init__(self, connection: Connection, first: Item, task_id: str) -> None:
+    def __init__(self, connection: AgentConnection, first: Item, task_id: str) -> None:
         self._connection = connection
         self._first: Item | None = first
         self._task_id = task_id
@@ -137,12 +139,14 @@ class FollowedSource:
     streams up again, or the task has ended there.
     """
 
-    def __init__(self, connection: Connection, task_id: str, after: int | None = None, *, streams: bool = True) -> None:
+    def __init__(
+        self, connection: AgentConnection, task_id: str, after: int | None = None, *, streams: bool = True
+    ) -> None:
         self._connection = connection
         self._task_id = task_id
         self._after = after
         self._streams = streams and connection.offer.streams
-        self._source: Source | None = None
+        self._source: ItemSource | None = None
 
     async def next(self) -> Numbered | None:
         """The next item."""
@@ -173,12 +177,12 @@ class FollowedSource:
             await self._source.aclose()
 
 
-async def open_source(connection: Connection, ask: Ask, after: int | None = None) -> Source:
+async def open_source(connection: AgentConnection, ask: MethodCall, after: int | None = None) -> ItemSource:
     """The stream that answers a request."""
     return StreamSource(connection, await connection.stream(ask, after))
 
 
-async def first_of(source: Source, url: str) -> Numbered:
+async def first_of(source: ItemSource, url: str) -> Numbered:
     """Return the first item, which is there whenever the request was met; the source is left where it is not.
 
     Raises:
@@ -195,20 +199,20 @@ async def first_of(source: Source, url: str) -> Numbered:
     return first
 
 
-async def _task(connection: Connection, task_id: str) -> TaskItem:
+async def _task(connection: AgentConnection, task_id: str) -> TaskItem:
     return decoded_task(connection, await connection.call(connection.wire.get(task_id)))
 
 
 class TaskReader:
     """Reads what happens to one task. ``seen`` is the id of the last event seen, None where there are no ids."""
 
-    def __init__(self, connection: Connection, decoder: StreamDecoder, patience: StreamRetryPolicy) -> None:
+    def __init__(self, connection: AgentConnection, decoder: StreamDecoder, patience: StreamRetryPolicy) -> None:
         self._connection = connection
         self._decoder = decoder
         self._patience = patience
 
     async def deliveries(
-        self, source: Source, task_id: str, seen: int | None, begun: Sequence[Delivery] | None
+        self, source: ItemSource, task_id: str, seen: int | None, begun: Sequence[Delivery] | None
     ) -> AsyncGenerator[Delivery, None]:
         """What the source brings, and those that follow it when it breaks.
 
@@ -263,7 +267,7 @@ class TaskReader:
         except DecodeError as error:
             raise validation_error(self._connection, error) from error
 
-    async def _next_or_rest(self, source: Source, task_id: str, seen: int | None) -> Numbered | None:
+    async def _next_or_rest(self, source: ItemSource, task_id: str, seen: int | None) -> Numbered | None:
         """The next item of a task that rests as far as it was told; None at the end, or where nothing is to come.
 
         A stream of 1.0 stays open while the task waits for a user, so that the task itself is asked whether it does.
@@ -293,7 +297,7 @@ class TaskReader:
 
     async def _resumed(
         self, task_id: str, seen: int | None, failures: int, fruitless: int, cause: Exception | None
-    ) -> Source:
+    ) -> ItemSource:
         """The task after the last event seen.
 
         ``failures`` in a row brought no item, ``fruitless`` streams in a row soon ended without news: the more of
@@ -316,7 +320,7 @@ def _tells_of_a_gap(delivery: Delivery) -> bool:
     return isinstance(delivery.event, StateChange) and delivery.event.reason == MISSED_EVENTS
 
 
-async def _next_soon(source: Source) -> Numbered | None:
+async def _next_soon(source: ItemSource) -> Numbered | None:
     try:
         async with asyncio.timeout(REST_SECONDS):
             return await source.next()
@@ -324,7 +328,7 @@ async def _next_soon(source: Source) -> Numbered | None:
         return None
 
 
-def decoded_item(connection: Connection, result: object) -> Item:
+def decoded_item(connection: AgentConnection, result: object) -> Item:
     """A stream item, or the answer to a message.
 
     Raises:
@@ -336,7 +340,7 @@ def decoded_item(connection: Connection, result: object) -> Item:
         raise validation_error(connection, error) from error
 
 
-def decoded_task(connection: Connection, result: object) -> TaskItem:
+def decoded_task(connection: AgentConnection, result: object) -> TaskItem:
     """A Task.
 
     Raises:
@@ -350,7 +354,7 @@ def decoded_task(connection: Connection, result: object) -> TaskItem:
         raise RemoteError(f"{connection.url} sent something else than a Task of A2A {version}: {said}") from None
 
 
-def validation_error(connection: Connection, error: DecodeError) -> RemoteError:
+def validation_error(connection: AgentConnection, error: DecodeError) -> RemoteError:
     """The error for an item of another shape."""
     said = connection.without_token(str(error))
     return RemoteError(f"{connection.url} sent an event that does not fit its protocol: {said}")

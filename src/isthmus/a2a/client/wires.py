@@ -21,7 +21,7 @@ JsonDict = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class MethodCall:
     """One request: a method of JSON-RPC, and its parameters."""
 
     method: str
@@ -29,7 +29,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutgoingMessage:
     """A message on its way; ``metadata`` is that of the message."""
 
     message_id: str
@@ -48,39 +48,39 @@ class ClientWire(Protocol):
         """``0.3`` or ``1.0``."""
         ...
 
-    def message(self, outgoing: Outgoing, *, stream: bool) -> Ask:
+    def message(self, outgoing: OutgoingMessage, *, stream: bool) -> MethodCall:
         """Send a message; the answer is a stream, or one item at once."""
         ...
 
-    def get(self, task_id: str, history_length: int | None = None) -> Ask:
+    def get(self, task_id: str, history_length: int | None = None) -> MethodCall:
         """The task."""
         ...
 
-    def cancel(self, task_id: str) -> Ask:
+    def cancel(self, task_id: str) -> MethodCall:
         """Stop the task."""
         ...
 
-    def follow(self, task_id: str) -> Ask:
+    def follow(self, task_id: str) -> MethodCall:
         """The task's events from now on."""
         ...
 
-    def tasks(self, limit: int, token: str = "") -> Ask:
+    def tasks(self, limit: int, token: str = "") -> MethodCall:
         """The tasks; ``token`` is the ``nextPageToken`` of the page before."""
         ...
 
-    def set_push(self, task_id: str, target: PushTarget) -> Ask:
+    def set_push(self, task_id: str, target: PushTarget) -> MethodCall:
         """Send news of the task there."""
         ...
 
-    def get_push(self, task_id: str, push_id: str) -> Ask:
+    def get_push(self, task_id: str, push_id: str) -> MethodCall:
         """One target."""
         ...
 
-    def list_push(self, task_id: str) -> Ask:
+    def list_push(self, task_id: str) -> MethodCall:
         """All targets."""
         ...
 
-    def delete_push(self, task_id: str, push_id: str) -> Ask:
+    def delete_push(self, task_id: str, push_id: str) -> MethodCall:
         """Send nothing there any more."""
         ...
 
@@ -106,7 +106,7 @@ class ClientWireV03:
 
     version = "0.3"
 
-    def message(self, outgoing: Outgoing, *, stream: bool) -> Ask:
+    def message(self, outgoing: OutgoingMessage, *, stream: bool) -> MethodCall:
         parts = [ShapeV03().part(part) for part in outgoing.parts]
         params: JsonDict = {"message": {"kind": "message", "role": "user", **_message(outgoing), "parts": parts}}
         if outgoing.push is not None:
@@ -114,34 +114,34 @@ class ClientWireV03:
         if not stream:
             # Then the task is looked at again and again, and can be cancelled meanwhile.
             params["configuration"] = {**params.get("configuration", {}), "blocking": False}
-        return Ask("message/stream" if stream else "message/send", params)
+        return MethodCall("message/stream" if stream else "message/send", params)
 
-    def get(self, task_id: str, history_length: int | None = None) -> Ask:
-        return Ask("tasks/get", _task_params(task_id, history_length))
+    def get(self, task_id: str, history_length: int | None = None) -> MethodCall:
+        return MethodCall("tasks/get", _task_params(task_id, history_length))
 
-    def cancel(self, task_id: str) -> Ask:
-        return Ask("tasks/cancel", {"id": task_id})
+    def cancel(self, task_id: str) -> MethodCall:
+        return MethodCall("tasks/cancel", {"id": task_id})
 
-    def follow(self, task_id: str) -> Ask:
-        return Ask("tasks/resubscribe", {"id": task_id})
+    def follow(self, task_id: str) -> MethodCall:
+        return MethodCall("tasks/resubscribe", {"id": task_id})
 
-    def tasks(self, limit: int, token: str = "") -> Ask:
-        return Ask("isthmus/tasks", {"limit": limit})
+    def tasks(self, limit: int, token: str = "") -> MethodCall:
+        return MethodCall("isthmus/tasks", {"limit": limit})
 
-    def set_push(self, task_id: str, target: PushTarget) -> Ask:
+    def set_push(self, task_id: str, target: PushTarget) -> MethodCall:
         params = {"taskId": task_id, "pushNotificationConfig": self._push(target)}
-        return Ask("tasks/pushNotificationConfig/set", params)
+        return MethodCall("tasks/pushNotificationConfig/set", params)
 
-    def get_push(self, task_id: str, push_id: str) -> Ask:
+    def get_push(self, task_id: str, push_id: str) -> MethodCall:
         params = {"id": task_id, "pushNotificationConfigId": push_id}
-        return Ask("tasks/pushNotificationConfig/get", params)
+        return MethodCall("tasks/pushNotificationConfig/get", params)
 
-    def list_push(self, task_id: str) -> Ask:
-        return Ask("tasks/pushNotificationConfig/list", {"id": task_id})
+    def list_push(self, task_id: str) -> MethodCall:
+        return MethodCall("tasks/pushNotificationConfig/list", {"id": task_id})
 
-    def delete_push(self, task_id: str, push_id: str) -> Ask:
+    def delete_push(self, task_id: str, push_id: str) -> MethodCall:
         params = {"id": task_id, "pushNotificationConfigId": push_id}
-        return Ask("tasks/pushNotificationConfig/delete", params)
+        return MethodCall("tasks/pushNotificationConfig/delete", params)
 
     def decode_item(self, result: object) -> Item:
         return v03_decoder.decode_item(result)
@@ -175,39 +175,39 @@ class ClientWireV1:
 
     version = "1.0"
 
-    def message(self, outgoing: Outgoing, *, stream: bool) -> Ask:
+    def message(self, outgoing: OutgoingMessage, *, stream: bool) -> MethodCall:
         parts = [ShapeV1().part(part) for part in outgoing.parts]
         params: JsonDict = {"message": {"role": "ROLE_USER", **_message(outgoing), "parts": parts}}
         if outgoing.push is not None:
             params["configuration"] = {"taskPushNotificationConfig": self._push(outgoing.push)}
         if not stream:
             params["configuration"] = {**params.get("configuration", {}), "returnImmediately": True}
-        return Ask("SendStreamingMessage" if stream else "SendMessage", params)
+        return MethodCall("SendStreamingMessage" if stream else "SendMessage", params)
 
-    def get(self, task_id: str, history_length: int | None = None) -> Ask:
-        return Ask("GetTask", _task_params(task_id, history_length))
+    def get(self, task_id: str, history_length: int | None = None) -> MethodCall:
+        return MethodCall("GetTask", _task_params(task_id, history_length))
 
-    def cancel(self, task_id: str) -> Ask:
-        return Ask("CancelTask", {"id": task_id})
+    def cancel(self, task_id: str) -> MethodCall:
+        return MethodCall("CancelTask", {"id": task_id})
 
-    def follow(self, task_id: str) -> Ask:
-        return Ask("SubscribeToTask", {"id": task_id})
+    def follow(self, task_id: str) -> MethodCall:
+        return MethodCall("SubscribeToTask", {"id": task_id})
 
-    def tasks(self, limit: int, token: str = "") -> Ask:
+    def tasks(self, limit: int, token: str = "") -> MethodCall:
         more = {"pageToken": token} if token else {}
-        return Ask("ListTasks", {"pageSize": min(max(limit, 1), 100), **more})
+        return MethodCall("ListTasks", {"pageSize": min(max(limit, 1), 100), **more})
 
-    def set_push(self, task_id: str, target: PushTarget) -> Ask:
-        return Ask("CreateTaskPushNotificationConfig", {"taskId": task_id, **self._push(target)})
+    def set_push(self, task_id: str, target: PushTarget) -> MethodCall:
+        return MethodCall("CreateTaskPushNotificationConfig", {"taskId": task_id, **self._push(target)})
 
-    def get_push(self, task_id: str, push_id: str) -> Ask:
-        return Ask("GetTaskPushNotificationConfig", {"taskId": task_id, "id": push_id})
+    def get_push(self, task_id: str, push_id: str) -> MethodCall:
+        return MethodCall("GetTaskPushNotificationConfig", {"taskId": task_id, "id": push_id})
 
-    def list_push(self, task_id: str) -> Ask:
-        return Ask("ListTaskPushNotificationConfigs", {"taskId": task_id})
+    def list_push(self, task_id: str) -> MethodCall:
+        return MethodCall("ListTaskPushNotificationConfigs", {"taskId": task_id})
 
-    def delete_push(self, task_id: str, push_id: str) -> Ask:
-        return Ask("DeleteTaskPushNotificationConfig", {"taskId": task_id, "id": push_id})
+    def delete_push(self, task_id: str, push_id: str) -> MethodCall:
+        return MethodCall("DeleteTaskPushNotificationConfig", {"taskId": task_id, "id": push_id})
 
     def decode_item(self, result: object) -> Item:
         return v1_decoder.decode_item(result)
@@ -245,12 +245,12 @@ _REST: Mapping[str, tuple[str, str]] = {
 }
 
 
-def has_rest_request(ask: Ask) -> bool:
+def has_rest_request(ask: MethodCall) -> bool:
     """HTTP+JSON has this request; it does not have our own."""
     return ask.method in _REST
 
 
-def rest_request(ask: Ask, quote: "Quote") -> tuple[str, str, JsonDict, JsonDict | None] | None:
+def rest_request(ask: MethodCall, quote: "Quote") -> tuple[str, str, JsonDict, JsonDict | None] | None:
     """A request of A2A 1.0 over HTTP+JSON: verb, path, query and body; None for what that binding does not have.
 
     ``quote`` makes a value fit for one segment of a path.
@@ -272,7 +272,7 @@ class Quote(Protocol):
     def __call__(self, value: str, /) -> str: ...
 
 
-def _message(outgoing: Outgoing) -> JsonDict:
+def _message(outgoing: OutgoingMessage) -> JsonDict:
     content: JsonDict = {"messageId": outgoing.message_id}
     optional = {"taskId": outgoing.task_id, "contextId": outgoing.context_id, "metadata": outgoing.metadata}
     content.update((name, value) for name, value in optional.items() if value)

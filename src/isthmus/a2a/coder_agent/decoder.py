@@ -13,10 +13,10 @@ from isthmus.a2a.coder_agent.vocabulary import (
     KEY,
     OFFERED,
     STATUSES,
+    AnswerOutcome,
     CallStatus,
     DetailsType,
-    Kind,
-    Outcome,
+    EventKind,
     call_of_artifact,
 )
 from isthmus.a2a.protocol.items import (
@@ -53,11 +53,11 @@ from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, Thou
 from isthmus.task_view import text_of_parts
 
 OPTION_NAMES = {
-    Outcome.PROCEED_ONCE: "Allow once",
-    Outcome.PROCEED_ALWAYS: "Allow always in this session",
-    Outcome.PROCEED_ALWAYS_TOOL: "Allow this tool always in this session",
-    Outcome.PROCEED_ALWAYS_SERVER: "Allow this server's tools always in this session",
-    Outcome.CANCEL: "Reject",
+    AnswerOutcome.PROCEED_ONCE: "Allow once",
+    AnswerOutcome.PROCEED_ALWAYS: "Allow always in this session",
+    AnswerOutcome.PROCEED_ALWAYS_TOOL: "Allow this tool always in this session",
+    AnswerOutcome.PROCEED_ALWAYS_SERVER: "Allow this server's tools always in this session",
+    AnswerOutcome.CANCEL: "Reject",
 }
 
 
@@ -91,15 +91,15 @@ class CoderAgentDecoder(StreamDecoder):
         self.is_coder_agent = True
         metadata, message = item.metadata or {}, item.status.message
         match about.get("kind"):
-            case Kind.TOOL_CALL_CONFIRMATION | Kind.TOOL_CALL_UPDATE:
+            case EventKind.TOOL_CALL_CONFIRMATION | EventKind.TOOL_CALL_UPDATE:
                 for data in message.data if message is not None else ():
                     yield from self._scheduled(data)
                 if message is not None and not message.data:  # an answer that could not be carried out
                     yield from self._texts(message, seq)
-            case Kind.THOUGHT:
+            case EventKind.THOUGHT:
                 for data in message.data if message is not None else ():
                     yield Thought(from_json(AgentThought, data))
-            case Kind.STATE_CHANGE:
+            case EventKind.STATE_CHANGE:
                 yield from self._changed(item, optional_text(metadata.get("error")), seq)
             case _:
                 yield from self._texts(message, seq)

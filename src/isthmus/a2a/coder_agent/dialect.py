@@ -27,7 +27,7 @@ from isthmus.rpc.messages import INVALID_REQUEST, RpcError
 REMEMBERED_TASKS = 10_000
 
 
-class TaskMemory:
+class CoderAgentTasks:
     """Whether tasks are of this dialect; None for one not seen lately. The least recently used is forgotten."""
 
     def __init__(self, limit: int = REMEMBERED_TASKS) -> None:
@@ -53,7 +53,7 @@ class CoderAgentWire(WireV03):
 
     name = KEY
 
-    def __init__(self, memory: TaskMemory, reservations: Reservations) -> None:
+    def __init__(self, memory: CoderAgentTasks, reservations: Reservations) -> None:
         super().__init__()
         self._memory = memory
         self._reservations = reservations
@@ -117,7 +117,7 @@ class CoderAgentDialect:
     """See :class:`isthmus.a2a.wire.Dialect`."""
 
     def __init__(self, reservations: Reservations) -> None:
-        self._memory = TaskMemory()
+        self._memory = CoderAgentTasks()
         self._reservations = reservations
         self.wire: Wire = CoderAgentWire(self._memory, reservations)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, assert_never, cast
 
 from isthmus.a2a.coder_agent.calls import encode_call
-from isthmus.a2a.coder_agent.vocabulary import KEY, CallStatus, Kind, output_artifact, status_of
+from isthmus.a2a.coder_agent.vocabulary import KEY, CallStatus, EventKind, output_artifact, status_of
 from isthmus.a2a.protocol.task_encoder import encode_artifact, timestamp
 from isthmus.a2a.v03.encoder import ShapeV03
 from isthmus.a2a.wire import JsonDict
@@ -62,7 +62,7 @@ def encode_task(snapshot: TaskSnapshot, history_length: int | None = None) -> Js
     if parts:
         status["message"] = _SHAPE.message("agent", f"{snapshot.task_id}-{snapshot.seq}", parts, ids)
     status["timestamp"] = timestamp(snapshot.updated_at)
-    settings = {"kind": Kind.AGENT_SETTINGS.value, "workspacePath": snapshot.workspace}
+    settings = {"kind": EventKind.AGENT_SETTINGS.value, "workspacePath": snapshot.workspace}
     count = len(snapshot.history)
     messages = snapshot.history[count - min(count if history_length is None else history_length, count) :]
     return {
@@ -129,12 +129,12 @@ class CoderAgentEncoder:
             case ToolCallUpdate(call):
                 return self._call(call, delivery)
             case TextContent(_, text) | AgentMessage(_, text, was_streamed=False):
-                return self._said(delivery, Kind.TEXT_CONTENT, _SHAPE.text(text)) if text else ()
+                return self._said(delivery, EventKind.TEXT_CONTENT, _SHAPE.text(text)) if text else ()
             case Thought(thought):
-                return self._said(delivery, Kind.THOUGHT, _SHAPE.data(to_json(thought)))
+                return self._said(delivery, EventKind.THOUGHT, _SHAPE.data(to_json(thought)))
             case RetryNotice(attempt, attempts, delay, reason):
                 error = f"{reason}; attempt {attempt} of {attempts} follows in {delay:g} s"
-                return (self._status(delivery, Kind.STATE_CHANGE, error=error),)
+                return (self._status(delivery, EventKind.STATE_CHANGE, error=error),)
             case ArtifactUpdate() as update:
                 artifact = encode_artifact(_SHAPE, update)
                 return (self._artifact(artifact, append=update.append, last_chunk=update.last_chunk),)
@@ -176,7 +176,7 @@ class CoderAgentEncoder:
                 assert_never(change.state)
         self._state = wire_state(change.state)
         parts = [_SHAPE.text(text)] if text is not None else None
-        return (self._status(delivery, Kind.STATE_CHANGE, parts, final=final, error=change.error),)
+        return (self._status(delivery, EventKind.STATE_CHANGE, parts, final=final, error=change.error),)
 
     def _resume(self, delivery: Delivery) -> list[JsonDict]:
         """``working``, when that was not told since a person was asked."""
@@ -186,9 +186,9 @@ class CoderAgentEncoder:
 
     def _working(self, delivery: Delivery) -> JsonDict:
         self._state = TaskState.WORKING.value
-        return self._status(delivery, Kind.STATE_CHANGE, number=1)
+        return self._status(delivery, EventKind.STATE_CHANGE, number=1)
 
-    def _said(self, delivery: Delivery, kind: Kind, part: JsonDict) -> Sequence[JsonDict]:
+    def _said(self, delivery: Delivery, kind: EventKind, part: JsonDict) -> Sequence[JsonDict]:
         return (*self._resume(delivery), self._status(delivery, kind, [part]))
 
     # --- calls ---
@@ -213,7 +213,9 @@ class CoderAgentEncoder:
         told = self._told.get(call.tool_call_id)
         self._see(call, status)
         for step in _steps(told, status):
-            kind = Kind.TOOL_CALL_CONFIRMATION if step is CallStatus.AWAITING_APPROVAL else Kind.TOOL_CALL_UPDATE
+            kind = (
+                EventKind.TOOL_CALL_CONFIRMATION if step is CallStatus.AWAITING_APPROVAL else EventKind.TOOL_CALL_UPDATE
+            )
             proposal = self._proposals.get(call.tool_call_id)
             data = encode_call(call, step, self._prompt_id, proposal)
             items.append(self._status(delivery, kind, [_SHAPE.data(data)], number=len(items)))
@@ -239,7 +241,7 @@ class CoderAgentEncoder:
     def _status(
         self,
         delivery: Delivery,
-        kind: Kind,
+        kind: EventKind,
         parts: list[JsonDict] | None = None,
         *,
         final: bool = False,

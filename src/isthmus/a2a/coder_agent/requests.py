@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, cast
 
-from isthmus.a2a.coder_agent.vocabulary import KEY, Outcome, option_id_of
+from isthmus.a2a.coder_agent.vocabulary import KEY, AnswerOutcome, option_id_of
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
 from isthmus.a2a.protocol.message_decoder import ReadPart, decode_send
 from isthmus.a2a.protocol.operations import FollowTask, Operation
@@ -24,7 +24,7 @@ from isthmus.encoding.codec import JsonObject
 DIALECT = "dialect"
 """The key in a session's stored AgentSettings that says how its client speaks; other agents do not know it."""
 
-_OUTCOMES = frozenset(outcome.value for outcome in Outcome)
+_OUTCOMES = frozenset(outcome.value for outcome in AnswerOutcome)
 
 
 class CoderAgentGrammar(GrammarV03):
@@ -95,14 +95,14 @@ def chosen_options(
 def _chosen(question: ConfirmationRequest | None, answer: ToolCallConfirmation) -> ToolCallConfirmation:
     if question is None or answer.selected_option_id not in _OUTCOMES:
         return answer
-    outcome = Outcome(answer.selected_option_id)
-    if outcome is Outcome.MODIFY_WITH_EDITOR:
+    outcome = AnswerOutcome(answer.selected_option_id)
+    if outcome is AnswerOutcome.MODIFY_WITH_EDITOR:
         if answer.file_details is None:
             raise InvalidRequest(
                 f"this server opens no editor for tool call {answer.tool_call_id}: edit the file's content on your side"
-                f" and send {Outcome.PROCEED_ONCE} with newContent. The question stays open."
+                f" and send {AnswerOutcome.PROCEED_ONCE} with newContent. The question stays open."
             )
-        outcome = Outcome.PROCEED_ONCE
+        outcome = AnswerOutcome.PROCEED_ONCE
     offered = [option.id for option in question.options]
     option = option_id_of(outcome, offered)
     if option is None:
@@ -118,7 +118,7 @@ def _chosen(question: ConfirmationRequest | None, answer: ToolCallConfirmation) 
 def _answer(data: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     outcome = text(data, "outcome", where)
     if outcome not in _OUTCOMES:
-        expected = ", ".join(item.value for item in Outcome)
+        expected = ", ".join(item.value for item in AnswerOutcome)
         raise InvalidParamsError(f"{where}.outcome", f"expected one of {expected}, received {outcome[:80]!r}")
     answer: dict[str, Any] = {"tool_call_id": text(data, "callId", where), "selected_option_id": outcome}
     # That server takes an empty newContent for none.

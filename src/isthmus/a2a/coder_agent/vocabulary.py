@@ -26,7 +26,7 @@ KEY = "coderAgent"
 event, ``model``, ``userTier``, ``error`` and ``traceId``."""
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     """``metadata.coderAgent.kind``."""
 
     TOOL_CALL_CONFIRMATION = "tool-call-confirmation"
@@ -52,7 +52,7 @@ class CallStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-class Outcome(StrEnum):
+class AnswerOutcome(StrEnum):
     """``outcome`` of an answer. ``proceed_always`` means: this command's program, or every edit, in this session."""
 
     PROCEED_ONCE = "proceed_once"
@@ -89,25 +89,25 @@ STATUSES: Mapping[CallStatus, ToolCallStatus] = MappingProxyType(
 )
 """Our status of each of the scheduler's."""
 
-OFFERED: Mapping[DetailsType, tuple[Outcome, ...]] = MappingProxyType(
+OFFERED: Mapping[DetailsType, tuple[AnswerOutcome, ...]] = MappingProxyType(
     {
-        DetailsType.EDIT: (Outcome.PROCEED_ONCE, Outcome.PROCEED_ALWAYS, Outcome.CANCEL),
-        DetailsType.EXEC: (Outcome.PROCEED_ONCE, Outcome.PROCEED_ALWAYS, Outcome.CANCEL),
+        DetailsType.EDIT: (AnswerOutcome.PROCEED_ONCE, AnswerOutcome.PROCEED_ALWAYS, AnswerOutcome.CANCEL),
+        DetailsType.EXEC: (AnswerOutcome.PROCEED_ONCE, AnswerOutcome.PROCEED_ALWAYS, AnswerOutcome.CANCEL),
         DetailsType.MCP: (
-            Outcome.PROCEED_ONCE,
-            Outcome.PROCEED_ALWAYS_TOOL,
-            Outcome.PROCEED_ALWAYS_SERVER,
-            Outcome.CANCEL,
+            AnswerOutcome.PROCEED_ONCE,
+            AnswerOutcome.PROCEED_ALWAYS_TOOL,
+            AnswerOutcome.PROCEED_ALWAYS_SERVER,
+            AnswerOutcome.CANCEL,
         ),
-        DetailsType.INFO: (Outcome.PROCEED_ONCE, Outcome.PROCEED_ALWAYS, Outcome.CANCEL),
+        DetailsType.INFO: (AnswerOutcome.PROCEED_ONCE, AnswerOutcome.PROCEED_ALWAYS, AnswerOutcome.CANCEL),
     }
 )
 """The outcomes that mean something for a question, since the dialect lists no options."""
 
-_FALLBACKS: Mapping[Outcome, tuple[str, ...]] = MappingProxyType(
+_FALLBACKS: Mapping[AnswerOutcome, tuple[str, ...]] = MappingProxyType(
     {
-        Outcome.PROCEED_ONCE: ("proceed_once", "accept", "yes"),
-        Outcome.PROCEED_ALWAYS: (
+        AnswerOutcome.PROCEED_ONCE: ("proceed_once", "accept", "yes"),
+        AnswerOutcome.PROCEED_ALWAYS: (
             "proceed_always",
             "proceed_always_prefix",
             "proceed_always_tool",
@@ -116,14 +116,14 @@ _FALLBACKS: Mapping[Outcome, tuple[str, ...]] = MappingProxyType(
             "accept",
             "yes",
         ),
-        Outcome.PROCEED_ALWAYS_SERVER: ("proceed_always_server", "proceed_always_tool", "proceed_once"),
-        Outcome.PROCEED_ALWAYS_TOOL: ("proceed_always_tool", "proceed_always_prefix", "proceed_once"),
-        Outcome.MODIFY_WITH_EDITOR: ("modify_with_editor",),
-        Outcome.CANCEL: ("cancel",),
+        AnswerOutcome.PROCEED_ALWAYS_SERVER: ("proceed_always_server", "proceed_always_tool", "proceed_once"),
+        AnswerOutcome.PROCEED_ALWAYS_TOOL: ("proceed_always_tool", "proceed_always_prefix", "proceed_once"),
+        AnswerOutcome.MODIFY_WITH_EDITOR: ("modify_with_editor",),
+        AnswerOutcome.CANCEL: ("cancel",),
     }
 )
 
-_OUTCOMES: Mapping[str, Outcome] = MappingProxyType({outcome.value: outcome for outcome in Outcome})
+_OUTCOMES: Mapping[str, AnswerOutcome] = MappingProxyType({outcome.value: outcome for outcome in AnswerOutcome})
 _ARTIFACT = ("tool-", "-output")
 
 
@@ -159,7 +159,7 @@ def details_type(details: ConfirmationDetails | None) -> DetailsType:
             assert_never(details)
 
 
-def option_id_of(outcome: Outcome, offered: Collection[str]) -> str | None:
+def option_id_of(outcome: AnswerOutcome, offered: Collection[str]) -> str | None:
     """The option of a question that an outcome chooses: where the very one is not offered, one that grants less.
 
     None when the question has none that fits.
@@ -167,13 +167,13 @@ def option_id_of(outcome: Outcome, offered: Collection[str]) -> str | None:
     return next((option for option in _FALLBACKS[outcome] if option in offered), None)
 
 
-def outcome_of(option_id: str) -> Outcome | None:
+def outcome_of(option_id: str) -> AnswerOutcome | None:
     """The outcome that an option of ours means on a server of this dialect; None for one that it does not know.
 
     ``cancel``, and the outcomes themselves, are their own.
     """
     if option_id == "proceed_always_prefix":
-        return Outcome.PROCEED_ALWAYS
+        return AnswerOutcome.PROCEED_ALWAYS
     return _OUTCOMES.get(option_id)
 
 

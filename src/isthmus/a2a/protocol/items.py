@@ -1,7 +1,7 @@
 """What an A2A server sends, free of protocol versions: tasks, status updates, artifacts and messages.
 
-``ItemReader`` reads them out of JSON; what differs between versions is a :class:`Form`, of which each wire's decoder
-has one. Plain values in and out. Deliberately not here: what an item means for a task
+``ItemReader`` reads them out of JSON; each wire's decoder has an :class:`ItemFormat`
+for what differs between versions. Plain values in and out. Deliberately not here: what an item means for a task
 (:mod:`isthmus.a2a.protocol.stream_decoder`), and how it came.
 """
 
@@ -102,7 +102,7 @@ Item: TypeAlias = TaskItem | StatusItem | ArtifactItem | MessageItem
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ItemFormat:
     """What one protocol version has of its own.
 
     ``states`` and ``roles`` map its names to those of 0.3. ``part`` reads a part, None for one that holds nothing.
@@ -117,7 +117,7 @@ class Form:
 class ItemReader:
     """Reads the objects of one protocol version. Every method raises DecodeError, naming the field, where none fits."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: ItemFormat) -> None:
         self._form = form
 
     def task(self, value: object) -> TaskItem:

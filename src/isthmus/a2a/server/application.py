@@ -21,7 +21,7 @@ from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.vocabulary import CARD_PATHS
 from isthmus.a2a.server.access_log import begin_note
-from isthmus.a2a.server.auth import NOBODY, Authenticate, Gate, Principal, Refusal, RequestHead
+from isthmus.a2a.server.auth import NOBODY, Authenticate, Principal, Refusal, RequestGate, RequestHead
 from isthmus.a2a.server.card import PORT_KEY, card_of_request, card_response
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.mounting import below_mount
@@ -75,7 +75,7 @@ class Application:
         public = urlsplit(options.public_url) if options.public_url is not None else None
         names = [*options.hosts, *([public.hostname] if public is not None and public.hostname else [])]
         origin = f"{public.scheme}://{public.netloc}".lower() if public is not None else None
-        self._gate = Gate(options.token, frozenset(name.lower() for name in names), origin)
+        self._gate = RequestGate(options.token, frozenset(name.lower() for name in names), origin)
         self.port: int | None = None
         """The one that the server listens on, for the card; None: the card has that of the request."""
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from isthmus.a2a.server.users import Caps, Expired, TokenEntry, UserTable
+from isthmus.a2a.server.users import Caps, ExpiredToken, TokenEntry, UserTable
 from isthmus.network.loopback import LOOPBACK_NAMES
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+(%[0-9A-Za-z._~-]+)?\]|[0-9A-Za-z._-]+)(:[0-9]{1,5})?")
@@ -69,7 +69,7 @@ LOCAL_PERSON = Principal()
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class RequestGate:
     """Decides on request headers. ``hosts`` are names, besides the loopback ones, that the server is reached by.
 
     ``public_origin`` is that of the address behind which a proxy has the server, which may have another scheme.
@@ -102,7 +102,7 @@ class Gate:
         match users.find(given, now) if users.entries else None:
             case TokenEntry() as entry:
                 return Principal(entry.name, entry.id, entry.caps, entry.tier)
-            case Expired(entry):
+            case ExpiredToken(entry):
                 ended = datetime.fromtimestamp(entry.expires or now, UTC).isoformat(timespec="minutes")
                 message = (
                     f"the token {entry.id} of {entry.name} expired at {ended}; ask the server's owner for a new one"

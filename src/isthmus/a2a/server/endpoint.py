@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-class Endpoint:
+class A2AEndpoint:
     """Answers requests with the tasks of whoever calls."""
 
     def __init__(self, options: ServerOptions, wires: AllWires | None = None) -> None:

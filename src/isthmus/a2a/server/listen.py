@@ -111,7 +111,7 @@ def _no_password() -> str:
     raise ValueError("the key has a password")
 
 
-class Server(HttpServer):
+class A2AServer(HttpServer):
     """Serves one application on one bound socket until a signal, or :meth:`stop`.
 
     Its streams are ended at once then. With a ``certificate`` it speaks TLS and nothing else. ``on_ready`` is called

@@ -11,7 +11,7 @@ from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.operations import PushService
 from isthmus.a2a.server.auth import LOCAL_PERSON, Principal, Refusal
-from isthmus.a2a.server.endpoint import Endpoint
+from isthmus.a2a.server.endpoint import A2AEndpoint
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.wire import Caller
 from isthmus.client import AgentClient, UserLimits
@@ -35,7 +35,7 @@ class Served:
 
     visitor: Principal
     caller: Caller
-    endpoint: Endpoint
+    endpoint: A2AEndpoint
     body_limit: int
     max_open: int | None
     requests: OpenRequests
@@ -118,7 +118,7 @@ class Principals:
             caps = caps.over(options.user_caps)
             agent = self._for_user(visitor.name, caps.limits)
         body_limit = min(options.body_limit, caps.max_request or options.body_limit)
-        endpoint = Endpoint(replace(options, body_limit=body_limit), self._wires)
+        endpoint = A2AEndpoint(replace(options, body_limit=body_limit), self._wires)
         if self.closing:
             endpoint.streams.close()
         push = self._push(agent) if self._push is not None else None

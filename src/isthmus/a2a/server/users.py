@@ -75,7 +75,7 @@ class TokenEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
+class ExpiredToken:
     """The token was right, until it expired."""
 
     entry: TokenEntry
@@ -146,13 +146,13 @@ class UserTable:
             raise UsersError(f"{name_or_id!r} is neither the id of a token nor the name of a user. Users: {known}")
         return replace(self, entries={key: item for key, item in self.entries.items() if item not in gone}), gone
 
-    def find(self, token: str, now: float) -> TokenEntry | Expired | None:
+    def find(self, token: str, now: float) -> TokenEntry | ExpiredToken | None:
         """Whose token this is; None when it is nobody's."""
         found = _TOKEN.fullmatch(token)
         entry = self.entries.get(found[1]) if found is not None else None
         if entry is None or not hmac.compare_digest(_digest(token), entry.digest):
             return None
-        return Expired(entry) if entry.expires is not None and entry.expires <= now else entry
+        return ExpiredToken(entry) if entry.expires is not None and entry.expires <= now else entry
 
     def is_valid(self, token_id: str, now: float) -> bool:
         """Whether a token that was right before still is."""

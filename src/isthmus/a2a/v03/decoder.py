@@ -5,8 +5,8 @@ Deliberately not here: what an item means (:mod:`isthmus.a2a.protocol.stream_dec
 """
 
 from isthmus.a2a.protocol.items import (
-    Form,
     Item,
+    ItemFormat,
     ItemReader,
     JsonMap,
     TaskItem,
@@ -36,7 +36,7 @@ def _part(part: JsonMap) -> ArtifactPart | None:
 
 
 _READER = ItemReader(
-    Form("0.3", {name: name for name in V1_STATES}, {name: name for name in V1_ROLES}, _part),
+    ItemFormat("0.3", {name: name for name in V1_STATES}, {name: name for name in V1_ROLES}, _part),
 )
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from isthmus.a2a.protocol.items import (
-    Form,
     Item,
+    ItemFormat,
     ItemReader,
     JsonMap,
     TaskItem,
@@ -36,7 +36,7 @@ def _part(part: JsonMap) -> ArtifactPart | None:
     return None if raw is url is None else ArtifactPart(raw=raw, url=url, media_type=kind, filename=name)
 
 
-_READER = ItemReader(Form("1.0", V03_STATES, V03_ROLES, _part))
+_READER = ItemReader(ItemFormat("1.0", V03_STATES, V03_ROLES, _part))
 
 
 def decode_task(result: object) -> TaskItem:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from isthmus.agent.approval.shell_syntax import Extent, Word
+from isthmus.agent.approval.shell_syntax import Extent, ShellWord
 
 _GIT_DIFF = "--output --ext-diff --textconv !--text"
 _NODE_PACKAGES = (
@@ -202,7 +202,7 @@ def _entry(key: str) -> _Entry | None:
     )
 
 
-def asked_each_time(words: Sequence[Word]) -> str:
+def asked_each_time(words: Sequence[ShellWord]) -> str:
     """Return why a command is asked whatever prefix was allowed: the word that does more. Empty when there is none."""
     name = words[0].text.rpartition("/")[2]
     arguments = list(words[1:])
@@ -230,7 +230,7 @@ def asked_each_time(words: Sequence[Word]) -> str:
     return ""
 
 
-def _asked(entry: _Entry, key: str, words: Sequence[Word]) -> str:
+def _asked(entry: _Entry, key: str, words: Sequence[ShellWord]) -> str:
     """Return the first word that is asked each time."""
     if entry.always:
         is_read = key == "git config" and bool(words) and words[0].text in _GIT_CONFIG_READS
@@ -275,7 +275,7 @@ def _is_asked_option(entry: _Entry, text: str) -> bool:
     )
 
 
-def _is_asked_word(entry: _Entry, word: Word) -> bool:
+def _is_asked_word(entry: _Entry, word: ShellWord) -> bool:
     text = word.text
     if entry.assignments and "=" in text and not text.startswith("-"):
         return not (word.extent is Extent.EXACT and _PLAIN_ASSIGNMENT.fullmatch(text))
@@ -284,9 +284,9 @@ def _is_asked_word(entry: _Entry, word: Word) -> bool:
     return text in entry.words or any(text.startswith(start) for start in entry.starts)
 
 
-def _asked_of_sed(words: Sequence[Word]) -> str:
+def _asked_of_sed(words: Sequence[ShellWord]) -> str:
     """Return the first word of sed that writes or runs something, or that is not certain to do neither."""
-    scripts: list[Word] = []
+    scripts: list[ShellWord] = []
     are_options = True
     takes_script = False
     for word in words:
@@ -328,7 +328,7 @@ def _is_plain_script(script: str) -> bool:
     return True
 
 
-def _asked_of_awk(words: Sequence[Word]) -> str:
+def _asked_of_awk(words: Sequence[ShellWord]) -> str:
     """Return the first word of awk that writes or runs something, or that is not certain to do neither."""
     skips_value = False
     for word in words:

@@ -80,7 +80,7 @@ class Allow:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ApprovalRequired:
     """A person decides, by one of these options."""
 
     options: tuple[ConfirmationOption, ...]
@@ -93,7 +93,7 @@ class Deny:
     reason: str
 
 
-Decision: TypeAlias = Allow | Ask | Deny
+Decision: TypeAlias = Allow | ApprovalRequired | Deny
 
 PROCEED_ONCE = "proceed_once"
 PROCEED_ALWAYS_TOOL = "proceed_always_tool"
@@ -148,7 +148,9 @@ def decide(
         missing = _missing_prefixes(analysis, policy.grants)
         return Deny(_how_to_allow(tool_name, kind, missing, is_guarded=is_guarded))
     options = _options(tool_name, kind, analysis, server, may_keep=may_keep)
-    return Ask(tuple(option for option in options if not (is_guarded and option.id == PROCEED_ALWAYS_TOOL)))
+    return ApprovalRequired(
+        tuple(option for option in options if not (is_guarded and option.id == PROCEED_ALWAYS_TOOL))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def decide_each_time(policy: Policy, tool_name: str, asked: AskedEachTime) -> De
         return Deny(f"{tool_name} changes things, and plan mode is read-only.")
     if not policy.may_ask:
         return Deny(f"{asked.why}. Nobody can be asked here, so {tool_name} was not run. {asked.remedy}")
-    return Ask((replace(_ONCE, description=asked.why), _REJECT))
+    return ApprovalRequired((replace(_ONCE, description=asked.why), _REJECT))
 
 
 def is_guarded(path: Path, context_files: Iterable[str] = ()) -> bool:

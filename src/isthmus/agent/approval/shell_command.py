@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 
 from isthmus.agent.approval.executing_options import asked_each_time
 from isthmus.agent.approval.shell_rules import RULES, Rule
-from isthmus.agent.approval.shell_syntax import Extent, Syntax, Word, literal, parse_shell, syntax_of, text_of, word_of
+from isthmus.agent.approval.shell_syntax import (
+    Extent,
+    ShellWord,
+    Syntax,
+    literal,
+    parse_shell,
+    syntax_of,
+    text_of,
+    word_of,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -226,7 +235,7 @@ def _elsewhere(commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
 
 
 def _simple_command(node: "Node") -> SimpleCommand:
-    words: list[Word] = []
+    words: list[ShellWord] = []
     for child in node.children:
         if child.type == "command_name":
             words.append(_name(child.children[0] if child.children else child))
@@ -243,7 +252,7 @@ def _simple_command(node: "Node") -> SimpleCommand:
     return SimpleCommand(tuple(word.text for word in words), certain, asked_each_time(words))
 
 
-def _name(node: "Node") -> Word:
+def _name(node: "Node") -> ShellWord:
     word = word_of(node)
     unquoted = [part for part in (node, *node.children) if part.type == "word"]
     if not word.text or word.extent is not Extent.EXACT or "=" in word.text or text_of(node) in _RESERVED:
@@ -253,7 +262,7 @@ def _name(node: "Node") -> Word:
     return word
 
 
-def _runs_others(words: Sequence[Word]) -> bool:
+def _runs_others(words: Sequence[ShellWord]) -> bool:
     name = words[0].text.rpartition("/")[2]
     match name:
         case "find":

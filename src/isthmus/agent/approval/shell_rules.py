@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from isthmus.agent.approval.shell_syntax import Extent, Syntax, Word, literal, text_of, word_of
+from isthmus.agent.approval.shell_syntax import Extent, ShellWord, Syntax, literal, text_of, word_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -244,12 +244,12 @@ def _parts(node: "Node") -> list["Node"]:
     return parts
 
 
-def _test_word(node: "Node") -> Word:
+def _test_word(node: "Node") -> ShellWord:
     if not node.is_named or node.type == "test_operator":
         text = text_of(node)
-        return Word(text, Extent.EXACT, text)
+        return ShellWord(text, Extent.EXACT, text)
     if node.type in ("extglob_pattern", "regex"):
-        return Word(text_of(node), Extent.ANY, "")
+        return ShellWord(text_of(node), Extent.ANY, "")
     return word_of(node)
 
 
@@ -265,7 +265,7 @@ def _is_plain_test_program(command: "Node") -> bool:
             return True
 
 
-def _is_plain_single(words: Sequence[Word]) -> bool:
+def _is_plain_single(words: Sequence[ShellWord]) -> bool:
     """Return whether test, with these arguments, evaluates nothing: its operators are where they cannot be operands."""
     words = words[1:] if words and words[0].text == "!" and words[0].extent is Extent.EXACT else words
     if any(word.extent is Extent.ANY for word in words):
@@ -275,15 +275,15 @@ def _is_plain_single(words: Sequence[Word]) -> bool:
     match [word if word.extent is Extent.EXACT else None for word in words], words:
         case [_], _:
             return True
-        case [Word(text=operator), _], [_, operand]:
+        case [ShellWord(text=operator), _], [_, operand]:
             return operator in _UNARY and (operator not in _NAMED or _is_name(operand))
-        case [_, Word(text=operator), _], _:
+        case [_, ShellWord(text=operator), _], _:
             return operator in _BINARY or operator in _ARITHMETIC
         case _:
             return False
 
 
-def _is_plain_double(words: Sequence[Word], kinds: Sequence[str]) -> bool:
+def _is_plain_double(words: Sequence[ShellWord], kinds: Sequence[str]) -> bool:
     """Return whether `[[ ]]` with these words evaluates nothing: simple tests joined by && and ||."""
     tests: list[list[int]] = [[]]
     for number, kind in enumerate(kinds):
@@ -294,7 +294,7 @@ def _is_plain_double(words: Sequence[Word], kinds: Sequence[str]) -> bool:
     return all(_is_plain_condition([words[n] for n in test], [kinds[n] for n in test]) for test in tests)
 
 
-def _is_plain_condition(words: Sequence[Word], kinds: Sequence[str]) -> bool:
+def _is_plain_condition(words: Sequence[ShellWord], kinds: Sequence[str]) -> bool:
     if not all(_is_plain_operand(word, kind) for word, kind in zip(words, kinds, strict=True)):
         return False
     match words:
@@ -310,13 +310,13 @@ def _is_plain_condition(words: Sequence[Word], kinds: Sequence[str]) -> bool:
             return False
 
 
-def _is_plain_operand(word: Word, kind: str) -> bool:
+def _is_plain_operand(word: ShellWord, kind: str) -> bool:
     if kind in ("extglob_pattern", "regex", "word", "concatenation"):
         return _PATTERN.fullmatch(word.text) is not None
     return kind not in ("(", ")", "&", "|", ";", "parenthesized_expression")
 
 
-def _is_name(word: Word) -> bool:
+def _is_name(word: ShellWord) -> bool:
     return word.extent is Extent.EXACT and _NAME.fullmatch(word.text) is not None
 
 

@@ -34,7 +34,7 @@ class Extent(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ShellWord:
     """A word of a command. `text` is its value where that is known, else how it is written.
 
     `start` is what it certainly begins with; empty when nothing is certain.
@@ -125,18 +125,20 @@ def literal(node: "Node") -> str | None:
             return None
 
 
-def word_of(node: "Node") -> Word:
+def word_of(node: "Node") -> ShellWord:
     """Return what is certain about a word."""
     parts = node.children if node.type == "concatenation" else [node]
     extents = [_extent(part) for part in parts]
     value = literal(node)
     if value is not None and all(extent is Extent.EXACT for extent in extents):
-        return Word(value, Extent.EXACT, value)
+        return ShellWord(value, Extent.EXACT, value)
     start = _start(parts, extents)
     if any(extent is Extent.ANY and part.type != "word" for part, extent in zip(parts, extents, strict=True)):
         # An expansion may be split into words, each with a beginning of its own.
         start = ""
-    return Word(text_of(node) if value is None else value, Extent.ANY if Extent.ANY in extents else Extent.ONE, start)
+    return ShellWord(
+        text_of(node) if value is None else value, Extent.ANY if Extent.ANY in extents else Extent.ONE, start
+    )
 
 
 def _extent(part: "Node") -> Extent:

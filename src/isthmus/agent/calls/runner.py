@@ -17,7 +17,7 @@ from isthmus.agent.approval.policy import (
     PROCEED_ALWAYS_AND_SAVE,
     PROCEED_ONCE,
     Allow,
-    Ask,
+    ApprovalRequired,
     AskedEachTime,
     Decision,
     Deny,
@@ -215,7 +215,7 @@ class CallRunner:
 
     async def _carry_out(self, ready: _Ready, decision: Decision) -> None:
         match decision:
-            case Ask(options):
+            case ApprovalRequired(options):
                 request = _with_details(ConfirmationRequest(options), ready)
                 asking = replace(ready.announced, confirmation_request=request)
                 await self._turn.emit(ToolCallUpdate(asking, ready.version or None))
@@ -304,8 +304,8 @@ class CallRunner:
         may_keep = server is not None and self._approvals is not None and self._approvals.may_keep(server)
         arguments = item.request.arguments
         decision = decide(now, tool.name, tool.kind, arguments, is_guarded=guarded, server=server, may_keep=may_keep)
-        if isinstance(decision, Ask) and not self._tools.keeps_answers:
-            return Ask(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
+        if isinstance(decision, ApprovalRequired) and not self._tools.keeps_answers:
+            return ApprovalRequired(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
         return decision
 
     def _grants(self) -> frozenset[Grant]:

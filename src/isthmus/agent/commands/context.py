@@ -50,7 +50,7 @@ class CommandSuspendedError(IsthmusError):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolUse:
+class ToolInvocation:
     """A tool, and its arguments."""
 
     tool: Tool
@@ -122,7 +122,7 @@ class CommandContext:
             await self.turn.emit(TextContent(message_id, text))
 
     async def call(
-        self, *uses: ToolUse, is_permitted: bool = False, asked_each_time: AskedEachTime | None = None
+        self, *uses: ToolInvocation, is_permitted: bool = False, asked_each_time: AskedEachTime | None = None
     ) -> tuple[ToolCall, ...]:
         """Make tool calls, and return them in their final states, in this order.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from isthmus.agent.approval.policy import AskedEachTime
 from isthmus.agent.commands.base import CommandNode, argument
-from isthmus.agent.commands.context import CommandContext, CommandError, CommandRefusedError, ToolUse
+from isthmus.agent.commands.context import CommandContext, CommandError, CommandRefusedError, ToolInvocation
 from isthmus.agent.commands.injecting import injected
 from isthmus.agent.commands.template import Template
 from isthmus.development_tool import ToolCallStatus
@@ -57,7 +57,7 @@ async def run_custom(command: CustomCommand, context: CommandContext) -> None:
         if tool is None:
             raise CommandError(f"{command.name} runs shell commands, and this session has no {SHELL}.", "no_shell")
         why = f"asked for by the command {command.name} in {command.file}"
-        uses = tuple(ToolUse(tool, {"command": line, "description": why}) for line in wanted)
+        uses = tuple(ToolInvocation(tool, {"command": line, "description": why}) for line in wanted)
         calls = await context.call(*uses, asked_each_time=await _asked_each_time(command, context))
         for call, line in zip(calls, wanted, strict=True):
             match call.status:

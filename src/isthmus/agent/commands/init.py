@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from isthmus.agent.commands.base import CommandNode
-from isthmus.agent.commands.context import CommandContext, CommandRefusedError, ToolUse, error_of
+from isthmus.agent.commands.context import CommandContext, CommandRefusedError, ToolInvocation, error_of
 from isthmus.agent.memory.memory import DEFAULT_CONTEXT_FILES
 from isthmus.development_tool import ConfirmationDetails, GenericDetails, ToolCallStatus, ToolOutput
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
@@ -56,7 +56,7 @@ async def init(context: CommandContext) -> None:
     path = context.workspace / name
     exists = context.has_called or (path.is_file() and path.stat().st_size > 0)
     if exists:
-        (call,) = await context.call(ToolUse(ReplaceInstructions(), {"file_path": str(path)}))
+        (call,) = await context.call(ToolInvocation(ReplaceInstructions(), {"file_path": str(path)}))
         if call.status is ToolCallStatus.CANCELLED:
             await context.say(f"{path} stays as it is.")
             raise CommandRefusedError

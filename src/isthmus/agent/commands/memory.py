@@ -1,7 +1,7 @@
 """/memory: what GEMINI.md and AGENTS.md tell the model, and a way to add to it."""
 
 from isthmus.agent.commands.base import CommandNode, argument
-from isthmus.agent.commands.context import CommandContext, CommandError, ToolUse, error_of
+from isthmus.agent.commands.context import CommandContext, CommandError, ToolInvocation, error_of
 from isthmus.agent.memory.instructions import Instructions, is_markdown
 from isthmus.agent.memory.memory import DEFAULT_CONTEXT_FILES
 from isthmus.agent.memory.save_memory import SaveMemory
@@ -31,7 +31,7 @@ async def add(context: CommandContext) -> None:
     names = (*context.options.context_files, *DEFAULT_CONTEXT_FILES)
     name = next(name for name in names if is_markdown(name))
     tool = SaveMemory(context.home / name)
-    (call,) = await context.call(ToolUse(tool, {"fact": context.args}), is_permitted=True)
+    (call,) = await context.call(ToolInvocation(tool, {"fact": context.args}), is_permitted=True)
     if call.status is ToolCallStatus.SUCCEEDED and call.output is not None:
         await context.say(call.output.text or "")
     else:

@@ -17,7 +17,14 @@ from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError
 from isthmus.agent.resources import AgentResources
 from isthmus.development_tool import SlashCommandArgument
-from isthmus.slash_commands.arguments import ArgumentError, NamePlace, ValuePlace, place_at_end, read_arguments, usage
+from isthmus.slash_commands.arguments import (
+    CommandArgumentError,
+    NamePlace,
+    ValuePlace,
+    place_at_end,
+    read_arguments,
+    usage,
+)
 from isthmus.slash_commands.tree import ALIASES, FRONT_COMMANDS
 from isthmus.tools.base import ToolScope
 from isthmus.tools.server_contents import ServerPrompt
@@ -115,7 +122,7 @@ async def run_prompt(name: str, prompt: ServerPrompt, context: CommandContext) -
         return
     try:
         values = read_arguments(context.args, arguments)
-    except ArgumentError as error:
+    except CommandArgumentError as error:
         raise CommandError(f"/{name}: {error} {usage(name, arguments)}", "invalid_arguments") from error
     if contents is None:
         raise CommandError(f"This agent has no MCP servers, so there is no /{name}.", "unknown_command")

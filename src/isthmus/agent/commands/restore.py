@@ -1,7 +1,7 @@
 """/restore: the checkpoints of the session, and the way back to one."""
 
 from isthmus.agent.commands.base import CommandNode, argument
-from isthmus.agent.commands.context import CommandContext, CommandError, CommandRefusedError, ToolUse, error_of
+from isthmus.agent.commands.context import CommandContext, CommandError, CommandRefusedError, ToolInvocation, error_of
 from isthmus.agent.commands.restore_checkpoint import RestoreCheckpoint, checkpoint_list, restorable, undo_of
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import Checkpoint, Restored
@@ -16,7 +16,7 @@ async def restore(context: CommandContext) -> None:
         await context.say(checkpoint_list(await restorable(context.session, checkpoints)))
         return
     tool = RestoreCheckpoint(checkpoints, context.session)
-    (call,) = await context.call(ToolUse(tool, {"checkpoint_id": checkpoint_id}))
+    (call,) = await context.call(ToolInvocation(tool, {"checkpoint_id": checkpoint_id}))
     undo_id = await undo_of(call.tool_call_id, context.session, checkpoints)
     if undo_id is not None and undo_id not in context.session.checkpoints:
         # Before the conversation goes back: it is what the undo goes back to.

@@ -2,7 +2,7 @@
 
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext
-from isthmus.agent.statistics import TaskUse, ToolUse, total
+from isthmus.agent.statistics import TaskUse, ToolStatistics, total
 from isthmus.text.units import show_count
 
 
@@ -29,7 +29,7 @@ def _told(use: TaskUse) -> list[str]:
             f"  {name}: {requests}, {model.input_tokens:,} input tokens ({model.cached_tokens:,} cached), "
             f"{model.output_tokens:,} output tokens ({model.thought_tokens:,} thoughts)"
         )
-    calls = ToolUse()
+    calls = ToolStatistics()
     for tool in use.tools.values():
         calls += tool
     lines.append(f"  tool calls: {_calls(calls)}")
@@ -37,7 +37,7 @@ def _told(use: TaskUse) -> list[str]:
     return lines
 
 
-def _calls(use: ToolUse) -> str:
+def _calls(use: ToolStatistics) -> str:
     cancelled = f", {use.cancelled} rejected or cancelled" if use.cancelled else ""
     return f"{use.succeeded} succeeded, {use.failed} failed{cancelled}, {_seconds(use.seconds)}"
 

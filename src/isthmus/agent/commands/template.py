@@ -32,13 +32,13 @@ class Shell:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class FileReference:
     """``@{path}``: the content of a file of the workspace, or the listing of a folder."""
 
     path: str
 
 
-Segment: TypeAlias = Literal | Shell | File
+Segment: TypeAlias = Literal | Shell | FileReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Template:
 
     def files(self, args: str) -> tuple[str, ...]:
         """The paths to read, with the arguments in place."""
-        return tuple(_with(item.path, args) for item in self.segments if isinstance(item, File))
+        return tuple(_with(item.path, args) for item in self.segments if isinstance(item, FileReference))
 
     def rendered(self, args: str, invocation: str, outputs: Sequence[str], contents: Mapping[str, str]) -> str:
         """The whole prompt.
@@ -81,7 +81,7 @@ class Template:
                     yield _with(text, args)
                 case Shell():
                     yield next(outputs)
-                case File(path):
+                case FileReference(path):
                     yield contents[_with(path, args)]
                 case _:
                     assert_never(item)
@@ -100,7 +100,7 @@ def parse(text: str) -> Template:
         inner = text[at + 2 : stop].strip()
         if inner:
             segments.append(Literal(text[end:at]))
-            segments.append(Shell(inner) if text[at] == "!" else File(inner))
+            segments.append(Shell(inner) if text[at] == "!" else FileReference(inner))
             end = stop + 1
         at = stop + 1
     segments.append(Literal(text[end:]))

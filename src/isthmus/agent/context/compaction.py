@@ -25,15 +25,15 @@ from isthmus.models.base import (
     Finish,
     Message,
     ModelRequest,
+    ModelThought,
+    ModelToolResult,
     Opaque,
     Part,
     Retrying,
     Text,
     ToolRequest,
-    ToolResult,
     text_of,
 )
-from isthmus.models.base import Thought as ModelThought
 
 KEPT_SHARE = 0.3
 """How much of the conversation stays as it is, measured in tokens."""
@@ -181,7 +181,7 @@ async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it
 
 def _begins_a_turn(message: Message) -> bool:
     """A person's message that answers no tool request."""
-    return message.role == "user" and not any(isinstance(part, ToolResult) for part in message.parts)
+    return message.role == "user" and not any(isinstance(part, ModelToolResult) for part in message.parts)
 
 
 def _with_request(written: str, messages: Sequence[Message], cut: int) -> str:
@@ -227,7 +227,7 @@ def _described(part: Part, longest: int) -> dict[str, Any] | None:
             return {"text": _shortened(text, longest)}
         case ToolRequest(_, name, arguments):
             return {"calls": name, "arguments": _shortened(json.dumps(dict(arguments), ensure_ascii=False), longest)}
-        case ToolResult(_, name, content, is_error, media):
+        case ModelToolResult(_, name, content, is_error, media):
             told = {"failed" if is_error else "result_of": name, "content": _shortened(content, longest)}
             return {**told, "with": [_media_said(item) for item in media]} if media else told
         case Media():

@@ -15,13 +15,13 @@ from isthmus.models.base import (
     ChatModel,
     Message,
     ModelRequest,
+    ModelThought,
+    ModelToolResult,
     Opaque,
     Part,
     ProviderState,
     Text,
-    Thought,
     ToolRequest,
-    ToolResult,
 )
 
 BYTES_PER_TOKEN = 4
@@ -78,11 +78,11 @@ def request_tokens(session: Session, request: ModelRequest) -> int:
 
 def _part_tokens(part: Part) -> int:
     match part:
-        case Text(text, state) | Thought(text, state):
+        case Text(text, state) | ModelThought(text, state):
             return estimate_tokens(text) + _state_tokens(state)
         case ToolRequest(_, name, arguments, state):
             return estimate_tokens(name + json.dumps(dict(arguments), ensure_ascii=False)) + _state_tokens(state)
-        case ToolResult(_, name, content, _, media):
+        case ModelToolResult(_, name, content, _, media):
             return estimate_tokens(name + content) + MEDIA_TOKENS * len(media)
         case Media():
             return MEDIA_TOKENS

@@ -18,7 +18,7 @@ from isthmus.editors.editor_base import EditorBase, existing
 from isthmus.editors.jupyter.connection_file import connection_file_kernel, require_jupyter_client
 from isthmus.editors.jupyter.finding import KernelAddress, find
 from isthmus.editors.jupyter.kernel import Kernel
-from isthmus.editors.jupyter.server import EXTENSION, JupyterServer, ServerAddress, Session
+from isthmus.editors.jupyter.server import EXTENSION, JupyterServer, JupyterSession, ServerAddress
 from isthmus.editors.jupyter.server_kernel import server_kernel
 from isthmus.editors.review_page.board import PendingReviews
 from isthmus.editors.review_page.server import ReviewPageServer
@@ -26,11 +26,11 @@ from isthmus.files.locations import absolute
 from isthmus.ide.consent import Consent
 from isthmus.ide.editor import (
     Capability,
+    CodeExecution,
     ContextChanged,
     EditorError,
     EditorGoneError,
     EditorIdentity,
-    Execution,
     OpenFile,
 )
 from isthmus.ide.reviews.review import DiffReview
@@ -178,7 +178,7 @@ class JupyterEditor(EditorBase):
                 print(f"Answer it in the browser: {self.review_page()}", file=sys.stderr, flush=True)
         return await self._board.ask(title, text)
 
-    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
+    async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:
         self._require_present()
         if isinstance(self._address, KernelAddress):
             return await self._kernel(self._address.connection_file).execute(code)
@@ -198,7 +198,7 @@ class JupyterEditor(EditorBase):
         if self._server is not None:
             await self._notebooks()
 
-    async def _notebooks(self) -> list[Session]:
+    async def _notebooks(self) -> list[JupyterSession]:
         """Those that have a kernel, one at least."""
         sessions = [session for session in await self._sessions() if session.type == "notebook"]
         if not sessions:
@@ -249,7 +249,7 @@ class JupyterEditor(EditorBase):
         self._files = await asyncio.to_thread(existing, files)
         return self._files
 
-    async def _sessions(self) -> tuple[Session, ...]:
+    async def _sessions(self) -> tuple[JupyterSession, ...]:
         """The sessions inside the workspace."""
         if self._server is None:
             return ()
@@ -257,7 +257,7 @@ class JupyterEditor(EditorBase):
         sessions = await self._server.sessions()
         return tuple(s for s in sessions if any(Path(self._path(s)).is_relative_to(folder) for folder in folders))
 
-    def _path(self, session: Session) -> str:
+    def _path(self, session: JupyterSession) -> str:
         root = os.path.realpath(self._address.root) if isinstance(self._address, ServerAddress) else ""
         return absolute(f"{root}/{session.path}")
 
@@ -273,5 +273,5 @@ class JupyterEditor(EditorBase):
         super()._end(f"Jupyter is gone: {reason}; start the companion again")
 
 
-def _focus(session: Session) -> float:
+def _focus(session: JupyterSession) -> float:
     return session.last_activity

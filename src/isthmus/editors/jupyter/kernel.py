@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Final, Protocol
 
 from isthmus.editors.jupyter.messages import RunningExecution
-from isthmus.ide.editor import EditorError, Execution
+from isthmus.ide.editor import CodeExecution, EditorError
 
 REPLY_SECONDS: Final = 10.0
 """How long the reply may come after the kernel said that it is done; both are sent at once."""
@@ -48,13 +48,13 @@ class Kernel:
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def execute(self, code: str) -> Execution:
+    async def execute(self, code: str) -> CodeExecution:
         """Run code. Cancelling interrupts it: the kernel's state stays, later calls wait until it is done.
 
         Raises:
             EditorError: the kernel cannot be reached, is lost, or died.
         """
-        done: asyncio.Future[Execution] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[CodeExecution] = asyncio.get_running_loop().create_future()
         is_wanted = asyncio.Event()
         is_wanted.set()
         task = asyncio.create_task(self._run(code, done, is_wanted))
@@ -74,7 +74,7 @@ class Kernel:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _run(self, code: str, done: asyncio.Future[Execution], is_wanted: asyncio.Event) -> None:
+    async def _run(self, code: str, done: asyncio.Future[CodeExecution], is_wanted: asyncio.Event) -> None:
         try:
             async with self._turn:
                 if not is_wanted.is_set():
@@ -90,7 +90,11 @@ class Kernel:
                 done.set_exception(EditorError("the companion let go of the kernel while it ran the code"))
 
     async def _follow(
-        self, channels: Channels, running: RunningExecution, done: asyncio.Future[Execution], is_wanted: asyncio.Event
+        self,
+        channels: Channels,
+        running: RunningExecution,
+        done: asyncio.Future[CodeExecution],
+        is_wanted: asyncio.Event,
     ) -> None:
         reading = asyncio.create_task(self._read(channels, running))
         gone = asyncio.create_task(_cancelled(done))
@@ -127,5 +131,5 @@ class Kernel:
                 await asyncio.wait({reading}, timeout=INTERRUPT_SECONDS)
 
 
-async def _cancelled(done: asyncio.Future[Execution]) -> None:
+async def _cancelled(done: asyncio.Future[CodeExecution]) -> None:
     await asyncio.wait({done})

@@ -1,4 +1,4 @@
-"""What a Jupyter kernel says while it runs code, gathered to an :class:`~isthmus.ide.editor.Execution`.
+"""What a Jupyter kernel says while it runs code, gathered to an :class:`~isthmus.ide.editor.CodeExecution`.
 
 No I/O: messages of the protocol (jupyter-client.readthedocs.io, "Messaging in Jupyter") as JSON objects in, outputs
 out. What a notebook would show as an image becomes an image, everything else its text form; HTML, SVG and widgets have
@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object
-from isthmus.ide.editor import EditorError, Execution, ExecutionImage, ExecutionOutput, ExecutionText
+from isthmus.ide.editor import CodeExecution, EditorError, ExecutionImage, ExecutionOutput, ExecutionText
 from isthmus.text.visible import without_control_characters
 
 MAXIMUM_TEXT_CHARACTERS: Final = 1_000_000
@@ -143,7 +143,7 @@ class RunningExecution:
             case _:
                 pass  # comm messages of widgets, debug events, the echo of the code
 
-    def result(self) -> Execution:
+    def result(self) -> CodeExecution:
         """The outputs so far, in order; the traceback last."""
         outputs: list[ExecutionOutput] = []
         for shown in self._shown:
@@ -156,7 +156,7 @@ class RunningExecution:
             outputs.append(ExecutionText(f"[output left out: {self._cut}]"))
         if self._traceback is not None:
             outputs.append(ExecutionText(self._traceback))
-        return Execution(tuple(outputs), self._is_error)
+        return CodeExecution(tuple(outputs), self._is_error)
 
     @property
     def _cut(self) -> str:

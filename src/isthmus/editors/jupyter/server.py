@@ -39,7 +39,7 @@ class ServerAddress:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class JupyterSession:
     """Something open with a kernel. ``path`` is relative to the server's root, with slashes; times are Unix seconds."""
 
     id: str
@@ -49,7 +49,7 @@ class Session:
     last_activity: float
 
 
-class UnreachableError(EditorGoneError):
+class JupyterUnreachableError(EditorGoneError):
     """Nobody answers at the server's address."""
 
 
@@ -67,7 +67,7 @@ class JupyterServer:
             trust_env=False,  # a proxy has no business between us and this machine's server
         )
 
-    async def sessions(self) -> tuple[Session, ...]:
+    async def sessions(self) -> tuple[JupyterSession, ...]:
         """What is open, in the server's order; the first 500.
 
         Raises:
@@ -96,7 +96,7 @@ class JupyterServer:
         """Whether our extension is enabled in the server."""
         try:
             await self._request("GET", "isthmus/terminal-environment")
-        except NotFoundError:
+        except JupyterNotFoundError:
             return False
         return True
 
@@ -117,7 +117,7 @@ class JupyterServer:
         except httpx2.TimeoutException as error:
             raise EditorError(f"the Jupyter server gave no answer within {REQUEST_SECONDS:.0f} s ({path})") from error
         except httpx2.TransportError as error:
-            raise UnreachableError(f"no Jupyter server answers at {self.address.url}: {error}") from error
+            raise JupyterUnreachableError(f"no Jupyter server answers at {self.address.url}: {error}") from error
         _require_success(response, path)
         try:
             return response.json() if response.content else None
@@ -125,7 +125,7 @@ class JupyterServer:
             raise EditorError(f"{self.address.url} does not answer as a Jupyter server: {path} is no JSON") from error
 
 
-class NotFoundError(EditorError):
+class JupyterNotFoundError(EditorError):
     """The server has no such kernel, session or path."""
 
 
@@ -138,7 +138,7 @@ def _require_success(response: "httpx2.Response", path: str) -> None:
             "--address or in $JUPYTER_TOKEN (a server with a password alone cannot be used: give it a token)"
         )
     if response.status_code == 404:
-        raise NotFoundError(f"the Jupyter server knows no {path}")
+        raise JupyterNotFoundError(f"the Jupyter server knows no {path}")
     raise EditorError(f"the Jupyter server answered {response.status_code} to {path}: {_message(response)}")
 
 
@@ -150,13 +150,13 @@ def _message(response: "httpx2.Response") -> str:
     return str(as_object(value).get("message", response.reason_phrase))
 
 
-def _session(item: object) -> Session | None:
+def _session(item: object) -> JupyterSession | None:
     fields = as_object(item)
     kernel = as_object(fields.get("kernel"))
     path = fields.get("path") or as_object(fields.get("notebook")).get("path")
     if not isinstance(path, str) or not path or not isinstance(kernel.get("id"), str):
         return None
-    return Session(
+    return JupyterSession(
         str(fields.get("id", "")),
         path,
         str(fields.get("type", "notebook")),

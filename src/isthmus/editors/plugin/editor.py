@@ -24,12 +24,12 @@ from isthmus.errors import DecodeError
 from isthmus.files.atomic import read_regular
 from isthmus.ide.editor import (
     Capability,
+    CodeExecution,
     ContextChanged,
     Diagnostic,
     EditorError,
     EditorGoneError,
     EditorIdentity,
-    Execution,
     OpenFile,
     Range,
     WorkspaceChanged,
@@ -245,7 +245,7 @@ class StdioEditor(EditorBase):
             return editor_wire.decode_answer(answer)
         return False
 
-    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
+    async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:
         self._require(Capability.EXECUTE)
         answer = await self._ask(
             "code", "editor/executeCode", {"code": code, "notebook": notebook}, seconds=EXECUTE_SECONDS

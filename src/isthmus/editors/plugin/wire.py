@@ -26,7 +26,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import (
     Capability,
-    Execution,
+    CodeExecution,
     ExecutionImage,
     ExecutionOutput,
     ExecutionText,
@@ -244,10 +244,10 @@ def decode_closed(value: object) -> tuple[str | None] | None:
     return None if value is None else (decoded(_DiffText, value, "editor/closeDiff").text,)
 
 
-def decode_execution(value: object) -> Execution:
+def decode_execution(value: object) -> CodeExecution:
     """The result of ``editor/executeCode``."""
     said = decoded(_Execution, value, "editor/executeCode")
-    return Execution(tuple(_output(output, i) for i, output in enumerate(said.outputs)), said.is_error)
+    return CodeExecution(tuple(_output(output, i) for i, output in enumerate(said.outputs)), said.is_error)
 
 
 def _output(output: _Output, index: int) -> ExecutionOutput:

@@ -18,7 +18,7 @@ KEPT_MESSAGES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ReviewView:
     """A review that is shown; ``text`` is the proposal with the person's edits so far."""
 
     review: DiffReview
@@ -26,7 +26,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PageQuestion:
     """A question that is answered by yes or no."""
 
     id: str
@@ -40,17 +40,17 @@ class PendingReviews:
 
     def __init__(self, tell: Callable[[EditorEvent], None]) -> None:
         self._tell = tell
-        self._views: dict[str, View] = {}
-        self._questions: dict[str, Question] = {}
+        self._views: dict[str, ReviewView] = {}
+        self._questions: dict[str, PageQuestion] = {}
         self._messages: list[str] = []
 
     @property
-    def views(self) -> tuple[View, ...]:
+    def views(self) -> tuple[ReviewView, ...]:
         """The open reviews, oldest first."""
         return tuple(self._views.values())
 
     @property
-    def questions(self) -> tuple[Question, ...]:
+    def questions(self) -> tuple[PageQuestion, ...]:
         """The open questions, oldest first."""
         return tuple(self._questions.values())
 
@@ -59,13 +59,13 @@ class PendingReviews:
         """What the person was told, oldest first; the newest twenty."""
         return tuple(self._messages)
 
-    def view(self, review_id: str) -> View | None:
+    def view(self, review_id: str) -> ReviewView | None:
         """An open review."""
         return self._views.get(review_id)
 
     def open(self, review: DiffReview) -> None:
         """Show a review."""
-        self._views[review.id] = View(review, review.proposed)
+        self._views[review.id] = ReviewView(review, review.proposed)
 
     def close(self, review_id: str) -> str | None:
         """Take a review away without a decision; its text, None when it is not there."""
@@ -78,7 +78,7 @@ class PendingReviews:
         One that is not there any more changes nothing.
         """
         if (view := self._views.get(review_id)) is not None:
-            self._views[review_id] = View(view.review, text)
+            self._views[review_id] = ReviewView(view.review, text)
             self._tell(DiffEdited(review_id, text))
 
     def accept(self, review_id: str, text: str) -> bool:
@@ -97,7 +97,7 @@ class PendingReviews:
 
     async def ask(self, title: str, text: str) -> Consent:
         """Ask, and wait for the answer; cancelling takes the question away."""
-        question = Question(uuid4().hex, title, text, asyncio.get_running_loop().create_future())
+        question = PageQuestion(uuid4().hex, title, text, asyncio.get_running_loop().create_future())
         self._questions[question.id] = question
         try:
             return await question.answer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from isthmus.editors.review_page.board import Question, View
+from isthmus.editors.review_page.board import PageQuestion, ReviewView
 from isthmus.notebooks.changes import Change, ChangeKind, NotebookChanges
 from isthmus.notebooks.view import heading, remarks
 from isthmus.text.diff import line_opcodes, split_lines
@@ -36,7 +36,7 @@ small{opacity:.7}
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class PageForm:
     """What every form of a visit carries: where it is sent to, and the secret that only our own pages know."""
 
     base: str
@@ -53,7 +53,9 @@ def document(title: str, body: str, nonce: str, *, refresh: str = "") -> str:
     )
 
 
-def overview(views: Sequence[View], questions: Sequence[Question], messages: Sequence[str], form: Form) -> str:
+def overview(
+    views: Sequence[ReviewView], questions: Sequence[PageQuestion], messages: Sequence[str], form: PageForm
+) -> str:
     """What waits for the person."""
     parts = ["<h1>Isthmus: what agents ask you</h1>"]
     for question in questions:
@@ -79,7 +81,7 @@ def overview(views: Sequence[View], questions: Sequence[Question], messages: Seq
 
 
 def review(
-    view: View, old: str | None, changes: NotebookChanges | None, state: str, form: Form, notice: str = ""
+    view: ReviewView, old: str | None, changes: NotebookChanges | None, state: str, form: PageForm, notice: str = ""
 ) -> str:
     """One review: a notebook's changed cells each with a box to tick, any other file whole."""
     whole = changes is None or not changes.all
@@ -103,11 +105,11 @@ def _shown(text: str) -> str:
     return escape(visible(text))
 
 
-def _hidden(form: Form) -> str:
+def _hidden(form: PageForm) -> str:
     return f'<input type="hidden" name="secret" value="{form.secret}">'
 
 
-def _whole(view: View, old: str | None) -> str:
+def _whole(view: ReviewView, old: str | None) -> str:
     table = _table(old or "", view.text, context=CONTEXT_LINES)
     if len(view.text) > MAXIMUM_EDITABLE_CHARACTERS:
         return f"{table}<p class='notice'>It is too long to be edited here; accept it as it is, or reject it.</p>"

@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from isthmus.editors.review_page import html
-from isthmus.editors.review_page.board import PendingReviews, View
+from isthmus.editors.review_page.board import PendingReviews, ReviewView
 from isthmus.ide.consent import Consent
 from isthmus.ide.reviews.reviewed_file import text_on_disk
 from isthmus.notebooks.changes import NotebookChanges
@@ -141,7 +141,7 @@ class ReviewPage:
         return visit
 
     async def _visited(self, visit: _Visit, rest: list[str], request: PageRequest) -> PageResponse:
-        form = html.Form(visit.base, visit.secret)
+        form = html.PageForm(visit.base, visit.secret)
         match request.method, rest:
             case "GET", []:
                 board = self._board
@@ -202,7 +202,7 @@ class ReviewPage:
             return self._back(visit, _ANSWERED)
         if fields.get("action") == "reject":
             return self._back(visit, "" if self._board.reject(review_id) else _ANSWERED)
-        form = html.Form(visit.base, visit.secret)
+        form = html.PageForm(visit.base, visit.secret)
         old, changes = await asyncio.to_thread(_compared, view)
         if fields.get("state") != _state(old, view):
             return await self._show(view, form, "The file or the proposal changed meanwhile; nothing was decided yet.")
@@ -220,7 +220,7 @@ class ReviewPage:
         self._board.edit(review_id, text)
         return self._back(visit)
 
-    async def _show(self, view: View, form: html.Form, notice: str = "") -> PageResponse:
+    async def _show(self, view: ReviewView, form: html.PageForm, notice: str = "") -> PageResponse:
         def rendered() -> str:
             old, changes = _compared(view)
             return html.review(view, old, changes, _state(old, view), form, notice)
@@ -244,14 +244,14 @@ def _parts(request: PageRequest) -> list[str]:
     return [part for part in request.path.split("/") if part]
 
 
-def _compared(view: View) -> tuple[str | None, NotebookChanges | None]:
+def _compared(view: ReviewView) -> tuple[str | None, NotebookChanges | None]:
     """The text on disk and the changes of a notebook. Blocks."""
     path = view.review.file_path
     old = text_on_disk(path)
     return old, changes_between(path, old, view.text)
 
 
-def _state(old: str | None, view: View) -> str:
+def _state(old: str | None, view: ReviewView) -> str:
     """What the person sees, as one short name."""
     seen = hashlib.sha256()
     for text in (old or "", view.text):

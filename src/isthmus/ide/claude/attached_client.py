@@ -15,7 +15,7 @@ from websockets.frames import CloseCode
 
 from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.claude.bounded_connection import BoundedConnection
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.tools import call_tool
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import FileMentioned
@@ -41,7 +41,7 @@ class AttachedClient:
     def __init__(
         self,
         companion: Companion,
-        session: Session,
+        session: ClaudeSession,
         connection: BoundedConnection,
         missed: Callable[[], Sequence[FileMentioned]],
     ) -> None:
@@ -136,7 +136,7 @@ class AttachedClient:
 
     async def _call(self, call: mcp_peer.CallTool) -> bool:
         self.session.active_at = time.monotonic()
-        task, result = self._reader, mcp_peer.ToolResult()
+        task, result = self._reader, mcp_peer.CallToolResult()
         if task is None:
             return False
         # Runs as soon as this task waits for something, and never if it does not.
@@ -146,7 +146,7 @@ class AttachedClient:
             result = await call_tool(self._companion, self.session, call)
         except Exception:
             _log.exception("%s failed", call.name)
-            result = mcp_peer.ToolResult.error(f"{call.name} failed inside the companion; its log says why")
+            result = mcp_peer.CallToolResult.error(f"{call.name} failed inside the companion; its log says why")
         finally:
             message = None
             if self._calls.get(call.request_id) is task:  # else it was cancelled, and its id is another call's by now

@@ -29,7 +29,7 @@ _MAXIMUM_DIAGNOSTICS: Final = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class PositionBase:
     """How a server counts: ``first`` is the number of the first line and column in its notifications.
 
     ``runs_python``: executeCode is what it is documented to be.
@@ -39,10 +39,10 @@ class Dialect:
     runs_python: bool = True
 
 
-def dialect_of(server_name: str) -> Dialect:
+def dialect_of(server_name: str) -> PositionBase:
     """The dialect of a server, by what it calls itself in ``serverInfo``."""
     # claude-code-ide.el counts from 1, and its executeCode runs Emacs Lisp.
-    return Dialect(1, runs_python=False) if server_name == "claude-code-ide-mcp" else Dialect()
+    return PositionBase(1, runs_python=False) if server_name == "claude-code-ide-mcp" else PositionBase()
 
 
 # What a notification means. A closed union: match with assert_never.
@@ -58,18 +58,18 @@ class SelectionTold:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownNotification:
     """A notification that says nothing to us; ``reason`` tells when it is malformed."""
 
     reason: str | None = None
 
 
-Meaning: TypeAlias = SelectionTold | FileMentioned | Unknown
+Meaning: TypeAlias = SelectionTold | FileMentioned | UnknownNotification
 
 
 def meaning(
     notification: Notification,
-    dialect: Dialect,
+    dialect: PositionBase,
     folders: Collection[str],
     exists: Callable[[str], bool] = os.path.exists,
 ) -> Meaning:
@@ -79,13 +79,15 @@ def meaning(
     """
     params = as_object(notification.params)
     if notification.method == SELECTION_CHANGED:
-        return selection_of(params, dialect) or Unknown(f"{notification.method}: expected filePath as an absolute path")
+        return selection_of(params, dialect) or UnknownNotification(
+            f"{notification.method}: expected filePath as an absolute path"
+        )
     if notification.method == AT_MENTIONED:
         return _mention(params, folders, exists)
-    return Unknown()
+    return UnknownNotification()
 
 
-def selection_of(value: JsonObject, dialect: Dialect) -> SelectionTold | None:
+def selection_of(value: JsonObject, dialect: PositionBase) -> SelectionTold | None:
     """A selection as notifications and getCurrentSelection have it; None when it names no file."""
     path = _path_in(value)
     if path is None:
@@ -103,7 +105,7 @@ def _mention(params: JsonObject, folders: Collection[str], exists: Callable[[str
         candidates = [os.path.normpath(PurePath(folder) / named) for folder in folders]
         path = next((candidate for candidate in candidates if exists(candidate)), None)
     if path is None:
-        return Unknown(f"{AT_MENTIONED}: expected filePath as the path of a file")
+        return UnknownNotification(f"{AT_MENTIONED}: expected filePath as the path of a file")
     start, end = _line(params.get("lineStart")), _line(params.get("lineEnd"))
     if start is None:
         return FileMentioned(path)

@@ -50,7 +50,7 @@ class CallFailedError(IdeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ClaudeEndpoint:
     """Where a server is; ``token`` None: it wants none, and the header is left out."""
 
     port: int
@@ -62,12 +62,12 @@ class Endpoint:
         return f"ws://127.0.0.1:{self.port}"
 
 
-class Connection:
+class ClaudeConnection:
     """A session with a server. ``on_notification`` gets each one, in order; it and ``on_tools`` return at once."""
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: ClaudeEndpoint,
         on_notification: Callable[[rpc.Notification], None],
         on_tools: Callable[[], None] = lambda: None,
     ) -> None:

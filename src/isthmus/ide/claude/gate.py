@@ -14,31 +14,33 @@ AUTHORIZATION = "x-claude-code-ide-authorization"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class UpgradeRefusal:
     """Answer with ``status`` and ``text`` instead of the upgrade."""
 
     status: int
     text: str
 
 
-class Gate:
+class UpgradeGate:
     """Checks upgrades against one token and one port."""
 
     def __init__(self, token: str, port: int) -> None:
         self._token = token.encode()
         self._hosts = hosts(port)
 
-    def check(self, headers: Callable[[str], Sequence[str]]) -> Refusal | None:
+    def check(self, headers: Callable[[str], Sequence[str]]) -> UpgradeRefusal | None:
         """How to refuse a request, or None to let it in. ``headers`` gives all values of a name in any case."""
         tokens = headers(AUTHORIZATION)
         if not tokens:
-            return Refusal(401, f"Bad WebSocket upgrade request: Missing authentication header: {AUTHORIZATION}\n")
+            return UpgradeRefusal(
+                401, f"Bad WebSocket upgrade request: Missing authentication header: {AUTHORIZATION}\n"
+            )
         given = [token.encode("utf-8", "surrogateescape") for token in tokens]
         if len(given) > 1 or not hmac.compare_digest(given[0], self._token):
-            return Refusal(401, "Bad WebSocket upgrade request: Invalid authentication token\n")
+            return UpgradeRefusal(401, "Bad WebSocket upgrade request: Invalid authentication token\n")
         host = [value.lower() for value in headers("host")]
         if len(host) != 1 or host[0] not in self._hosts:
-            return Refusal(403, f"Invalid Host header; expected one of {', '.join(self._hosts)}\n")
+            return UpgradeRefusal(403, f"Invalid Host header; expected one of {', '.join(self._hosts)}\n")
         if headers("origin"):
-            return Refusal(403, "Request denied: expected no Origin header; web pages may not connect\n")
+            return UpgradeRefusal(403, "Request denied: expected no Origin header; web pages may not connect\n")
         return None

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from isthmus.ide.claude.client_wire import Dialect, adapted, dialect_of, tool_name
-from isthmus.ide.claude.connection import Connection, Endpoint
+from isthmus.ide.claude.client_wire import PositionBase, adapted, dialect_of, tool_name
+from isthmus.ide.claude.connection import ClaudeConnection, ClaudeEndpoint
 from isthmus.ide.clients.client_base import ClientBase, Deadlines, within
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.editor import Capability
@@ -39,8 +39,8 @@ class Link(ClientBase):
         super().__init__(workspace, environment, deadlines)
         self._find = find
         self._ide: FoundIde | None = None
-        self._connection: Connection | None = None
-        self._trying: Connection | None = None
+        self._connection: ClaudeConnection | None = None
+        self._trying: ClaudeConnection | None = None
         """The same, and the one before it is open: it tells things at once."""
 
     @property
@@ -113,14 +113,14 @@ class Link(ClientBase):
         return self._ide.folders if self._ide else ()
 
     @property
-    def _dialect(self) -> Dialect:
+    def _dialect(self) -> PositionBase:
         return dialect_of(self._trying.server_name if self._trying is not None else "")
 
     async def _connect_to_any(self) -> bool:
         found = await asyncio.to_thread(self._find, self._workspace, self._environment)
         problems = [f"{rejected.source}: {rejected.reason}" for rejected in found.rejected]
         for ide in found.ides:
-            connection = Connection(Endpoint(ide.port, ide.token), self._notified, self._notify)
+            connection = ClaudeConnection(ClaudeEndpoint(ide.port, ide.token), self._notified, self._notify)
             self._trying = connection
             self._begun()
             try:
@@ -159,7 +159,7 @@ class Link(ClientBase):
             delay = min(delay * 2, self._deadlines.retry_last)
             await self.refresh(self._deadlines.call)
 
-    def _lose(self, connection: Connection) -> None:
+    def _lose(self, connection: ClaudeConnection) -> None:
         if connection is self._connection and self.connected:
             self.problem = f"the connection to {self.ide_name} was lost: {connection.why}"
             self._connected.clear()
@@ -178,7 +178,7 @@ class Link(ClientBase):
             return frozenset()
         return self._connection.tools.get(tool_name(tool, self._connection.tools), frozenset())
 
-    async def _ready(self, seconds: float) -> Connection:
+    async def _ready(self, seconds: float) -> ClaudeConnection:
         if not await within(self._connected.wait(), seconds) or self._connection is None:
             raise IdeError(self.problem or "no IDE is connected")
         return self._connection

@@ -19,9 +19,9 @@ from typing import Any, Final, assert_never
 
 from isthmus.encoding.json_shapes import as_object
 from isthmus.ide.claude.client_wire import (
-    Dialect,
+    PositionBase,
     SelectionTold,
-    Unknown,
+    UnknownNotification,
     diagnostics_of,
     failure_of,
     folders_of,
@@ -33,7 +33,7 @@ from isthmus.ide.claude.client_wire import (
     tool_name,
     trust_of,
 )
-from isthmus.ide.claude.connection import CallFailedError, Connection, LostError
+from isthmus.ide.claude.connection import CallFailedError, ClaudeConnection, LostError
 from isthmus.ide.claude.finding import find_ides
 from isthmus.ide.claude.link import FindIdes, Link
 from isthmus.ide.claude.seen import SeenFiles
@@ -43,8 +43,8 @@ from isthmus.ide.clients.ide_client import IdeError, UndecidedError
 from isthmus.ide.context import IdeContext
 from isthmus.ide.editor import (
     Capability,
+    CodeExecution,
     Diagnostic,
-    Execution,
     ExecutionImage,
     ExecutionOutput,
     ExecutionText,
@@ -68,7 +68,7 @@ class _Review:
     """A review that waits, and the view of it that is open, if any."""
 
     asked: AskedReview
-    connection: Connection | None = None
+    connection: ClaudeConnection | None = None
     tab_name: str = ""
 
 
@@ -126,7 +126,7 @@ class ClaudePeer(Link):
         tools = connection.tools
         with contextlib.suppress(IdeError):
             if not self._has_context and tool_name("getCurrentSelection", tools) in tools:
-                told = selection_of(as_object(json_of(await self._call("getCurrentSelection", {}))), Dialect())
+                told = selection_of(as_object(json_of(await self._call("getCurrentSelection", {}))), PositionBase())
                 if told is not None:
                     self._seen.selected(told, time.time())
             if tool_name("getOpenEditors", tools) in tools:
@@ -150,7 +150,7 @@ class ClaudePeer(Link):
             case FileMentioned():
                 if Path(said.path).exists():
                     self._mentioned(said)
-            case Unknown(reason):
+            case UnknownNotification(reason):
                 self.problem = reason or self.problem
             case _:
                 assert_never(said)
@@ -218,7 +218,7 @@ class ClaudePeer(Link):
                     said = (outcome.text or "nothing")[:200]
                     asked.fail(UndecidedError(f"{self.ide_name} ended the review without a decision: {said}"))
 
-    async def _show(self, path: str, review: _Review, connection: Connection) -> ToolOutcome:
+    async def _show(self, path: str, review: _Review, connection: ClaudeConnection) -> ToolOutcome:
         if not self.can_review:
             raise self._not_offered("show diffs")
         review.tab_name = f"✻ [Isthmus] {Path(path).name} ({secrets.token_hex(3)}) ⧉"
@@ -325,13 +325,13 @@ class ClaudePeer(Link):
         await self._offered(Capability.SAVE, "save a file")
         self._succeeded(await self._call("saveDocument", {"filePath": path}), f"save {path}")
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CodeExecution:
         """See :meth:`IdeClient.execute_code`."""
         await self._offered(Capability.EXECUTE, "run code")
         connection = await self._ready(self._deadlines.connect)
         outcome = await connection.call_tool(tool_name("executeCode", connection.tools), {"code": code}, None)
         outputs = tuple(output for block in outcome.content if (output := _output(block)) is not None)
-        return Execution(outputs, outcome.is_error)
+        return CodeExecution(outputs, outcome.is_error)
 
     def _succeeded(self, outcome: ToolOutcome, what: str) -> None:
         if (reason := failure_of(outcome)) is not None:

@@ -13,9 +13,9 @@ from uuid import uuid4
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide import loopback
-from isthmus.ide.claude.gate import Gate
+from isthmus.ide.claude.gate import UpgradeGate
 from isthmus.ide.claude.lock_file import LockFile, claude_variables
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.tools import offered_tools
 from isthmus.ide.companion import Companion
 from isthmus.ide.discovery_file import announces
@@ -80,7 +80,7 @@ class ClaudeServer:
         again = loopback.bound_again(former)
         self._listener, self._token = again or (_bound_at_random(), str(uuid4()))
         self._port = int(self._listener.getsockname()[1])
-        self._gate = Gate(self._token, self._port)
+        self._gate = UpgradeGate(self._token, self._port)
         self._lock_file = LockFile(self._companion.editor.identity, self._port)
         return again is not None
 
@@ -178,7 +178,7 @@ class ClaudeServer:
         from isthmus.ide.claude.bounded_connection import BoundedConnection
 
         assert isinstance(connection, BoundedConnection)  # noqa: S101 - by create_connection
-        session = Session(uuid4().hex, offered_tools(self._companion))
+        session = ClaudeSession(uuid4().hex, offered_tools(self._companion))
         client = AttachedClient(self._companion, session, connection, self._missed_mentions)
         self._clients.add(client)
         try:

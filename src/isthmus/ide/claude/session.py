@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from isthmus import __version__
 from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.claude import notifications
-from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import FileMentioned
-from isthmus.ide.mcp.mcp_peer import McpPeer, Tool
+from isthmus.ide.mcp.mcp_peer import McpPeer, ToolDefinition
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.rpc.messages import Notification, notification
 from isthmus.text.visible import printable
@@ -29,10 +29,10 @@ TITLES = {"claude-code": "Claude Code"}
 _log = logging.getLogger(__name__)
 
 
-class Session:
+class ClaudeSession:
     """A :class:`~isthmus.ide.companion.Client`. Nothing is sent before the CLI said that it is initialized."""
 
-    def __init__(self, session_id: str, tools: Sequence[Tool]) -> None:
+    def __init__(self, session_id: str, tools: Sequence[ToolDefinition]) -> None:
         self.peer = McpPeer("isthmus-companion", __version__, tools, capabilities=CAPABILITIES)
         self.wake = asyncio.Event()
         """Set when :meth:`take` has something."""
@@ -75,7 +75,7 @@ class Session:
             case _:
                 pass
 
-    def context_changed(self, context: EditorContext) -> None:
+    def context_changed(self, context: UserFocus) -> None:
         """Queue the selection of the active file, unless it is what this CLI was told last."""
         selection = self._newest(context)
         if selection is not None and selection != self._selection:
@@ -92,7 +92,7 @@ class Session:
         self._is_selection_queued = self._selection is not None
         self.wake.set()
 
-    def _newest(self, context: EditorContext) -> dict[str, object] | None:
+    def _newest(self, context: UserFocus) -> dict[str, object] | None:
         if (active := context.active_file) is not None:
             return dict(notifications.selection_json(active))
         if self._selection is None or not self._selection["text"]:
@@ -106,7 +106,7 @@ class Session:
         self._mentions.append(mention)
         self.wake.set()
 
-    def offer(self, tools: Sequence[Tool]) -> None:
+    def offer(self, tools: Sequence[ToolDefinition]) -> None:
         """Offer other tools than before, and queue that tools/list is to be asked again."""
         self.peer.tools = tools
         self._are_tools_queued = True

@@ -17,7 +17,7 @@ from isthmus.errors import IsthmusError
 from isthmus.ide.claude.notifications import range_json
 from isthmus.ide.editor import Diagnostic, Severity
 from isthmus.ide.file_uri import file_uri, is_file_name, path_of_uri
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import CLOSE_ALL_DIFF_TABS, CLOSE_TAB, GET_DIAGNOSTICS, OPEN_DIFF
 
 CALLED_BY_CLI: Final = frozenset({OPEN_DIFF, CLOSE_TAB, CLOSE_ALL_DIFF_TABS, GET_DIAGNOSTICS})
@@ -106,7 +106,7 @@ _TYPES: Final[Mapping[str, tuple[type, str]]] = MappingProxyType(
 _OTHER_NAMES: Final = MappingProxyType({"filePath": "uri", "uri": "filePath"})
 
 
-def checked(tool: Tool, arguments: JsonObject) -> Arguments:
+def checked(tool: ToolDefinition, arguments: JsonObject) -> Arguments:
     """The arguments of a call as the tool's schema has them.
 
     Raises:
@@ -142,12 +142,12 @@ def _require_type(tool: str, name: str, value: object, expected: JsonObject) -> 
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def json_result(value: object) -> ToolResult:
+def json_result(value: object) -> CallToolResult:
     """A result whose text is JSON."""
-    return ToolResult.text(_ENCODE(value))
+    return CallToolResult.text(_ENCODE(value))
 
 
-def failure_result(message: str) -> ToolResult:
+def failure_result(message: str) -> CallToolResult:
     """``{"success": false, "message"}``: what was asked for is not there, which is no error."""
     return json_result({"success": False, "message": message})
 

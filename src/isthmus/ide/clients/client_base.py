@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from isthmus.ide.clients.ide_client import NotOfferedError
-from isthmus.ide.editor import Diagnostic, Execution, FileMentioned, Range
+from isthmus.ide.editor import CodeExecution, Diagnostic, FileMentioned, Range
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ class ClientBase:
         """See :meth:`IdeClient.save`."""
         raise self._not_offered("save a file")
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CodeExecution:
         """See :meth:`IdeClient.execute_code`."""
         raise self._not_offered("run code")
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from isthmus.errors import IsthmusError
 from isthmus.ide.clients.asked_review import Outcome
 from isthmus.ide.context import IdeContext
-from isthmus.ide.editor import Capability, Diagnostic, Execution, FileMentioned, OpenFile, Range
+from isthmus.ide.editor import Capability, CodeExecution, Diagnostic, FileMentioned, OpenFile, Range
 
 
 class IdeError(IsthmusError):
@@ -142,7 +142,7 @@ class IdeClient(Protocol):
         """Write an open file to disk; raises :class:`IdeError` when it is not open."""
         ...
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CodeExecution:
         """Run code in the kernel of the open notebook; the IDE asks the person. No deadline; the caller cancels."""
         ...
 

@@ -1,7 +1,7 @@
 """Asks the person a question on every surface at once: in the editor, if it can, and in their terminals.
 
 The first answer wins and the others are closed. The terminals' side is ``isthmus ide questions`` and ``isthmus ide
-answer``, which come in through :meth:`Asking.answer`. What a question is stands in :mod:`questions`.
+answer``, which come in through :meth:`CompanionQuestions.answer`. What a question is stands in :mod:`questions`.
 """
 
 import asyncio
@@ -11,12 +11,12 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from isthmus.ide.consent import Consent, ConsentTaker
-from isthmus.ide.control.questions import Answered, Question, QuestionTable
+from isthmus.ide.control.questions import Answered, ClientQuestion, QuestionTable
 from isthmus.ide.editor import Capability, Editor, EditorError
 from isthmus.text.visible import visible, without_control_characters
 
 
-class Asking:
+class CompanionQuestions:
     """The questions of one companion."""
 
     def __init__(self, editor: Editor, clock: Callable[[], float] = time.monotonic) -> None:
@@ -24,14 +24,14 @@ class Asking:
         self._clock = clock
         # Not counted up: after a restart an answer to an older question must not fit a new one.
         self._table = QuestionTable(lambda: secrets.token_hex(2))
-        self._ended: dict[str, asyncio.Future[Question]] = {}
+        self._ended: dict[str, asyncio.Future[ClientQuestion]] = {}
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
         self._allowed: dict[tuple[str, str], str] = {}
         self._is_stopped = False
 
     @property
-    def open_questions(self) -> tuple[Question, ...]:
+    def open_questions(self) -> tuple[ClientQuestion, ...]:
         """Those that wait, oldest first."""
         return self._table.all()
 
@@ -79,7 +79,7 @@ class Asking:
             del self._ended[question.id]
             in_editor.cancel()  # not waited for: an editor that is slow to close it holds no answer up
 
-    def answer(self, question_id: str, consent: Consent) -> Question | None:
+    def answer(self, question_id: str, consent: Consent) -> ClientQuestion | None:
         """Answer as the user; None: there is no such question (any more)."""
         return self._settle(self._table.answer(question_id, consent))
 
@@ -89,7 +89,7 @@ class Asking:
         for question in self._table.all():
             self._settle(self._table.cancel(question.id))
 
-    async def wait(self, timeout: float) -> tuple[Question, ...]:
+    async def wait(self, timeout: float) -> tuple[ClientQuestion, ...]:
         """The open questions as soon as there is one, or after ``timeout`` seconds."""
         async with self._changed:
             try:
@@ -99,7 +99,7 @@ class Asking:
                 pass
         return self._table.all()
 
-    async def _ask_in_editor(self, question: Question) -> None:
+    async def _ask_in_editor(self, question: ClientQuestion) -> None:
         """An editor that cannot ask leaves the answer to the terminals, and says where it is given."""
         try:
             if Capability.CONFIRM not in self._editor.unavailable:
@@ -118,7 +118,7 @@ class Asking:
             return await self._editor.consent(title, text)
         return Consent.of(yes=await self._editor.confirm(title, text))
 
-    def _settle(self, question: Question | None) -> Question | None:
+    def _settle(self, question: ClientQuestion | None) -> ClientQuestion | None:
         if question is not None and not (ended := self._ended[question.id]).done():
             ended.set_result(question)
         return question

@@ -16,7 +16,7 @@ from isthmus.ide import context
 from isthmus.ide.agent_client import Client
 from isthmus.ide.companion import Companion
 from isthmus.ide.consent import Consent
-from isthmus.ide.control.questions import Question
+from isthmus.ide.control.questions import ClientQuestion
 from isthmus.ide.editor import Capability, Diagnostic, NotAvailableError, Position, Range, Severity
 from isthmus.ide.positions import from_encoding, from_one_based, line_at, one_based, ordered
 from isthmus.ide.processes import place_of
@@ -29,7 +29,7 @@ LONGEST_WAIT_SECONDS = 3600.0
 T = TypeVar("T")
 
 
-class CommandError(IsthmusError):
+class ControlCommandError(IsthmusError):
     """The command cannot be done as asked; the text says what to do instead."""
 
 
@@ -130,7 +130,7 @@ async def mention(companion: Companion, request: JsonObject) -> JsonObject:
     """
     path, first, last = _path(request), _number(request, "line"), _number(request, "end_line")
     if first is not None and last is not None and last < first:
-        raise CommandError(f"expected the last line not before the first, received {first}-{last}")
+        raise ControlCommandError(f"expected the last line not before the first, received {first}-{last}")
     await companion.mention(path, None if first is None else first - 1, None if last is None else last - 1)
     return {**await _seen(companion), "agents": len(companion.clients)}
 
@@ -144,7 +144,7 @@ async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
     entries = request.get("set")
     if entries is not None:
         if path is None or not isinstance(entries, list):
-            raise CommandError("expected a file and a list of diagnostics")
+            raise ControlCommandError("expected a file and a list of diagnostics")
         editor = companion.editor
         if not isinstance(editor, SettableDiagnostics):
             raise NotAvailableError(editor.identity, "its diagnostics come from its own linters and language servers")
@@ -168,11 +168,11 @@ async def accept(companion: Companion, request: JsonObject) -> JsonObject:
     """
     content, cells = request.get("content"), request.get("cells")
     if content is not None and not isinstance(content, str):
-        raise CommandError("expected content as a string")
+        raise ControlCommandError("expected content as a string")
     review = _find(companion, request)
     if cells is not None:
         if content is not None or not isinstance(cells, list):
-            raise CommandError("expected cells as a list of numbers, without content")
+            raise ControlCommandError("expected cells as a list of numbers, without content")
         numbers = {number for number in cast("list[object]", cells) if isinstance(number, int)}
         content = await asyncio.to_thread(with_accepted_cells, review.file_path, review.proposed, numbers)
     decided = await companion.accept(review.id, content)
@@ -202,12 +202,14 @@ async def answer(companion: Companion, request: JsonObject) -> JsonObject:
     """Answer a question: ``yes``, and ``session`` for a yes that lasts until the agent leaves."""
     question_id, yes, is_lasting = request.get("id"), request.get("yes"), request.get("session", False)
     if not isinstance(question_id, str) or not isinstance(yes, bool) or not isinstance(is_lasting, bool):
-        raise CommandError("expected the id of a question, yes as true or false, and session, if it is there, as well")
+        raise ControlCommandError(
+            "expected the id of a question, yes as true or false, and session, if it is there, as well"
+        )
     consent = Consent.SESSION if yes and is_lasting else Consent.of(yes=yes)
     answered = companion.asking.answer(question_id, consent)
     if answered is None:
         waiting = ", ".join(question.id for question in companion.asking.open_questions) or "none"
-        raise CommandError(f"no question {question_id} waits for an answer; those that wait: {waiting}")
+        raise ControlCommandError(f"no question {question_id} waits for an answer; those that wait: {waiting}")
     return {"id": question_id, "title": answered.title, "yes": yes}
 
 
@@ -241,7 +243,7 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
     found = [review for review in reviews if named == os.path.realpath(review.file_path)]
     if not found:
         waiting = ", ".join(review.file_path for review in reviews) or "none"
-        raise CommandError(f"no diff is open for {path}; open diffs: {waiting}")
+        raise ControlCommandError(f"no diff is open for {path}; open diffs: {waiting}")
     # The one that the person sees: two agents that propose the same file are answered in the order they asked. One that
     # is gone, perhaps for ever, does not stand in the way of one that waits.
     return min(found, key=lambda review: (not companion.is_heard(review), not companion.is_visible(review)))
@@ -249,9 +251,11 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
 
 def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> JsonObject:
     if decided is None:
-        raise CommandError(f"the diff of {review.file_path} was answered elsewhere a moment ago; nothing was changed")
+        raise ControlCommandError(
+            f"the diff of {review.file_path} was answered elsewhere a moment ago; nothing was changed"
+        )
     if isinstance(decided.state, Rejected) and decided.state.instead:
-        raise CommandError(f"not accepted: {decided.state.instead}")
+        raise ControlCommandError(f"not accepted: {decided.state.instead}")
     return {"file": review.file_path, "agent": review.title, "decision": decision}
 
 
@@ -291,14 +295,14 @@ def _wait(request: JsonObject) -> float | None:
     return None
 
 
-def _question(question: Question) -> JsonObject:
+def _question(question: ClientQuestion) -> JsonObject:
     return {"id": question.id, "agent": question.client, "title": question.title, "text": question.text}
 
 
 def _path(request: JsonObject) -> str:
     path = request.get("path")
     if not isinstance(path, str) or not path:
-        raise CommandError("expected the path of a file")
+        raise ControlCommandError("expected the path of a file")
     return path
 
 
@@ -307,13 +311,13 @@ def _number(request: JsonObject, name: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise CommandError(f"expected {name} as a whole number from 1 on, received {value!r}")
+        raise ControlCommandError(f"expected {name} as a whole number from 1 on, received {value!r}")
     return value
 
 
 def _required(value: T | None, name: str) -> T:
     if value is None:
-        raise CommandError(f"expected {name}")
+        raise ControlCommandError(f"expected {name}")
     return value
 
 
@@ -324,11 +328,11 @@ def _point(line: int, character: int) -> Range:
 
 def _diagnostic(path: str, entry: object) -> Diagnostic:
     if not isinstance(entry, dict):
-        raise CommandError("expected each diagnostic as an object with line, message and optionally severity")
+        raise ControlCommandError("expected each diagnostic as an object with line, message and optionally severity")
     fields = cast(JsonObject, entry)
     message, severity = fields.get("message"), fields.get("severity", "error")
     if not isinstance(message, str) or severity not in set(Severity):
-        raise CommandError(f"expected message as text and severity as one of {', '.join(Severity)}")
+        raise ControlCommandError(f"expected message as text and severity as one of {', '.join(Severity)}")
     start = _point(_required(_number(fields, "line"), "line"), _number(fields, "character") or 1).start
     end_line, end_character = _number(fields, "end_line"), _number(fields, "end_character")
     end = from_one_based(end_line or start.line + 1, end_character or start.character + 1)

@@ -23,7 +23,7 @@ from isthmus.errors import IsthmusError
 from isthmus.files.locations import make_private_directory, require_own_directory, write_private
 from isthmus.ide.companion import Companion
 from isthmus.ide.control import lineage
-from isthmus.ide.control.commands import COMMANDS, PERMISSIONS, CommandError
+from isthmus.ide.control.commands import COMMANDS, PERMISSIONS, ControlCommandError
 from isthmus.ide.editor import Capability, EditorError
 from isthmus.ide.processes import process_is_alive
 from isthmus.text.visible import visible_line
@@ -157,16 +157,16 @@ class ControlServer:
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise CommandError(f"expected one JSON object a line: {error}") from error
+            raise ControlCommandError(f"expected one JSON object a line: {error}") from error
         request = cast("JsonObject", value if isinstance(value, dict) else {})
         if not hmac.compare_digest(str(request.get("token", "")).encode(), self._token.encode()):
-            raise CommandError("Unauthorized: expected the person's token of this companion")
+            raise ControlCommandError("Unauthorized: expected the person's token of this companion")
         name = request.get("command")
         if name == "agent":
             # `companion exec` is about to become an agent: it is one from now on, also while it is not connected.
             pid = request.get("pid")
             if not isinstance(pid, int):
-                raise CommandError(f"expected pid as a number, received {pid!r}")
+                raise ControlCommandError(f"expected pid as a number, received {pid!r}")
             import psutil  # loaded with the first agent, not at start
 
             with suppress(psutil.Error, ValueError, OverflowError):  # gone, or of another container
@@ -174,7 +174,7 @@ class ControlServer:
             return {}
         command = COMMANDS.get(name) if isinstance(name, str) else None
         if command is None:
-            raise CommandError(f"unknown command {name!r}; expected one of {', '.join(COMMANDS)}")
+            raise ControlCommandError(f"unknown command {name!r}; expected one of {', '.join(COMMANDS)}")
         if name in PERMISSIONS and not self._allow_agent_accept:
             await self._refuse_agents(writer, name, request)
         return await command(self._companion, request)
@@ -185,20 +185,20 @@ class ControlServer:
             return
         agent = await asyncio.to_thread(lineage.attached_agent_above, pid, self._ports, self.agents)
         if agent is not None:
-            raise CommandError(
+            raise ControlCommandError(
                 f"refused: this command runs below {agent}, an agent that is attached to this companion, and an agent "
                 "does not answer its own question. Answer from a terminal of your own, or start the companion, or the "
                 "bridge, with --allow-agent-accept."
             )
         if not process_is_alive(pid):
-            raise CommandError(
+            raise ControlCommandError(
                 f"refused: the process that sent this command ({pid}) has ended, so nobody can tell whether an agent "
                 "started it; wait for the answer"
             )
         attached = self.agents | await asyncio.to_thread(lineage.connected_agents, self._ports)
         doubt = await asyncio.to_thread(lineage.doubt_about, pid, attached)
         if doubt is not None and not await self._confirmed(pid, doubt, name, request):
-            raise CommandError(
+            raise ControlCommandError(
                 f"refused: it is not sure that you sent this command: {doubt}. Type it into the shell of a terminal of "
                 "your own, answer in the editor, or start the companion, or the bridge, with --allow-agent-accept."
             )

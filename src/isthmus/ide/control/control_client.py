@@ -21,7 +21,7 @@ from isthmus.ide.processes import process_is_alive
 ANSWER_SECONDS = 30.0
 
 
-class NotFoundError(IsthmusError):
+class NoCompanionError(IsthmusError):
     """No companion fits; the text says which ones run and how to start or name one."""
 
 
@@ -92,7 +92,7 @@ def choose(
     wanted = f"on port {port}" if port is not None else f"for {os.path.realpath(directory)}"
     others = "; ".join(companion.describe() for companion in companions)
     hint = f"Running: {others}. Name one with --port or --workspace." if others else "None is running."
-    raise NotFoundError(f"no companion {wanted}. {hint} Start one with: isthmus companion --editor headless")
+    raise NoCompanionError(f"no companion {wanted}. {hint} Start one with: isthmus companion --editor headless")
 
 
 def _nearness(here: str, companion: RunningCompanion) -> int:

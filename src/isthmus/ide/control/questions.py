@@ -23,7 +23,7 @@ class TooManyQuestionsError(IsthmusError):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Unanswered:
     """Nobody has answered yet."""
 
 
@@ -40,15 +40,15 @@ class Cancelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
+class TimedOut:
     """Nobody answered in time."""
 
 
-QuestionState: TypeAlias = Waiting | Answered | Cancelled | Expired
+QuestionState: TypeAlias = Unanswered | Answered | Cancelled | TimedOut
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ClientQuestion:
     """What a client wants to be allowed.
 
     ``id`` is short, to be typed, and not used again for the next :data:`REMEMBERED_IDS` questions. ``client`` names who
@@ -60,12 +60,12 @@ class Question:
     title: str
     text: str
     deadline: float
-    state: QuestionState = field(default_factory=Waiting)
+    state: QuestionState = field(default_factory=Unanswered)
 
     @property
     def is_open(self) -> bool:
         """Whether an answer still counts."""
-        return isinstance(self.state, Waiting)
+        return isinstance(self.state, Unanswered)
 
     @property
     def is_allowed(self) -> bool:
@@ -73,7 +73,7 @@ class Question:
         match self.state:
             case Answered(consent):
                 return consent.is_yes
-            case Waiting() | Cancelled() | Expired():
+            case Unanswered() | Cancelled() | TimedOut():
                 return False
             case _:
                 assert_never(self.state)
@@ -88,20 +88,20 @@ class QuestionTable:
     def __init__(self, new_id: Callable[[], str]) -> None:
         self._new_id = new_id
         self._used: deque[str] = deque(maxlen=REMEMBERED_IDS)
-        self._open: dict[str, Question] = {}
+        self._open: dict[str, ClientQuestion] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def all(self) -> tuple[Question, ...]:
+    def all(self) -> tuple[ClientQuestion, ...]:
         """The open questions."""
         return tuple(self._open.values())
 
-    def get(self, question_id: str) -> Question | None:
+    def get(self, question_id: str) -> ClientQuestion | None:
         """An open question."""
         return self._open.get(question_id)
 
-    def ask(self, client: str, title: str, text: str, now: float) -> Question:
+    def ask(self, client: str, title: str, text: str, now: float) -> ClientQuestion:
         """Add a question.
 
         Raises:
@@ -112,23 +112,23 @@ class QuestionTable:
         while (question_id := self._new_id()) in self._used or question_id in self._open:
             pass
         self._used.append(question_id)
-        question = Question(question_id, client, title, text, now + PATIENCE_SECONDS)
+        question = ClientQuestion(question_id, client, title, text, now + PATIENCE_SECONDS)
         self._open[question.id] = question
         return question
 
-    def answer(self, question_id: str, consent: Consent) -> Question | None:
+    def answer(self, question_id: str, consent: Consent) -> ClientQuestion | None:
         """The user's answer."""
         return self._end(question_id, Answered(consent))
 
-    def cancel(self, question_id: str) -> Question | None:
+    def cancel(self, question_id: str) -> ClientQuestion | None:
         """Nobody waits for the answer any more."""
         return self._end(question_id, Cancelled())
 
-    def expire(self, now: float) -> tuple[Question, ...]:
+    def expire(self, now: float) -> tuple[ClientQuestion, ...]:
         """End the questions whose time has passed."""
         late = [question.id for question in self._open.values() if question.deadline <= now]
-        return tuple(ended for name in late if (ended := self._end(name, Expired())) is not None)
+        return tuple(ended for name in late if (ended := self._end(name, TimedOut())) is not None)
 
-    def _end(self, question_id: str, state: QuestionState) -> Question | None:
+    def _end(self, question_id: str, state: QuestionState) -> ClientQuestion | None:
         question = self._open.pop(question_id, None)
         return replace(question, state=state) if question is not None else None

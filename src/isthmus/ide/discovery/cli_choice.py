@@ -45,7 +45,7 @@ class Here:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CliChoice:
     """What one CLI would do. ``source`` is the file, or the variable, that it goes by; None: it finds nothing.
 
     ``connects``: it reaches somebody there. ``advice`` is what to do when it does not, or "". ``remarks`` are what its
@@ -62,7 +62,7 @@ class Choice:
     remarks: tuple[str, ...] = ()
 
 
-def choices(files: Sequence[Announcement], here: Here) -> tuple[Choice, ...]:
+def choices(files: Sequence[Announcement], here: Here) -> tuple[CliChoice, ...]:
     """What each known CLI but our own would do."""
     usable = [file for file in files if file.problem is None]
     return (
@@ -72,7 +72,7 @@ def choices(files: Sequence[Announcement], here: Here) -> tuple[Choice, ...]:
     )
 
 
-def _gemini(files: Sequence[Announcement], here: Here) -> Choice:
+def _gemini(files: Sequence[Announcement], here: Here) -> CliChoice:
     cli = Protocol.GEMINI.value
     named = port_number(here.environment.get(GEMINI_PORT))
     editor_pid = port_or_pid(here.environment.get("GEMINI_CLI_IDE_PID")) or here.editor_pid
@@ -88,40 +88,42 @@ def _gemini(files: Sequence[Announcement], here: Here) -> Choice:
         return _elsewhere(cli, ranked, here) if ranked else _gemini_by_variables(here, named)
     file = next((file for file in fitting if file.port == named), fitting[0])
     if not file.has_identity and (reason := _unknown_terminal(here, cli)):
-        return Choice(cli, False, file.path, file.port, file.editor, reason, "the file needs ideInfo with both names")
+        return CliChoice(
+            cli, False, file.path, file.port, file.editor, reason, "the file needs ideInfo with both names"
+        )
     if here.in_container and not _is_editor_in_container(here):
         advice = (
             "when the editor is in this container too, set REMOTE_CONTAINERS=true for the CLI, or start it by "
             "`isthmus companion exec -- gemini`"
         )
         reason = "in a container it looks for its editor on the host, at host.docker.internal"
-        return Choice(cli, False, file.path, file.port, file.editor, reason, advice)
+        return CliChoice(cli, False, file.path, file.port, file.editor, reason, advice)
     if file.port in here.open_ports:
-        return Choice(cli, True, file.path, file.port, file.editor, _why(file, fitting, named, editor_pid, here))
+        return CliChoice(cli, True, file.path, file.port, file.editor, _why(file, fitting, named, editor_pid, here))
     if named is not None and named in here.open_ports:
         reason = f"nobody listens on port {file.port}, which its file names; it tries {GEMINI_PORT} then"
-        return Choice(cli, True, GEMINI_PORT, named, "IDE", reason)
+        return CliChoice(cli, True, GEMINI_PORT, named, "IDE", reason)
     return _silent(cli, file, "it tries no other file")
 
 
-def _gemini_by_variables(here: Here, named: int | None) -> Choice:
+def _gemini_by_variables(here: Here, named: int | None) -> CliChoice:
     cli = Protocol.GEMINI.value
     if named is None:
-        return Choice(cli, False, None, None, "", "there is no discovery file, and no variable names a port", _START)
+        return CliChoice(cli, False, None, None, "", "there is no discovery file, and no variable names a port", _START)
     folders = tuple(folder for folder in here.environment.get(GEMINI_FOLDERS, "").split(os.pathsep) if folder)
     if not folders:
         reason = f"there is no discovery file, and {GEMINI_PORT} stands without {GEMINI_FOLDERS}"
-        return Choice(cli, False, GEMINI_PORT, named, "", reason, _START)
+        return CliChoice(cli, False, GEMINI_PORT, named, "", reason, _START)
     if problem := mismatch(here.folder, folders):
-        return Choice(cli, False, GEMINI_PORT, named, "", f"{GEMINI_FOLDERS}: {problem}", _go_to(folders))
+        return CliChoice(cli, False, GEMINI_PORT, named, "", f"{GEMINI_FOLDERS}: {problem}", _go_to(folders))
     if reason := _unknown_terminal(here, cli):
-        return Choice(cli, False, GEMINI_PORT, named, "", f"there is no discovery file, and {reason}", _START)
+        return CliChoice(cli, False, GEMINI_PORT, named, "", f"there is no discovery file, and {reason}", _START)
     if named not in here.open_ports:
-        return Choice(cli, False, GEMINI_PORT, named, "", f"nobody listens on port {named} of {GEMINI_PORT}", _START)
-    return Choice(cli, True, GEMINI_PORT, named, "IDE", "the variables of this terminal name it; no file does")
+        return CliChoice(cli, False, GEMINI_PORT, named, "", f"nobody listens on port {named} of {GEMINI_PORT}", _START)
+    return CliChoice(cli, True, GEMINI_PORT, named, "IDE", "the variables of this terminal name it; no file does")
 
 
-def _qwen(files: Sequence[Announcement], here: Here) -> Choice:
+def _qwen(files: Sequence[Announcement], here: Here) -> CliChoice:
     cli = Protocol.QWEN.value
     named = port_number(here.environment.get(QWEN_PORT))
     locks = [file for file in files if file.number is None]
@@ -137,23 +139,23 @@ def _qwen(files: Sequence[Announcement], here: Here) -> Choice:
             return _elsewhere(cli, newest, here)
         if named is not None and named in here.open_ports:
             reason = f"{QWEN_PORT} names it, but without a lock file for it Qwen Code has no token to show"
-            return Choice(cli, False, QWEN_PORT, named, "IDE", reason, _START)
-        return Choice(cli, False, None, None, "", "there is no lock file of an editor that runs", _START)
+            return CliChoice(cli, False, QWEN_PORT, named, "IDE", reason, _START)
+        return CliChoice(cli, False, None, None, "", "there is no lock file of an editor that runs", _START)
     first = fitting[0]
     if not first.has_identity and here.environment.get("TERM_PROGRAM") != "vscode":
         reason = "its file does not say what editor it is, and this is no terminal of VS Code"
-        return Choice(
+        return CliChoice(
             cli, False, first.path, first.port, first.editor, reason, "the file needs ideInfo with both names"
         )
     for file in [first, *(file for file in newest if file is not first and here.fits(file))]:
         if file.port in here.open_ports:
             why = "the only one that has this folder open" if len(fitting) == 1 else "the newest that has it open"
             why = f"{QWEN_PORT} names it" if file.port == named else why
-            return Choice(cli, True, file.path, file.port, file.editor, why)
+            return CliChoice(cli, True, file.path, file.port, file.editor, why)
     return _silent(cli, first, "nor on those of the other fitting files")
 
 
-def _claude(files: Sequence[Announcement], here: Here) -> Choice:
+def _claude(files: Sequence[Announcement], here: Here) -> CliChoice:
     cli = Protocol.CLAUDE.value
     value = here.environment.get(PORT_VARIABLE)
     named = port_number(value)
@@ -163,40 +165,42 @@ def _claude(files: Sequence[Announcement], here: Here) -> Choice:
         lock = next((file for file in living if file.port == named), None)
         if named not in here.open_ports:
             reason = f"nobody listens on port {named}, which {PORT_VARIABLE} names"
-            return Choice(cli, False, PORT_VARIABLE, named, "", reason, f"unset {PORT_VARIABLE}, or {_START}")
+            return CliChoice(cli, False, PORT_VARIABLE, named, "", reason, f"unset {PORT_VARIABLE}, or {_START}")
         if lock is None:
             reason = f"{PORT_VARIABLE} names port {named}; without a lock file it has no token to show there"
-            return Choice(cli, True, PORT_VARIABLE, named, "IDE", reason)
-        return Choice(cli, True, lock.path, named, lock.editor, f"{PORT_VARIABLE} names it, whatever its folders are")
+            return CliChoice(cli, True, PORT_VARIABLE, named, "IDE", reason)
+        return CliChoice(
+            cli, True, lock.path, named, lock.editor, f"{PORT_VARIABLE} names it, whatever its folders are"
+        )
     fitting = [file for file in living if here.fits(file)]
     if len(fitting) == 1:
         file = fitting[0]
         if file.port not in here.open_ports:
             return _silent(cli, file, "it tries no other file")
         reason = "the only one that has this folder open; taken with `claude --ide`, or by /ide"
-        return Choice(cli, True, file.path, file.port, file.editor, reason)
+        return CliChoice(cli, True, file.path, file.port, file.editor, reason)
     if fitting:
         listed = ", ".join(f"{file.editor} on port {file.port}" for file in fitting)
         reason = f"{len(fitting)} lock files fit ({listed}), and with `--ide` it takes none when more than one does"
         dead = [file for file in fitting if file.port not in here.open_ports]
         advice = f"remove {' and '.join(file.path for file in dead)}, where nobody listens; or " if dead else ""
-        return Choice(cli, False, None, None, "", reason, f"{advice}choose one by /ide, or set {PORT_VARIABLE}")
+        return CliChoice(cli, False, None, None, "", reason, f"{advice}choose one by /ide, or set {PORT_VARIABLE}")
     if living:
         return _elsewhere(cli, living, here)
-    return Choice(cli, False, None, None, "", "there is no lock file of an editor that runs", _START)
+    return CliChoice(cli, False, None, None, "", "there is no lock file of an editor that runs", _START)
 
 
-def isthmus_choice(candidates: Candidates, files: Sequence[Announcement], here: Here) -> Choice:
+def isthmus_choice(candidates: Candidates, files: Sequence[Announcement], here: Here) -> CliChoice:
     """What our own agent would do: of the candidates, best first, it takes the first one that answers."""
     cli = "Isthmus"
     ranked = [ide for ides in candidates.by_protocol.values() for ide in ides]
     for ide in ranked:
         if ide.port in here.open_ports:
             reason = "the only one for this folder" if len(ranked) == 1 else "the best one for this folder and terminal"
-            return Choice(cli, True, ide.source, ide.port, ide.display_name, reason)
+            return CliChoice(cli, True, ide.source, ide.port, ide.display_name, reason)
     if not ranked:
         return _elsewhere(cli, [file for file in files if file.problem is None], here)
-    return Choice(cli, False, None, None, "", "nobody listens on the ports that the files name", _START)
+    return CliChoice(cli, False, None, None, "", "nobody listens on the ports that the files name", _START)
 
 
 def port_or_pid(text: str | None) -> int | None:
@@ -235,17 +239,17 @@ def _is_editor_in_container(here: Here) -> bool:
     return any(here.environment.get(name) for name in names)
 
 
-def _elsewhere(cli: str, files: Sequence[Announcement], here: Here) -> Choice:
+def _elsewhere(cli: str, files: Sequence[Announcement], here: Here) -> CliChoice:
     answering = [file for file in files if file.port in here.open_ports]
     folders = tuple(dict.fromkeys(folder for file in answering for folder in file.folders))
     reason = f"no editor that it finds has {here.folder} open"
-    return Choice(cli, False, None, None, "", reason, f"{_go_to(folders)}; or {_START}" if folders else _START)
+    return CliChoice(cli, False, None, None, "", reason, f"{_go_to(folders)}; or {_START}" if folders else _START)
 
 
 def _go_to(folders: tuple[str, ...]) -> str:
     return f"start the CLI in {' or '.join(folders[:5])}"
 
 
-def _silent(cli: str, file: Announcement, then: str) -> Choice:
+def _silent(cli: str, file: Announcement, then: str) -> CliChoice:
     reason = f"nobody listens on port {file.port}, which the file that fits best names; {then}"
-    return Choice(cli, False, file.path, file.port, file.editor, reason, f"remove {file.path}; then {_START}")
+    return CliChoice(cli, False, file.path, file.port, file.editor, reason, f"remove {file.path}; then {_START}")

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from isthmus.ide.claude.finding import PORT_VARIABLE
 from isthmus.ide.discovery.announcement import Announcement, Protocol
-from isthmus.ide.discovery.cli_choice import GEMINI_PORT, QWEN_PORT, Choice, Here, choices, isthmus_choice
+from isthmus.ide.discovery.cli_choice import GEMINI_PORT, QWEN_PORT, CliChoice, Here, choices, isthmus_choice
 from isthmus.ide.discovery.connecting import Candidates
 from isthmus.ide.discovery_file import mismatch, port_number
 
@@ -43,7 +43,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Announced:
+class CompanionAnnouncement:
     """A companion of ours that runs, as its control file says: where it announces itself.
 
     ``suspension`` is why it answers nobody, and what to do; None: it is not suspended. ``ports`` are all of its own.
@@ -62,7 +62,7 @@ class Examination:
 
     here: Here
     findings: tuple[Finding, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[CliChoice, ...]
     hazards: tuple[str, ...]
 
     @property
@@ -80,7 +80,7 @@ def ports_to_try(files: Sequence[Announcement], environment: Mapping[str, str]) 
 def examine(
     files: Sequence[Announcement],
     here: Here,
-    running: Sequence[Announced] = (),
+    running: Sequence[CompanionAnnouncement] = (),
     candidates: Candidates | None = None,
     remarks: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Examination:
@@ -126,7 +126,7 @@ def _finding(file: Announcement, here: Here) -> Finding:
     return Finding(file, State.STALE, tuple(reasons), problem, is_dead)
 
 
-def _with_bridge(choice: Choice, findings: Sequence[Finding]) -> Choice:
+def _with_bridge(choice: CliChoice, findings: Sequence[Finding]) -> CliChoice:
     """The choice with the advice to use an editor whose extension is for another CLI, if there is one here."""
     others = (
         finding.announcement
@@ -140,7 +140,7 @@ def _with_bridge(choice: Choice, findings: Sequence[Finding]) -> Choice:
     return replace(choice, advice=f"{bridge}; or {choice.advice}" if choice.advice else bridge)
 
 
-def _hazards(findings: Sequence[Finding], here: Here, running: Sequence[Announced]) -> list[str]:
+def _hazards(findings: Sequence[Finding], here: Here, running: Sequence[CompanionAnnouncement]) -> list[str]:
     hazards: list[str] = []
     environment = here.environment
     proxy = next((name for name in PROXIES if environment.get(name)), None)

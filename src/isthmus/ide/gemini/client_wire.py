@@ -46,13 +46,13 @@ class ReviewRejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownNotification:
     """A notification that says nothing to us; ``reason`` tells when it is malformed."""
 
     reason: str | None = None
 
 
-Meaning: TypeAlias = ContextUpdated | ReviewAccepted | ReviewRejected | Unknown
+Meaning: TypeAlias = ContextUpdated | ReviewAccepted | ReviewRejected | UnknownNotification
 
 
 def meaning(notification: Notification) -> Meaning:
@@ -61,13 +61,13 @@ def meaning(notification: Notification) -> Meaning:
         try:
             return ContextUpdated(normalise(context_from_json(notification.params)))
         except DecodeError as error:
-            return Unknown(f"{notification.method}: {error}")
+            return UnknownNotification(f"{notification.method}: {error}")
     if notification.method not in (DIFF_ACCEPTED, DIFF_REJECTED, DIFF_CLOSED):
-        return Unknown()
+        return UnknownNotification()
     params = as_object(notification.params)
     path = params.get("filePath")
     if not isinstance(path, str):
-        return Unknown(f"{notification.method}: expected filePath as a string")
+        return UnknownNotification(f"{notification.method}: expected filePath as a string")
     if notification.method != DIFF_ACCEPTED:
         return ReviewRejected(path)
     content = params.get("content")

@@ -17,7 +17,7 @@ MAXIMUM_BODY_BYTES = 10 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class HttpRefusal:
     """Answer with ``status`` and ``body`` as JSON."""
 
     status: int
@@ -38,7 +38,7 @@ class Head:
     content_length: int | None
 
 
-class Gate:
+class HttpGate:
     """Checks requests against one token and one port."""
 
     def __init__(self, token: str, port: int) -> None:
@@ -46,7 +46,7 @@ class Gate:
         self._hosts = frozenset(host.encode() for host in hosts(port))
         self._expected_hosts = ", ".join(hosts(port))
 
-    def check(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Head | Refusal:
+    def check(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Head | HttpRefusal:
         """The head of an allowed request, or how to refuse it. Header names are lowercase, as ASGI has them."""
         fields: dict[bytes, bytes] = {}
         repeated: set[bytes] = set()
@@ -56,18 +56,18 @@ class Gate:
             fields[name] = value
         if b"authorization" in repeated or not self._authorized(fields.get(b"authorization", b"")):
             challenge = (("www-authenticate", "Bearer"),)
-            return Refusal(
+            return HttpRefusal(
                 401, {"error": "Unauthorized: expected Authorization: Bearer with this server's token"}, challenge
             )
         if fields.get(b"host", b"").lower() not in self._hosts:
-            return Refusal(403, {"error": "Invalid Host header", "expected": self._expected_hosts})
+            return HttpRefusal(403, {"error": "Invalid Host header", "expected": self._expected_hosts})
         if b"origin" in fields:
-            return Refusal(403, {"error": "Request denied by CORS policy.", "expected": "no Origin header"})
+            return HttpRefusal(403, {"error": "Request denied by CORS policy.", "expected": "no Origin header"})
         if path != ENDPOINT:
-            return Refusal(404, {"error": f"Not found; the only endpoint is {ENDPOINT}"})
+            return HttpRefusal(404, {"error": f"Not found; the only endpoint is {ENDPOINT}"})
         if method not in METHODS:
             allowed = ", ".join(METHODS)
-            return Refusal(405, {"error": f"Method not allowed; expected {allowed}"}, (("allow", allowed),))
+            return HttpRefusal(405, {"error": f"Method not allowed; expected {allowed}"}, (("allow", allowed),))
         return _head(method, fields)
 
     def _authorized(self, value: bytes) -> bool:

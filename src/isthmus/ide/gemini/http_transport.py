@@ -15,8 +15,8 @@ from starlette.responses import Response, StreamingResponse
 from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
-from isthmus.ide.gemini.http_gate import MAXIMUM_BODY_BYTES, Gate, Head, Refusal
-from isthmus.ide.gemini.session import Session, SessionTable
+from isthmus.ide.gemini.http_gate import MAXIMUM_BODY_BYTES, Head, HttpGate, HttpRefusal
+from isthmus.ide.gemini.session import GeminiSession, SessionTable
 from isthmus.ide.gemini.tools import call_tool
 from isthmus.ide.gemini.waiting import Proposal
 from isthmus.ide.mcp import mcp_peer
@@ -43,14 +43,14 @@ class McpEndpoint:
         self,
         companion: Companion,
         sessions: SessionTable,
-        gate: Gate,
+        gate: HttpGate,
         sessions_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._companion = companion
         self._sessions = sessions
         self._gate = gate
         self._sessions_changed = sessions_changed
-        self._calls: dict[tuple[str, RequestId], asyncio.Task[mcp_peer.ToolResult]] = {}
+        self._calls: dict[tuple[str, RequestId], asyncio.Task[mcp_peer.CallToolResult]] = {}
         self._showing: set[asyncio.Task[None]] = set()
         self._closing = False
 
@@ -65,7 +65,7 @@ class McpEndpoint:
         if scope["type"] != "http":
             return
         head = self._gate.check(scope["method"], scope["path"], scope["headers"])
-        if isinstance(head, Refusal):
+        if isinstance(head, HttpRefusal):
             response = _json(head.status, encode_ascii(head.body), dict(head.headers))
         else:
             token_shown(scope)
@@ -122,7 +122,7 @@ class McpEndpoint:
 
     async def _first(self, head: Head, body: bytes) -> Response:
         """A message outside of any session: only initialize makes one."""
-        candidate = Session("", "", 0)
+        candidate = GeminiSession("", "", 0)
         match candidate.peer.receive(body):
             case mcp_peer.Reply(message, malformed=True):
                 return _json(400, encode_ascii(message))
@@ -139,13 +139,13 @@ class McpEndpoint:
         self._sessions_changed()
         return response
 
-    async def _create(self) -> Session | None:
+    async def _create(self) -> GeminiSession | None:
         if (old := self._sessions.in_the_way()) is not None:
             self._sessions.remove(old.id)
             await self._companion.detach(old.id)
         return self._sessions.create()
 
-    async def _received(self, session: Session, body: bytes) -> Response:
+    async def _received(self, session: GeminiSession, body: bytes) -> Response:
         received = session.peer.receive(body)
         match received:
             case mcp_peer.Reply(message, malformed):
@@ -162,7 +162,7 @@ class McpEndpoint:
                 except asyncio.CancelledError:
                     if not task.cancelled():
                         raise
-                    result = mcp_peer.ToolResult()
+                    result = mcp_peer.CallToolResult()
                 finally:
                     self._calls.pop(key, None)
                     self._sessions_changed()
@@ -177,7 +177,7 @@ class McpEndpoint:
             case _:
                 assert_never(received)
 
-    def _show_again(self, session: Session, proposal: Proposal) -> None:
+    def _show_again(self, session: GeminiSession, proposal: Proposal) -> None:
         """Show a proposal that waits since the former life."""
 
         async def show() -> None:
@@ -189,7 +189,7 @@ class McpEndpoint:
         self._showing.add(task)
         task.add_done_callback(self._showing.discard)
 
-    async def _stream(self, session: Session, last_event_id: str | None) -> AsyncGenerator[bytes, None]:
+    async def _stream(self, session: GeminiSession, last_event_id: str | None) -> AsyncGenerator[bytes, None]:
         log = session.log
         key = self._sessions.attach_stream(session)
         try:

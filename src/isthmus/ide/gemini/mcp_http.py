@@ -35,7 +35,7 @@ class McpError(IsthmusError):
     """The server answered, but not as was asked."""
 
 
-class UnreachableError(McpError):
+class ServerUnreachableError(McpError):
     """Nobody listens at the address, or the connection broke before the answer."""
 
 
@@ -58,7 +58,7 @@ class StreamEnd(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class GeminiEndpoint:
     """Where a server is; ``token`` None: it wants none."""
 
     port: int
@@ -87,7 +87,7 @@ class Endpoint:
 class McpConnection:
     """A session with a server. ``on_notification`` gets each notification, in order, and must return at once."""
 
-    def __init__(self, endpoint: Endpoint, on_notification: Callable[[rpc.Notification], None]) -> None:
+    def __init__(self, endpoint: GeminiEndpoint, on_notification: Callable[[rpc.Notification], None]) -> None:
         self.endpoint = endpoint
         self._on_notification = on_notification
         self._core = McpClient()
@@ -190,7 +190,7 @@ class McpConnection:
                 result = await self._take(data, message["id"])
                 if result is not None:
                     return result
-        raise UnreachableError(f"{self.endpoint}: expected an answer to {message['method']}, received none")
+        raise ServerUnreachableError(f"{self.endpoint}: expected an answer to {message['method']}, received none")
 
     async def _send(self, message: rpc.JsonMessage, timeout: float) -> None:
         async with self._post(message, timeout):
@@ -216,7 +216,7 @@ class McpConnection:
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise NoAnswerError(f"{self.endpoint}: no answer to {method} within {timeout:g} s") from error
         except httpx2.HTTPError as error:
-            raise UnreachableError(f"{self.endpoint}: {str(error) or type(error).__name__}") from error
+            raise ServerUnreachableError(f"{self.endpoint}: {str(error) or type(error).__name__}") from error
 
     def _check(self, response: httpx2.Response, method: str) -> None:
         status = response.status_code
@@ -226,7 +226,7 @@ class McpConnection:
             raise McpError(f"{self.endpoint}: refused with {status}; the token or the address is not the server's")
         if status in (400, 404) and self._session_id is not None:
             raise SessionEndedError(f"{self.endpoint}: the session has ended ({status})")
-        kind = UnreachableError if status >= 500 else McpError  # what a server says that is going down
+        kind = ServerUnreachableError if status >= 500 else McpError  # what a server says that is going down
         raise kind(f"{self.endpoint}: expected an MCP answer to {method}, received status {status}")
 
     async def _take(self, data: str | bytes, request_id: int | None = None) -> JsonObject | None:

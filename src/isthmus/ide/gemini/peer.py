@@ -22,7 +22,7 @@ from isthmus.ide.gemini.client_wire import (
     ContextUpdated,
     ReviewAccepted,
     ReviewRejected,
-    Unknown,
+    UnknownNotification,
     closed_content,
     meaning,
 )
@@ -196,13 +196,13 @@ class GeminiPeer(ClientBase):
         problems = [f"{rejected.source}: {rejected.reason}" for rejected in found.rejected]
         for companion in found.ides:
             from isthmus.ide.gemini.mcp_http import (  # httpx2 only when there is an IDE
-                Endpoint,
+                GeminiEndpoint,
                 McpConnection,
                 McpError,
             )
 
             connection = McpConnection(
-                Endpoint(companion.port, companion.token, remote=companion.remote), self._notified
+                GeminiEndpoint(companion.port, companion.token, remote=companion.remote), self._notified
             )
             try:
                 await connection.initialize(self._deadlines.connect)
@@ -304,14 +304,14 @@ class GeminiPeer(ClientBase):
     # Calling and being told
 
     async def _call(self, tool: str, arguments: JsonObject, timeout: float) -> ToolOutcome:
-        from isthmus.ide.gemini.mcp_http import McpError, SessionEndedError, UnreachableError
+        from isthmus.ide.gemini.mcp_http import McpError, ServerUnreachableError, SessionEndedError
 
         for attempt in (1, 2):
             if self._connection is None or not await self._is_connected():
                 raise IdeError(self.problem or "no IDE is connected")
             try:
                 return await self._connection.call_tool(tool, arguments, timeout)
-            except (SessionEndedError, UnreachableError) as error:
+            except (SessionEndedError, ServerUnreachableError) as error:
                 self._disconnect()
                 self._session_ended.set()  # the follower begins a new one; both tools may be called twice
                 if attempt == 2:
@@ -348,7 +348,7 @@ class GeminiPeer(ClientBase):
             case ReviewRejected(path):
                 if (review := self._reviews.get(path)) is not None:
                     review.reject()
-            case Unknown(reason):
+            case UnknownNotification(reason):
                 self.problem = reason or self.problem
             case _:
                 assert_never(said)

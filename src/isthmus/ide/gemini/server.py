@@ -15,12 +15,12 @@ from isthmus.ide import loopback
 from isthmus.ide.companion import Companion
 from isthmus.ide.discovery_file import announces
 from isthmus.ide.gemini.discovery import DiscoveryFile, agent_variables, is_in_container
-from isthmus.ide.gemini.http_gate import Gate
+from isthmus.ide.gemini.http_gate import HttpGate
 from isthmus.ide.gemini.http_transport import McpEndpoint
 from isthmus.ide.gemini.qwen_lock import QwenLockFile
 from isthmus.ide.gemini.session import SessionTable
 from isthmus.ide.gemini.tools import offered_tools
-from isthmus.ide.gemini.waiting import Proposal, Waiting
+from isthmus.ide.gemini.waiting import Proposal, UnsettledProposals
 from isthmus.ide.http_server import companion_server
 from isthmus.ide.mcp.mcp_peer import ClientInfo
 
@@ -68,7 +68,7 @@ class GeminiServer:
         self._discovery = DiscoveryFile(self._identity, self.port)
         self._qwen_lock = QwenLockFile(self._identity, self.port)
         self._announced: list[Path] = []
-        gate = Gate(self._token, self.port)
+        gate = HttpGate(self._token, self.port)
         endpoint = McpEndpoint(self._companion, self._sessions, gate, self._note)
         self._server = companion_server(endpoint, self._listener, "the companion's HTTP server")
         return again is not None
@@ -120,7 +120,7 @@ class GeminiServer:
             if review.owner in clients and len(review.proposed) <= room:
                 room -= len(review.proposed)
                 proposal = Proposal(review.file_path, review.proposed)
-                waiting.setdefault(review.owner, Waiting()).proposals[review.file_path] = proposal
+                waiting.setdefault(review.owner, UnsettledProposals()).proposals[review.file_path] = proposal
         left = {key: found.to_json() for key, found in waiting.items() if found}
         self._kept = {"port": self.port, "token": self._token, "sessions": clients, "waiting": left}
         return self._kept
@@ -160,11 +160,11 @@ def _clients(former: JsonObject | None) -> dict[str, ClientInfo]:
     return found
 
 
-def _left(former: JsonObject | None) -> dict[str, Waiting]:
+def _left(former: JsonObject | None) -> dict[str, UnsettledProposals]:
     """What waited in the life before, by session; what is unreadable is left out."""
-    found: dict[str, Waiting] = {}
+    found: dict[str, UnsettledProposals] = {}
     waiting = (former or {}).get("waiting")
     for session_id, value in cast("dict[str, Any]", waiting if isinstance(waiting, dict) else {}).items():
         with suppress(DecodeError):
-            found[session_id] = Waiting.from_json(value)
+            found[session_id] = UnsettledProposals.from_json(value)
     return found

@@ -14,11 +14,11 @@ from uuid import uuid4
 from isthmus import __version__
 from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.context import IdeContext, ide_context
-from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.gemini import wire
-from isthmus.ide.gemini.waiting import Decision, Waiting, is_heard, parts_of
-from isthmus.ide.mcp.mcp_peer import ClientInfo, McpPeer, Tool
+from isthmus.ide.gemini.waiting import PendingDecision, UnsettledProposals, is_heard, parts_of
+from isthmus.ide.mcp.mcp_peer import ClientInfo, McpPeer, ToolDefinition
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.text.visible import printable
 
@@ -107,7 +107,7 @@ class EventLog:
         return f"{self._epoch}-{number}"
 
 
-class Session:
+class GeminiSession:
     """One agent CLI: its MCP connection and its event log. A :class:`~isthmus.ide.companion.Client`."""
 
     def __init__(
@@ -116,7 +116,7 @@ class Session:
         epoch: str,
         now: float,
         client: ClientInfo | None = None,
-        tools: Sequence[Tool] = wire.TOOLS,
+        tools: Sequence[ToolDefinition] = wire.TOOLS,
     ) -> None:
         self.peer = McpPeer("isthmus-companion", __version__, tools, client)
         self.log = EventLog(epoch)
@@ -125,7 +125,7 @@ class Session:
         """The stream that is attached now; a new one takes the place of the old one."""
         self.seen = now
         self.stream_lost: float | None = None
-        self.left = Waiting()
+        self.left = UnsettledProposals()
         """What waits since the companion's former life, which was killed."""
         self._id = session_id
         self._context: bytes | None = None
@@ -161,10 +161,10 @@ class Session:
         return None
 
     @property
-    def waiting(self) -> Waiting:
+    def waiting(self) -> UnsettledProposals:
         """What a next life has to know, but for the proposals that are shown."""
-        unsent = {path: Decision(path, event_id, data.decode()) for event_id, data, path in self.log.unsent()}
-        return Waiting(dict(self.left.proposals), self.left.decisions | unsent)
+        unsent = {path: PendingDecision(path, event_id, data.decode()) for event_id, data, path in self.log.unsent()}
+        return UnsettledProposals(dict(self.left.proposals), self.left.decisions | unsent)
 
     def tell_left(self, last_event_id: str | None) -> None:
         """Queue the decisions of the former life, but for those that came with this event or before it."""
@@ -173,12 +173,12 @@ class Session:
                 self.log.append(decision.message.encode(), file_path)
         self.left.decisions.clear()
 
-    def context_changed(self, context: EditorContext) -> None:
+    def context_changed(self, context: UserFocus) -> None:
         """Queue the context, unless this client would see no difference."""
         if _encoded(ide_context(context)) != self._context:
             self.send_context(context)
 
-    def send_context(self, context: EditorContext) -> None:
+    def send_context(self, context: UserFocus) -> None:
         """Queue the context; it takes the place of one that is still queued."""
         self._context = _encoded(ide_context(context))
         self.log.replace(self._context)
@@ -221,38 +221,38 @@ class SessionTable:
         epoch: str,
         restorable: dict[str, ClientInfo],
         clock: Callable[[], float],
-        tools: Sequence[Tool] = wire.TOOLS,
-        left: Mapping[str, Waiting] | None = None,
+        tools: Sequence[ToolDefinition] = wire.TOOLS,
+        left: Mapping[str, UnsettledProposals] | None = None,
     ) -> None:
         self._tools = tools
         self._left = dict(left or {})
         self._epoch = epoch
         self._restorable = restorable
         self._clock = clock
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, GeminiSession] = {}
 
-    def in_the_way(self) -> Session | None:
+    def in_the_way(self) -> GeminiSession | None:
         """The session to end before another one can be made: the longest unused one; None while there is room."""
         idle = [session for session in self._sessions.values() if session.stream is None]
         if len(self._sessions) < MAXIMUM_SESSIONS or not idle:
             return None
         return min(idle, key=lambda session: session.seen)
 
-    def create(self) -> Session | None:
+    def create(self) -> GeminiSession | None:
         """A new session with a random id; None when there is no room."""
         if len(self._sessions) >= MAXIMUM_SESSIONS:
             return None
-        session = Session(str(uuid4()), self._epoch, self._clock(), tools=self._tools)
+        session = GeminiSession(str(uuid4()), self._epoch, self._clock(), tools=self._tools)
         self._sessions[session.id] = session
         return session
 
-    def get(self, session_id: str | None) -> Session | None:
+    def get(self, session_id: str | None) -> GeminiSession | None:
         """A session that a client names; None when it is unknown or was ended."""
         if session_id is None:
             return None
         session = self._sessions.get(session_id)
         if session is None and (client := self._restorable.pop(session_id, None)) is not None:
-            session = Session(session_id, self._epoch, self._clock(), client, self._tools)
+            session = GeminiSession(session_id, self._epoch, self._clock(), client, self._tools)
             session.left = self._left.pop(session_id, session.left)
             self._sessions[session_id] = session
         if session is not None:
@@ -263,7 +263,7 @@ class SessionTable:
         """End a session; its id is unknown from now on."""
         self._sessions.pop(session_id, None)
 
-    def all(self) -> tuple[Session, ...]:
+    def all(self) -> tuple[GeminiSession, ...]:
         """The live sessions."""
         return tuple(self._sessions.values())
 
@@ -273,26 +273,26 @@ class SessionTable:
         newest = list((self._restorable | live).items())[-MAXIMUM_SESSIONS:]  # some never come back
         return dict(newest)
 
-    def waiting(self) -> dict[str, Waiting]:
+    def waiting(self) -> dict[str, UnsettledProposals]:
         """By session, what a next life has to know, but for the proposals that are shown."""
-        return {key: Waiting(dict(left.proposals), dict(left.decisions)) for key, left in self._left.items()} | {
-            session.id: session.waiting for session in self._sessions.values()
-        }
+        return {
+            key: UnsettledProposals(dict(left.proposals), dict(left.decisions)) for key, left in self._left.items()
+        } | {session.id: session.waiting for session in self._sessions.values()}
 
-    def attach_stream(self, session: Session) -> object:
+    def attach_stream(self, session: GeminiSession) -> object:
         """A stream opens; the key by which it recognises that another one took its place."""
         session.stream = key = object()
         session.stream_lost = None
         session.wake.set()
         return key
 
-    def detach_stream(self, session: Session, key: object) -> None:
+    def detach_stream(self, session: GeminiSession, key: object) -> None:
         """A stream ended."""
         if session.stream is key:
             session.stream = None
             session.seen = session.stream_lost = self._clock()
 
-    def gone(self) -> tuple[Session, ...]:
+    def gone(self) -> tuple[GeminiSession, ...]:
         """Sessions that lost their stream a while ago: their views are to be closed. Each is named once."""
         limit = self._clock() - LOST_STREAM_SECONDS
         lost = [s for s in self._sessions.values() if s.stream_lost is not None and s.stream_lost < limit]
@@ -300,7 +300,7 @@ class SessionTable:
             session.stream_lost = None
         return tuple(lost)
 
-    def expired(self) -> tuple[Session, ...]:
+    def expired(self) -> tuple[GeminiSession, ...]:
         """Sessions to forget."""
         limit = self._clock() - IDLE_SECONDS
         return tuple(s for s in self._sessions.values() if s.stream is None and s.seen < limit)

@@ -6,12 +6,12 @@ from isthmus.ide.agent_client import Client
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
 from isthmus.ide.gemini import wire
-from isthmus.ide.mcp.mcp_peer import CallTool, Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallTool, CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.ide.reviews.review import DiffReview
 
 
-def offered_tools(companion: Companion) -> tuple[Tool, ...]:
+def offered_tools(companion: Companion) -> tuple[ToolDefinition, ...]:
     """The diff tools, then the person's own.
 
     The diff tools are not listed where no diff can be shown: real clients then ask in their terminals from the start.
@@ -21,7 +21,7 @@ def offered_tools(companion: Companion) -> tuple[Tool, ...]:
     return (*diff_tools, *companion.tools.listed())
 
 
-async def call_tool(companion: Companion, client: Client, client_name: str, call: CallTool) -> ToolResult:
+async def call_tool(companion: Companion, client: Client, client_name: str, call: CallTool) -> CallToolResult:
     """Run one call for a client whose ``clientInfo.name`` is ``client_name``; what fails is an error result."""
     if call.name in companion.tools:
         return await companion.tools.call(call.name, call.arguments)
@@ -29,14 +29,14 @@ async def call_tool(companion: Companion, client: Client, client_name: str, call
         if call.name == OPEN_DIFF:
             proposal = wire.open_diff_request(call.arguments)
             await companion.open_diff(client, proposal.file_path, proposal.new_content)
-            return ToolResult()
+            return CallToolResult()
         request = wire.close_diff_request(call.arguments)
         if not companion.shows_diffs:
-            return ToolResult.error(f"{CLOSE_DIFF}: this companion shows no diffs")
+            return CallToolResult.error(f"{CLOSE_DIFF}: this companion shows no diffs")
         closed = await _close(companion, client, request.file_path)
         return wire.close_diff_result(request, client_name, closed)
     except (wire.ArgumentError, EditorError) as error:
-        return ToolResult.error(str(error))
+        return CallToolResult.error(str(error))
 
 
 async def _close(companion: Companion, client: Client, file_path: str) -> DiffReview | None:

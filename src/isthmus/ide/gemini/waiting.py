@@ -18,7 +18,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PendingDecision:
     """An encoded ``ide/diffAccepted`` or ``ide/diffRejected``, and its event id in the life that it comes from."""
 
     file_path: str
@@ -28,18 +28,18 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """How :class:`Waiting` is written down."""
+    """How :class:`UnsettledProposals` is written down."""
 
     proposals: tuple[Proposal, ...] = ()
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[PendingDecision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class UnsettledProposals:
     """Of one session, by file: proposals without a decision, and decisions that may not have arrived."""
 
     proposals: dict[str, Proposal] = field(default_factory=dict[str, Proposal])
-    decisions: dict[str, Decision] = field(default_factory=dict[str, Decision])
+    decisions: dict[str, PendingDecision] = field(default_factory=dict[str, PendingDecision])
 
     def __bool__(self) -> bool:
         return bool(self.proposals or self.decisions)
@@ -54,7 +54,7 @@ class Waiting:
         return to_json(_Kept(tuple(self.proposals.values()), tuple(self.decisions.values())))
 
     @classmethod
-    def from_json(cls, value: object) -> "Waiting":
+    def from_json(cls, value: object) -> "UnsettledProposals":
         """What was written down.
 
         Raises:

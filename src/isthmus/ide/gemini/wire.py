@@ -12,7 +12,7 @@ from typing import assert_never
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide import context
 from isthmus.ide.file_uri import is_file_name
-from isthmus.ide.mcp.mcp_peer import ClientInfo, Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ClientInfo, ToolDefinition
 from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Open, Rejected
 from isthmus.rpc.messages import JsonMessage, notification
@@ -29,7 +29,7 @@ QWEN_CODE = "Qwen Code"
 _FILE_PATH = {"type": "string", "description": "The absolute path of the file."}
 
 TOOLS = (
-    Tool(
+    ToolDefinition(
         OPEN_DIFF,
         "Open a diff view for a file so that the person can review, edit, accept or reject the proposed content. "
         "Returns at once; the outcome follows as ide/diffAccepted or ide/diffRejected.",
@@ -42,7 +42,7 @@ TOOLS = (
             "required": ["filePath", "newContent"],
         },
     ),
-    Tool(
+    ToolDefinition(
         CLOSE_DIFF,
         "Close the open diff view of a file and return the text that is in it.",
         {
@@ -109,7 +109,7 @@ def _file_path(tool: str, arguments: JsonObject) -> str:
     return path
 
 
-def close_diff_result(request: CloseDiffRequest, client_name: str, closed: DiffReview | None) -> ToolResult:
+def close_diff_result(request: CloseDiffRequest, client_name: str, closed: DiffReview | None) -> CallToolResult:
     """The answer to closeDiff.
 
     Spec 1: one text block with the final content. Real clients parse that text as JSON ``{"content": ...}`` and
@@ -119,10 +119,10 @@ def close_diff_result(request: CloseDiffRequest, client_name: str, closed: DiffR
     as_json = client_name in REAL_CLIENTS or request.suppress_notification
     content = final_content(closed) if closed is not None else None
     if as_json:
-        return ToolResult.text(json.dumps({} if content is None else {"content": content}))
+        return CallToolResult.text(json.dumps({} if content is None else {"content": content}))
     if content is None:
-        return ToolResult.error(f"closeDiff: no diff view is open for {request.file_path}")
-    return ToolResult.text(content)
+        return CallToolResult.error(f"closeDiff: no diff view is open for {request.file_path}")
+    return CallToolResult.text(content)
 
 
 def final_content(review: DiffReview) -> str | None:
@@ -137,14 +137,14 @@ def final_content(review: DiffReview) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DecisionMessage:
     """What to send to the client about a decision, and what to tell the person when it is not what they did."""
 
     message: JsonMessage
     warning: str | None = None
 
 
-def decision_notification(review: DiffReview, client_name: str) -> Decision | None:
+def decision_notification(review: DiffReview, client_name: str) -> DecisionMessage | None:
     """The notification of a decision that the person took; None when the client itself closed the review.
 
     Real clients ignore an empty ``content`` and would write their proposal: an accepted empty text is sent to them as
@@ -158,10 +158,10 @@ def decision_notification(review: DiffReview, client_name: str) -> Decision | No
                     "sent as rejected, this agent takes no empty file (it would write its proposal): "
                     f"{review.file_path}"
                 )
-                return Decision(notification(DIFF_REJECTED, {"filePath": review.file_path}), warning)
-            return Decision(notification(DIFF_ACCEPTED, {"filePath": review.file_path, "content": content}))
+                return DecisionMessage(notification(DIFF_REJECTED, {"filePath": review.file_path}), warning)
+            return DecisionMessage(notification(DIFF_ACCEPTED, {"filePath": review.file_path, "content": content}))
         case Rejected():
-            return Decision(notification(DIFF_REJECTED, {"filePath": review.file_path}))
+            return DecisionMessage(notification(DIFF_REJECTED, {"filePath": review.file_path}))
         case Closed() | Open():
             return None
         case _:

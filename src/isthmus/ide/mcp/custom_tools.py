@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args, get_o
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_content import ToolContent
 from isthmus.ide.mcp.tool_names import COMPANION_TOOLS
 from isthmus.runtime.threads import in_thread
@@ -66,7 +66,7 @@ class CustomTool:
     timeout: float
 
     @cached_property
-    def listed(self) -> Tool:
+    def listed(self) -> ToolDefinition:
         """What ``tools/list`` shows.
 
         Raises:
@@ -84,16 +84,16 @@ class CustomTool:
         except PydanticUserError as error:
             raise self._error(f"a type hint has no JSON Schema: {_first_line(error.message)}") from error
         schema.pop("title", None)
-        return Tool(self.name, self.description, schema)
+        return ToolDefinition(self.name, self.description, schema)
 
-    async def call(self, arguments: JsonObject) -> ToolResult:
+    async def call(self, arguments: JsonObject) -> CallToolResult:
         """Run it; what fails is an error result, and so is what takes longer than its timeout."""
         from pydantic import ValidationError
 
         try:
             model = self._arguments.model_validate(dict(arguments))
         except ValidationError as error:
-            return ToolResult.error(f"{self.name}: {_problems(error)}")
+            return CallToolResult.error(f"{self.name}: {_problems(error)}")
         given = {
             str(field.alias): getattr(model, name)
             for name, field in type(model).model_fields.items()
@@ -103,11 +103,11 @@ class CustomTool:
             return _encoded(await self._run(given))
         except TimeoutError:
             still = "" if inspect.iscoroutinefunction(self.function) else "; it goes on, and its result is dropped"
-            return ToolResult.error(f"{self.name}: not done after {self.timeout:g} s{still}")
+            return CallToolResult.error(f"{self.name}: not done after {self.timeout:g} s{still}")
         except Exception as error:  # the tool is the user's code
             _log.warning("The custom tool %s failed", self.name, exc_info=True)
             text = f"{self.name}: {type(error).__name__}: {error}"
-            return ToolResult.error(with_ellipsis(text, MAXIMUM_ERROR_CHARACTERS))
+            return CallToolResult.error(with_ellipsis(text, MAXIMUM_ERROR_CHARACTERS))
 
     async def _run(self, given: Mapping[str, Any]) -> object:
         def called() -> Any:
@@ -221,7 +221,7 @@ class ToolRegistry:
             raise CustomToolError(f"custom tool {with_ellipsis(chosen, 80)}: {problem}")
         self._tools[chosen] = CustomTool(chosen, text, function, timeout)
 
-    def listed(self) -> tuple[Tool, ...]:
+    def listed(self) -> tuple[ToolDefinition, ...]:
         """All tools as ``tools/list`` shows them, in the order of their declaration.
 
         Raises:
@@ -229,7 +229,7 @@ class ToolRegistry:
         """
         return tuple(tool.listed for tool in self._tools.values())
 
-    async def call(self, name: str, arguments: JsonObject) -> ToolResult:
+    async def call(self, name: str, arguments: JsonObject) -> CallToolResult:
         """Run a tool of this registry; what fails is an error result."""
         return await self._tools[name].call(arguments)
 
@@ -314,7 +314,7 @@ def _problems(error: Any) -> str:
     return with_ellipsis("; ".join(found), MAXIMUM_ERROR_CHARACTERS)
 
 
-def _encoded(value: object) -> ToolResult:
+def _encoded(value: object) -> CallToolResult:
     content = ToolContent()
     parts = cast("Iterable[object]", value) if _has_images(value) else (value,)
     for part in parts:

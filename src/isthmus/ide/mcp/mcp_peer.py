@@ -24,7 +24,7 @@ MAXIMUM_CALLS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ToolDefinition:
     """A tool as ``tools/list`` shows it; ``input_schema`` is a JSON Schema of type object.
 
     One that is not listed can be called all the same: some real clients call what they know of without looking.
@@ -37,21 +37,21 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResult:
+class CallToolResult:
     """A CallToolResult: content blocks of MCP; ``is_error`` says that they describe a failure."""
 
     content: tuple[JsonObject, ...] = ()
     is_error: bool = False
 
     @staticmethod
-    def text(text: str) -> "ToolResult":
+    def text(text: str) -> "CallToolResult":
         """A success with one text block."""
-        return ToolResult(({"type": "text", "text": text},))
+        return CallToolResult(({"type": "text", "text": text},))
 
     @staticmethod
-    def error(text: str) -> "ToolResult":
+    def error(text: str) -> "CallToolResult":
         """A failure with one text block that describes it."""
-        return ToolResult(({"type": "text", "text": text},), is_error=True)
+        return CallToolResult(({"type": "text", "text": text},), is_error=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class McpPeer:
 
     name: str
     version: str
-    tools: Sequence[Tool]
+    tools: Sequence[ToolDefinition]
     client: ClientInfo | None = None
     capabilities: JsonObject = field(default_factory=lambda: {"tools": {}})
     _running: set[rpc.RequestId] = field(default_factory=set[rpc.RequestId])
@@ -160,7 +160,7 @@ class McpPeer:
             case _:
                 assert_never(message)
 
-    def finish(self, request_id: rpc.RequestId, result: ToolResult) -> rpc.JsonMessage | None:
+    def finish(self, request_id: rpc.RequestId, result: CallToolResult) -> rpc.JsonMessage | None:
         """The response to a tool call; None when the client cancelled it meanwhile."""
         if request_id not in self._running:
             return None

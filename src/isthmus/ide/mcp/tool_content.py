@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from isthmus.encoding.codec import JsonObject
-from isthmus.ide.mcp.mcp_peer import ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult
 
 MAXIMUM_CHARACTERS = 400_000
 """Of all texts of one result together; a model has no use for more."""
@@ -40,13 +40,13 @@ class ToolContent:
         self._image_bytes += len(data)
         self._add({"type": "image", "data": base64.b64encode(data).decode("ascii"), "mimeType": mime_type})
 
-    def result(self, *, is_error: bool = False) -> ToolResult:
+    def result(self, *, is_error: bool = False) -> CallToolResult:
         """All that was added."""
         blocks: list[Any] = list(self._blocks)
         if self._left_out:
             note = f"left out: {self._left_out} more parts; a result has at most {MAXIMUM_BLOCKS}"
             blocks.append({"type": "text", "text": f"[{note}]"})
-        return ToolResult(tuple(blocks), is_error)
+        return CallToolResult(tuple(blocks), is_error)
 
     def _add(self, block: JsonObject) -> None:
         if len(self._blocks) < MAXIMUM_BLOCKS:

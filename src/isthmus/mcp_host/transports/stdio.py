@@ -56,7 +56,7 @@ def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -
 @contextlib.asynccontextmanager
 async def stdio_streams(
     endpoint: StdioEndpoint, environment: Mapping[str, str], log: ServerLog, sandbox: ServerSandbox | None = None
-) -> AsyncGenerator["tuple[Incoming, Outgoing]", None]:
+) -> AsyncGenerator["tuple[Incoming, OutgoingMessages]", None]:
     """The streams to a server that is started for them, in the sandbox where there is one, and ended with them.
 
     Raises:
@@ -73,7 +73,7 @@ async def stdio_streams(
         process = await stack.enter_async_context(_started(launch, log, mark, announce))
         reading_errors = asyncio.create_task(_read_errors(process, log))
         try:
-            yield Incoming(process, log), Outgoing(process)
+            yield Incoming(process, log), OutgoingMessages(process)
         finally:
             with anyio.CancelScope(shield=True):
                 await _end(process, is_wrapped=launch is not plain)
@@ -200,7 +200,7 @@ class Incoming:
         await self.aclose()
 
 
-class Outgoing:
+class OutgoingMessages:
     """The messages to the server. One to a server that has ended goes nowhere: the other direction tells of the end."""
 
     def __init__(self, process: Process) -> None:
@@ -216,7 +216,7 @@ class Outgoing:
     async def aclose(self) -> None:
         """Nothing: the process is ended by whoever started it."""
 
-    async def __aenter__(self) -> "Outgoing":
+    async def __aenter__(self) -> "OutgoingMessages":
         return self
 
     async def __aexit__(self, *_: object) -> None:

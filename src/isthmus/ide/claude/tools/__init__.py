@@ -11,7 +11,7 @@ from types import MappingProxyType, ModuleType
 from typing import Final, TypeAlias, cast
 
 from isthmus.errors import IsthmusError
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.tools import (
     check_document_dirty,
     close_all_diff_tabs,
@@ -29,7 +29,7 @@ from isthmus.ide.claude.tools import (
 from isthmus.ide.claude.wire import Arguments, checked
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability
-from isthmus.ide.mcp.mcp_peer import CallTool, Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallTool, CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import (
     CHECK_DOCUMENT_DIRTY,
     EXECUTE_CODE,
@@ -41,7 +41,7 @@ from isthmus.ide.mcp.tool_names import (
     SAVE_DOCUMENT,
 )
 
-Run: TypeAlias = Callable[[Companion, Session, Arguments], Awaitable[ToolResult]]
+Run: TypeAlias = Callable[[Companion, ClaudeSession, Arguments], Awaitable[CallToolResult]]
 
 _MODULES: Final[tuple[ModuleType, ...]] = (
     open_file,
@@ -58,10 +58,10 @@ _MODULES: Final[tuple[ModuleType, ...]] = (
     execute_code,
 )
 
-TOOLS: Final[tuple[Tool, ...]] = tuple(module.TOOL for module in _MODULES)
+TOOLS: Final[tuple[ToolDefinition, ...]] = tuple(module.TOOL for module in _MODULES)
 """In the document's order."""
 
-_TABLE: Final[Mapping[str, tuple[Tool, Run]]] = MappingProxyType(
+_TABLE: Final[Mapping[str, tuple[ToolDefinition, Run]]] = MappingProxyType(
     {tool.name: (tool, cast(Run, module.run)) for tool, module in zip(TOOLS, _MODULES, strict=True)}
 )
 
@@ -81,7 +81,7 @@ _NEEDS: Final[Mapping[str, Capability]] = MappingProxyType(
 """What an editor must have for a tool to be listed; the others work in every editor."""
 
 
-def offered_tools(companion: Companion) -> tuple[Tool, ...]:
+def offered_tools(companion: Companion) -> tuple[ToolDefinition, ...]:
     """The twelve, of which ``tools/list`` has those that work in this editor, then the user's own."""
     lacking = set(companion.editor.unavailable)
     if companion.options.linters:
@@ -92,7 +92,7 @@ def offered_tools(companion: Companion) -> tuple[Tool, ...]:
     return (*of_editor, *companion.tools.listed())
 
 
-async def call_tool(companion: Companion, client: Session, call: CallTool) -> ToolResult:
+async def call_tool(companion: Companion, client: ClaudeSession, call: CallTool) -> CallToolResult:
     """Run one call; whatever fails is an error result whose text says why.
 
     The peer has made sure that the tool exists. ``openDiff`` and ``executeCode`` wait for the person.
@@ -103,4 +103,4 @@ async def call_tool(companion: Companion, client: Session, call: CallTool) -> To
         tool, run = _TABLE[call.name]
         return await run(companion, client, checked(tool, call.arguments))
     except IsthmusError as error:
-        return ToolResult.error(str(error))
+        return CallToolResult.error(str(error))

@@ -1,21 +1,21 @@
 """checkDocumentDirty: whether an open file has unsaved changes."""
 
 from isthmus.ide.claude.documents import find_open, locate
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema, string
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, require
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import CHECK_DOCUMENT_DIRTY
 
-TOOL = Tool(
+TOOL = ToolDefinition(
     CHECK_DOCUMENT_DIRTY,
     "Check if a document has unsaved changes (is dirty)",
     schema({"filePath": string("Path to the file to check")}, ["filePath"]),
 )
 
 
-async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """Ask the editor. What is reported has a file behind it, so it is never untitled."""
     require(companion.editor, Capability.DIRTY)
     path = await locate(companion, arguments.required_path("filePath"))

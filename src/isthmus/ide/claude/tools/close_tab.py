@@ -6,23 +6,23 @@ still waits is answered with a rejection first; what the person typed into it is
 
 from pathlib import PurePath
 
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import Arguments, schema, string
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError, OpenFile
 from isthmus.ide.file_uri import path_of_uri
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import CLOSE_TAB
 from isthmus.ide.reviews.review import Closed
 
-TOOL = Tool(
+TOOL = ToolDefinition(
     CLOSE_TAB,
     "Close a tab by its name",
     schema({"tab_name": string("Name of the tab to close")}, ["tab_name"]),
 )
 
 
-async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """Close it; nothing of the person's that is unsaved is ever lost."""
     name = arguments.required_text("tab_name")
     reviews = [review for review in companion.reviews.all(client.id) if review.tab_name == name]
@@ -32,7 +32,7 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
             client.review_closed(closed)  # its openDiff still waits
     if not reviews and (file := _named(await companion.open_files(), name)) is not None:
         await companion.editor.close_file(file.path)
-    return ToolResult.text("TAB_CLOSED")
+    return CallToolResult.text("TAB_CLOSED")
 
 
 def _named(files: tuple[OpenFile, ...], name: str) -> OpenFile | None:

@@ -8,15 +8,15 @@ import asyncio
 from pathlib import PurePath
 from typing import Protocol, assert_never, runtime_checkable
 
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import ArgumentError, Arguments, schema, string
 from isthmus.ide.companion import Companion
-from isthmus.ide.editor import Capability, Execution, ExecutionImage, ExecutionText, require
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.editor import Capability, CodeExecution, ExecutionImage, ExecutionText, require
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_content import ToolContent
 from isthmus.ide.mcp.tool_names import EXECUTE_CODE
 
-TOOL = Tool(
+TOOL = ToolDefinition(
     EXECUTE_CODE,
     "Execute Python code in the Jupyter kernel for the current notebook file. All code executed persists across calls "
     "unless the kernel is restarted: avoid declaring variables or modifying the state of the kernel unless explicitly "
@@ -42,7 +42,7 @@ class KernelKnower(Protocol):
         ...
 
 
-async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """Ask, then run. A call that is cancelled takes the question back, or interrupts the kernel."""
     code = arguments.required_text("code")
     if len(code) > MAXIMUM_CODE_CHARACTERS:
@@ -57,12 +57,14 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
     where = PurePath(notebook).name if notebook is not None else editor.identity.display_name
     title = f"{client.title} wants to run code in {where}"
     if not await companion.confirm(client, title, code, notebook or where):
-        return ToolResult.error("executeCode: the user did not allow it; no code was run")
+        return CallToolResult.error("executeCode: the user did not allow it; no code was run")
     try:
         async with asyncio.timeout(EXECUTE_SECONDS):
             return _encoded(await editor.execute_code(code, notebook))
     except TimeoutError:
-        return ToolResult.error(f"executeCode: the code was interrupted, it was not done after {EXECUTE_SECONDS:.0f} s")
+        return CallToolResult.error(
+            f"executeCode: the code was interrupted, it was not done after {EXECUTE_SECONDS:.0f} s"
+        )
 
 
 async def _notebook(companion: Companion) -> str | None:
@@ -72,7 +74,7 @@ async def _notebook(companion: Companion) -> str | None:
     return latest.path if latest is not None else None
 
 
-def _encoded(execution: Execution) -> ToolResult:
+def _encoded(execution: CodeExecution) -> CallToolResult:
     content = ToolContent()
     for output in execution.outputs:
         match output:

@@ -1,17 +1,17 @@
 """getCurrentSelection: what is selected in the active editor right now; an empty text when nothing is."""
 
 from isthmus.ide.claude.notifications import selection_json
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, require
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import GET_CURRENT_SELECTION
 
-TOOL = Tool(GET_CURRENT_SELECTION, "Get the current text selection in the active editor", schema())
+TOOL = ToolDefinition(GET_CURRENT_SELECTION, "Get the current text selection in the active editor", schema())
 
 
-async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """Ask the editor, not what was told last."""
     require(companion.editor, Capability.SELECTION)
     active = next((file for file in await companion.open_files() if file.is_active), None)

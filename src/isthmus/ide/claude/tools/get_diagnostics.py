@@ -7,15 +7,15 @@ have just written, which need not be open.
 import asyncio
 
 from isthmus.ide.claude.documents import find_open, locate
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import Arguments, diagnostics_json, json_result, schema, string
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError, OpenFile
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import GET_DIAGNOSTICS
 from isthmus.ide.workspace_paths import is_inside
 
-TOOL = Tool(
+TOOL = ToolDefinition(
     GET_DIAGNOSTICS,
     "Get language diagnostics (errors, warnings) from the editor",
     schema({"uri": string("File URI to get diagnostics for. If not provided, gets diagnostics for all open files.")}),
@@ -26,7 +26,7 @@ FIND_SECONDS = 0.9
 """As long again as the diagnostics themselves may take: CLIs ask after every edit and wait without a deadline."""
 
 
-async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """Those that the editor has right now; of a file outside the workspace that is not open it has none to tell."""
     named = arguments.path("uri")
     if named is None:
@@ -37,7 +37,7 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
     found = await companion.diagnostics(target)
     is_known = file is not None or bool(companion.options.linters)
     if not found and not is_known and not is_inside(path, await companion.workspace_folders()):
-        return ToolResult.error(f"File not open: {path}; the editor has diagnostics of open files only")
+        return CallToolResult.error(f"File not open: {path}; the editor has diagnostics of open files only")
     uri = arguments.text("uri") or ""
     return json_result(diagnostics_json(found, {target: uri if "://" in uri else ""}))
 

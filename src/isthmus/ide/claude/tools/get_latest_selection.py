@@ -1,19 +1,19 @@
 """getLatestSelection: the text that was selected last, also when its file is not the active one any more."""
 
 from isthmus.ide.claude.notifications import selection_json
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, require
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import GET_LATEST_SELECTION
 
-TOOL = Tool(
+TOOL = ToolDefinition(
     GET_LATEST_SELECTION, "Get the most recent text selection, even if it is not in the active editor", schema()
 )
 
 
-async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """What the companion remembers, after a look at what is selected now."""
     require(companion.editor, Capability.SELECTION)
     await companion.open_files()  # a selection of this very moment counts, before its change was told

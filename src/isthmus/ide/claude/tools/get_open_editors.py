@@ -9,18 +9,18 @@ from pathlib import PurePath
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.claude.documents import shown
 from isthmus.ide.claude.notifications import range_json
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import Arguments, json_result, language_id, schema
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, EditorError, EditorGoneError, OpenFile
 from isthmus.ide.file_uri import file_uri
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import GET_OPEN_EDITORS
 
-TOOL = Tool(GET_OPEN_EDITORS, "Get information about currently open editors", schema())
+TOOL = ToolDefinition(GET_OPEN_EDITORS, "Get information about currently open editors", schema())
 
 
-async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """All that agents may know of, the active one first."""
     return json_result({"tabs": [await _tab(companion, file) for file in await companion.open_files()]})
 

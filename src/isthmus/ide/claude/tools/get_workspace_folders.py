@@ -1,16 +1,16 @@
 """getWorkspaceFolders: the open workspace folders; the first one is the root."""
 
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import Arguments, json_result, schema
 from isthmus.ide.companion import Companion
 from isthmus.ide.file_uri import file_uri
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import GET_WORKSPACE_FOLDERS
 
-TOOL = Tool(GET_WORKSPACE_FOLDERS, "Get all workspace folders currently open in the IDE", schema())
+TOOL = ToolDefinition(GET_WORKSPACE_FOLDERS, "Get all workspace folders currently open in the IDE", schema())
 
 
-async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """Those that the person named for the companion, else the editor's."""
     folders = await companion.workspace_folders()
     named = [

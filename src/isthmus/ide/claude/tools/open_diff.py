@@ -9,15 +9,15 @@ import asyncio
 from typing import assert_never
 
 from isthmus.ide.claude.documents import locate
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import Arguments, schema, string
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, require
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import OPEN_DIFF
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Open, Rejected
 
-TOOL = Tool(
+TOOL = ToolDefinition(
     OPEN_DIFF,
     "Open a diff of a file for the person to review, edit, save or reject; blocks until they have decided",
     schema(
@@ -32,7 +32,7 @@ TOOL = Tool(
 )
 
 
-async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """Show it and wait. A call that is cancelled closes its view."""
     arguments.required_path("old_file_path")  # real CLIs send the same path twice, and so for new files
     path = await locate(companion, arguments.required_path("new_file_path"))
@@ -47,18 +47,18 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
     return result(decided)
 
 
-def result(review: DiffReview) -> ToolResult:
+def result(review: DiffReview) -> CallToolResult:
     """The answer to openDiff for a review that has ended; one that ended without the person is rejected."""
     match review.state:
         case Accepted(content):
             return _two_items("FILE_SAVED", content)
         case Closed(_, problem) if problem:
-            return ToolResult.error(problem)  # nobody refused it: the terminal goes on asking
+            return CallToolResult.error(problem)  # nobody refused it: the terminal goes on asking
         case Rejected() | Closed() | Open():
             return _two_items("DIFF_REJECTED", review.tab_name)
         case _:
             assert_never(review.state)
 
 
-def _two_items(first: str, second: str) -> ToolResult:
-    return ToolResult(({"type": "text", "text": first}, {"type": "text", "text": second}))
+def _two_items(first: str, second: str) -> CallToolResult:
+    return CallToolResult(({"type": "text", "text": first}, {"type": "text", "text": second}))

@@ -8,7 +8,7 @@ answer would tell what is in them.
 from dataclasses import dataclass
 
 from isthmus.ide.claude.documents import find_open, locate, require_openable, shown, text_of
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import (
     ArgumentError,
     Arguments,
@@ -21,14 +21,14 @@ from isthmus.ide.claude.wire import (
 )
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Position, Range
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import OPEN_FILE
 from isthmus.ide.positions import position_at
 
 SHOWN_CHARACTERS = 200
 """Of a text that was looked for, in the answer."""
 
-TOOL = Tool(
+TOOL = ToolDefinition(
     OPEN_FILE,
     "Open a file in the editor and optionally select a range of text",
     schema(
@@ -55,7 +55,7 @@ class _Found:
     told: str
 
 
-async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """Open it, and tell what was selected."""
     wanted = _Wanted.of(arguments)
     path = await locate(companion, arguments.required_path("filePath"))
@@ -69,7 +69,7 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
         if not focus:
             return json_result({"success": True, "filePath": path, "languageId": language_id(path)})
         note = " (it is hidden from agents: nothing was looked for in it)" if wanted.is_selection else ""
-        return ToolResult.text(f"Opened file: {path}{note}")
+        return CallToolResult.text(f"Opened file: {path}{note}")
     found = wanted.find(await text_of(companion, target)) if wanted.is_selection else None
     await companion.editor.open_file(target, found.at if found is not None else None, focus=focus)
     if not focus:
@@ -82,7 +82,7 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
                 "lineCount": document.line_count,
             }
         )
-    return ToolResult.text(found.told if found is not None else f"Opened file: {path}")
+    return CallToolResult.text(found.told if found is not None else f"Opened file: {path}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,21 @@
 """saveDocument: write the unsaved changes of an open file to disk."""
 
 from isthmus.ide.claude.documents import find_open, locate
-from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema, string
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError, EditorGoneError, NotAvailableError
-from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import SAVE_DOCUMENT
 
-TOOL = Tool(
+TOOL = ToolDefinition(
     SAVE_DOCUMENT,
     "Save a document with unsaved changes",
     schema({"filePath": string("Path to the file to save")}, ["filePath"]),
 )
 
 
-async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """Have the editor write it. That it is not open, or cannot be written, is told in the JSON."""
     path = await locate(companion, arguments.required_path("filePath"))
     file = await find_open(companion, path)
