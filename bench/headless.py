@@ -1,4 +1,4 @@
-"""One prompt without a person: `isthmus -p hi` beside `gemini -p hi`, against the same endpoint that answers at once.
+"""One prompt without a user: `isthmus -p hi` beside `gemini -p hi`, against the same endpoint that answers at once.
 
 And with the scripted model, which is all overhead of our own.
 """

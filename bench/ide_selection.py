@@ -23,7 +23,7 @@ DEADLINE_SECONDS = 60.0
 
 
 class Plugin:
-    """An editor with one file, of which the person selects another part again and again."""
+    """An editor with one file, of which the user selects another part again and again."""
 
     def __init__(self, process: asyncio.subprocess.Process, file: Path) -> None:
         assert process.stdin is not None
@@ -55,7 +55,7 @@ class Plugin:
                     pass
 
     def select(self, characters: int) -> None:
-        """As if the person had selected so many characters of the first line."""
+        """As if the user had selected so many characters of the first line."""
         end = {"line": 0, "character": characters}
         self._file |= {
             "selection": {"start": {"line": 0, "character": 0}, "end": end},

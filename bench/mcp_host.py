@@ -3,7 +3,7 @@
 The servers are real: mcp-server-time of PyPI, server-everything of npm, and one of the SDK's low level. The SDK's
 client is the peer for calls. A turn also checks the arguments, watches for silence, and renders the
 result. Discovery is that of a host in this process, with an empty cache and with what the first start kept. The first
-prompt is that of ``isthmus`` in a terminal; the turn without a person waits for those that are still connecting.
+prompt is that of ``isthmus`` in a terminal; the turn without a user waits for those that are still connecting.
 """
 
 import asyncio

@@ -47,7 +47,7 @@ def python_program(module: str, *arguments: str) -> list[str]:
 
 @contextmanager
 def clean_home() -> Generator[dict[str, str]]:
-    """An environment with a home and temporary folder of its own, and no keys of the person who runs this."""
+    """An environment with a home and temporary folder of its own, and no keys of the user who runs this."""
     with tempfile.TemporaryDirectory(prefix="isthmus-bench-") as folder:
         home = Path(folder)
         for name in ("home", "tmp", "work"):

@@ -1,4 +1,4 @@
-"""What 200 tasks cost that wait for a person's answer: memory, asyncio tasks, CPU while nothing happens.
+"""What 200 tasks cost that wait for a user's answer: memory, asyncio tasks, CPU while nothing happens.
 
 Beside the same server before they came, warm from others that have waited and ended.
 """

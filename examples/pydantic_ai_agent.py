@@ -1,4 +1,4 @@
-"""An agent written with pydantic-ai whose one tool needs a person's permission, served over A2A; it sees pictures.
+"""An agent written with pydantic-ai whose one tool needs a user's permission, served over A2A; it sees pictures.
 
 A note that came with a picture is sent back as a card, too. While the agent waits for an answer there is no process
 that must live: kill it, start it again, answer from another client.
@@ -46,7 +46,7 @@ model = Agent(
     os.environ.get("MODEL", "openai-chat:gpt-4.1-mini"),
     deps_type=Desk,
     output_type=[str, DeferredToolRequests],
-    instructions="You keep the person's notes. Save what they want to remember; answer in one sentence.",
+    instructions="You keep the user's notes. Save what they want to remember; answer in one sentence.",
     defer_model_check=True,
 )
 
@@ -90,10 +90,10 @@ class NotesAgent:
                 results.approvals[question["id"]] = True
                 running[question["id"]] = call
             else:
-                error = ErrorDetails("Rejected by the person", "cancelled")
+                error = ErrorDetails("Rejected by the user", "cancelled")
                 call = replace(call, status=ToolCallStatus.CANCELLED, error=error, confirmation_request=None)
                 yield ToolCallUpdate(call)
-                results.approvals[question["id"]] = ToolDenied("The person rejected it.")
+                results.approvals[question["id"]] = ToolDenied("The user rejected it.")
         is_answered = any(decision(session, question["id"]) is not None for question in questions)
         pictures = pictures_of(session.message)
         prompt = [session.prompt, *map(BinaryContent.from_data_uri, pictures)]

@@ -106,12 +106,12 @@ What you type then goes where you were: it was meant for that."
 (defvar-local isthmus--root 'unknown "The project of this buffer's folder; nil: none.")
 (defvar-local isthmus--line-count nil "(TICK . COUNT): the lines at this modification tick.")
 (defvar-local isthmus--review nil "The review that this buffer is a side of.")
-(defvar-local isthmus--question nil "The request that this buffer asks the person about.")
+(defvar-local isthmus--question nil "The request that this buffer asks the user about.")
 (defvar-local isthmus--takes-keys t "Whether the keys of this review are taken: the user could read it.")
 (put 'isthmus--takes-keys 'risky-local-variable t) ; so that the faces in the header line stay
 
 (defmacro isthmus--without-questions (&rest body)
-  "Run BODY; what would ask the person something is an error instead."
+  "Run BODY; what would ask the user something is an error instead."
   (declare (indent 0) (debug t))
   `(cl-letf (((symbol-function 'sit-for) #'always))
      (condition-case nil
@@ -123,7 +123,7 @@ What you type then goes where you were: it was meant for that."
                (find-file-suppress-same-file-warnings t))
            ,@body)
        (inhibited-interaction
-        (signal 'isthmus-error (list "Emacs would have to ask the person something first; it is left to them"))))))
+        (signal 'isthmus-error (list "Emacs would have to ask the user something first; it is left to them"))))))
 
 (defun isthmus--fail (format &rest arguments)
   "Refuse a request with a text for the agent: FORMAT with ARGUMENTS."
@@ -139,7 +139,7 @@ Else the name of a file could look like another one's."
    isthmus--reordering (lambda (found) (format "\\u%04x" (aref found 0))) text t t))
 
 (defun isthmus--say (format &rest arguments)
-  "Tell the person FORMAT with ARGUMENTS."
+  "Tell the user FORMAT with ARGUMENTS."
   (message "Isthmus: %s" (isthmus--visible (apply #'format-message format arguments))))
 
 ;;;; JSON-RPC over the companion's standard input and output
@@ -463,7 +463,7 @@ Signals `user-error' when there is no such program."
 
 (defun isthmus--leave ()
   "Emacs quits: what is undecided is rejected, and the companion takes leave.
-It keeps what the person typed.
+It keeps what the user typed.
 It gets two seconds, as Emacs then hangs up on it; but only when Lisp quits
 Emacs, in whatever way, as this also runs in the handler of a signal that
 ends it, where nothing may be waited for: not even when Emacs asks whether
@@ -646,7 +646,7 @@ The buffer is widened."
                                ("fundamental" . "plaintext"))))
             name))))
 
-;;;; What the person does
+;;;; What the user does
 
 (defconst isthmus--most-files 1000 "More open files are not told of.")
 (defconst isthmus--tell-after 0.02 "Seconds in which further changes are told along with the first.")
@@ -812,7 +812,7 @@ This runs after every command, so it does nothing else."
         (unless (isthmus--is-regular path)
           (isthmus--fail "%s: no such file" path))
         (when (eq (find-file-name-handler path 'insert-file-contents) 'epa-file-handler)
-          (isthmus--fail "%s is encrypted; only the person opens it" path))
+          (isthmus--fail "%s is encrypted; only the user opens it" path))
         (isthmus--without-questions
           (with-current-buffer (find-file-noselect path t)
             (setq isthmus--focused-at (float-time))
@@ -856,7 +856,7 @@ Not the minibuffer, a side window, a terminal or a review."
     '((success . t))))
 
 (defun isthmus--when-free (action)
-  "Call ACTION now, or when the person has answered what Emacs asks them.
+  "Call ACTION now, or when the user has answered what Emacs asks them.
 On the way out of the minibuffer Emacs shows the windows as they were before."
   (if (zerop (minibuffer-depth))
       (funcall action)
@@ -908,7 +908,7 @@ On the way out of the minibuffer Emacs shows the windows as they were before."
         (unless (and (file-writable-p path) (not buffer-read-only))
           (isthmus--fail "%s is read-only" path))
         (when-let ((place (isthmus--unencodable)))
-          (isthmus--fail "%s: the character in line %d cannot be written as %s; it is left to the person"
+          (isthmus--fail "%s: the character in line %d cannot be written as %s; it is left to the user"
                          path (line-number-at-pos place t) buffer-file-coding-system))
         (isthmus--without-questions
           (let ((require-final-newline (and (not (symbolp require-final-newline)) require-final-newline))
@@ -1027,7 +1027,7 @@ SOURCE is a string or nil, CODE anything printable or nil."
                             "\\<isthmus-question-mode-map>\\[isthmus-answer-yes] yes   \\[isthmus-answer-no] no")))
 
 (defun isthmus--on-question (params id)
-  "Ask the person what is in PARAMS, in a window that does not take the focus.
+  "Ask the user what is in PARAMS, in a window that does not take the focus.
 The request ID is answered later."
   (let ((text (plist-get params :message)))
     (with-current-buffer (generate-new-buffer "*Isthmus asks*")
@@ -1104,7 +1104,7 @@ Without an ANSWER it is only closed."
 ;;;; Reviews
 
 (cl-defstruct (isthmus-review (:constructor isthmus--make-review) (:copier nil))
-  "An edit that an agent proposes and the person has not decided on.
+  "An edit that an agent proposes and the user has not decided on.
 SHOWN is the proposed text as it was put into the buffer PROPOSAL;
 CODING and MARK say how to get back what was sent."
   id path title shown coding mark proposal current is-seen hunks comparing telling)
@@ -1112,7 +1112,7 @@ CODING and MARK say how to get back what was sent."
 (defconst isthmus--largest-file (* 64 1024 1024) "Bytes of a file beyond which it is not shown beside a proposal.")
 (defconst isthmus--most-refined 20 "Changes in which single words are marked; the others are marked by lines.")
 (defvar isthmus--layout nil "The windows as they were before the first review was shown.")
-(defvar isthmus--show-timer nil "Shows reviews when the person pauses.")
+(defvar isthmus--show-timer nil "Shows reviews when the user pauses.")
 (defvar isthmus--fresh nil
   "The review that took the window a moment ago: (REVIEW UNTIL RETURNS).
 Before the time UNTIL it cannot be accepted; with RETURNS its keys go
@@ -1257,7 +1257,7 @@ WAITING stands there while the review takes no keys."
 
 (defun isthmus--may-show ()
   "Whether a review may be shown now.
-That is when the person does not type, and answers no question of Emacs."
+That is when the user does not type, and answers no question of Emacs."
   (and (zerop (minibuffer-depth))
        (not (or defining-kbd-macro executing-kbd-macro (bound-and-true-p isearch-mode)))
        (not (equal (terminal-name) "initial_terminal"))
@@ -1265,7 +1265,7 @@ That is when the person does not type, and answers no question of Emacs."
          (and idle (>= (float-time idle) isthmus-review-when-idle)))))
 
 (defun isthmus--show-reviews ()
-  "Show the newest review that the person has not seen, as soon as they pause."
+  "Show the newest review that the user has not seen, as soon as they pause."
   (when isthmus--show-timer
     (cancel-timer isthmus--show-timer)
     (setq isthmus--show-timer nil))
@@ -1375,7 +1375,7 @@ The review's own keys decide nothing then, and do nothing elsewhere."
 ;; What is different
 
 (defun isthmus--proposal-changed (&rest _)
-  "The person edits the current buffer, a proposal: compare again soon."
+  "The user edits the current buffer, a proposal: compare again soon."
   (when-let ((review isthmus--review))
     (let ((comparing (isthmus-review-comparing review)))
       (when (timerp comparing)
@@ -1483,7 +1483,7 @@ Each is (FIRST AFTER FIRST AFTER): 1-based lines of the old and the new side."
     (when (and is-first (isthmus-review-hunks review)
                (= 1 (if-let ((window (get-buffer-window new t)))
                         (window-point window)
-                      (with-current-buffer new (point))))) ; the person has not begun
+                      (with-current-buffer new (point))))) ; the user has not begun
       (isthmus--go-to review (car (isthmus-review-hunks review))))))
 
 (defun isthmus--mark-lines (start end face missing)
@@ -1511,7 +1511,7 @@ Fill up MISSING lines that only the other side has."
                     (recenter (/ (window-body-height) 3)))))))
 
 (defun isthmus--here ()
-  "The review in whose buffer the person is, or the only one that waits.
+  "The review in whose buffer the user is, or the only one that waits.
 Signals `user-error' when there is none."
   (cond
    (isthmus--review)
@@ -1558,7 +1558,7 @@ Nil means exactly as proposed."
                   (isthmus--unicode (isthmus--with-newlines text (isthmus-review-coding review)))))))))
 
 (defun isthmus--id-and-text (review)
-  "The id of REVIEW, and its text when the person changed it."
+  "The id of REVIEW, and its text when the user changed it."
   (let ((text (isthmus--edited-text review)))
     `((id . ,(isthmus-review-id review)) ,@(when text `((text . ,text))))))
 
@@ -1655,7 +1655,7 @@ A review is rejected with it, a question answered with no."
 
 (defun isthmus--keep-reviews ()
   "Nobody waits for a decision any more.
-What the person typed stays in its buffer, everything else goes."
+What the user typed stays in its buffer, everything else goes."
   (dolist (review isthmus--reviews)
     (when (isthmus--edited-text review)
       (with-current-buffer (isthmus-review-proposal review)

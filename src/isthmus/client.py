@@ -49,7 +49,7 @@ class HistoryMessage:
 class TaskSnapshot:
     """A task as it stands after its event ``seq``.
 
-    ``pending`` are the tool calls that wait for a person, whole. ``history`` is oldest first. Times are Unix seconds.
+    ``pending`` are the tool calls that wait for a user, whole. ``history`` is oldest first. Times are Unix seconds.
     ``artifacts`` are whole, each as one update that is not appended. ``error`` and ``reason`` are those of the last
     state change. ``title`` is the beginning of the first prompt.
     """
@@ -72,7 +72,7 @@ class TaskSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """A person's message to the agent.
+    """A user's message to the agent.
 
     Without ``task_id`` it makes a new task, in the session ``context_id`` or in a new one; with ``task_id`` it
     continues that task. ``settings`` are the AgentSettings as received (at least ``workspace_path``); the first
@@ -103,7 +103,7 @@ class PromptMessage:
 class Turn:
     """A stretch of a task's life: the task as it stood at the start, and what comes after.
 
-    ``deliveries`` ends after the state change that ends the work or asks a person. It may be iterated once; leaving
+    ``deliveries`` ends after the state change that ends the work or asks a user. It may be iterated once; leaving
     it early does not stop the task. ``is_new`` tells that the task was made by this call.
     """
 
@@ -136,7 +136,7 @@ class CommandScope:
 
 @dataclass(frozen=True, slots=True)
 class CommandMessage:
-    """A person's slash command: e.g. ``("memory", "add")`` and its arguments as typed."""
+    """A user's slash command: e.g. ``("memory", "add")`` and its arguments as typed."""
 
     path: tuple[str, ...]
     args: str = ""
@@ -279,7 +279,7 @@ class AgentClient(Protocol):
     """An agent, near or far. Every method raises a :class:`TaskError` for requests that cannot be met."""
 
     async def prompt(self, message: PromptMessage) -> Turn:
-        """Start a task, or continue one, with a person's message.
+        """Start a task, or continue one, with a user's message.
 
         A message to a task that is working waits until the current work ends and is then taken.
         """

@@ -191,7 +191,7 @@ class ToolCall:
     """One tool call, sent whole on every update.
 
     ``live_content`` is the whole output so far, replaced on each update. ``confirmation_request`` is set only while
-    the call is PENDING and waits for a person.
+    the call is PENDING and waits for a user.
     """
 
     tool_call_id: Annotated[str, 1]

@@ -6,7 +6,7 @@ kind: they are results that go to the model. Bugs stay ordinary exceptions.
 
 
 class IsthmusError(Exception):
-    """An expected failure whose text can be shown to a person as it is."""
+    """An expected failure whose text can be shown to a user as it is."""
 
 
 class DecodeError(IsthmusError, ValueError):

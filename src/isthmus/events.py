@@ -39,7 +39,7 @@ class TaskState(StrEnum):
 
     @property
     def ends_stream(self) -> bool:
-        """A stream ends here: the work has ended, or a person is asked."""
+        """A stream ends here: the work has ended, or a user is asked."""
         return self.is_terminal or self.is_waiting
 
 
@@ -51,7 +51,7 @@ class InternalEvent:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A person's message, as it starts or continues a task.
+    """A user's message, as it starts or continues a task.
 
     ``settings`` are the AgentSettings that came with the message, as received. ``parts`` is the whole content of a
     message that is more than one text, ``media`` what of it an agent has put into files; ``text`` is what of it can be
@@ -87,7 +87,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class CommandPrompt(InternalEvent):
-    """What a command says to the model in the person's place, e.g. the text of a custom command. Not shown.
+    """What a command says to the model in the user's place, e.g. the text of a custom command. Not shown.
 
     ``media`` is what of it is no text. ``requested_file`` is the path of the file that the user asked for by the
     command; empty: none.
@@ -100,7 +100,7 @@ class CommandPrompt(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class EditorContext(InternalEvent):
-    """What the person's editor told, as text for the model: what it showed when a prompt was taken up, and later what
+    """What the user's editor told, as text for the model: what it showed when a prompt was taken up, and later what
     it found wrong after edits. Not shown to clients."""
 
     text: str
@@ -130,7 +130,7 @@ class StateChange:
 class ToolCallUpdate:
     """A tool call changed; the whole call.
 
-    ``tool_version`` is that of the tool that a person is asked about, where it is one whose definition may change
+    ``tool_version`` is that of the tool that a user is asked about, where it is one whose definition may change
     (:func:`isthmus.tools.base.version_of`): kept for what the answer means, and not shown to clients. ``asked_in`` is
     the process in whose memory a call waits that asked this one: with it the question is lost. Not shown either.
     """
@@ -212,7 +212,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationAccepted:
-    """An answer was taken; ``answered_by`` names the surface or person it came from."""
+    """An answer was taken; ``answered_by`` names the surface or user it came from."""
 
     confirmation: ToolCallConfirmation
     answered_by: str

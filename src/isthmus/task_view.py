@@ -1,4 +1,4 @@
-"""A task as a person sees it, folded from its events: texts, artifacts, thoughts, tool calls, questions and state.
+"""A task as a user sees it, folded from its events: texts, artifacts, thoughts, tool calls, questions and state.
 
 The reducer for whoever draws a task: hand every delivery of a Turn to :meth:`TaskView.apply`, and draw the view.
 ``apply`` is the only way to change one. It does no I/O, its cost does not grow with the history, and events that were
@@ -84,7 +84,7 @@ class CallView:
 
     @property
     def is_open_question(self) -> bool:
-        """A person is asked and no answer was taken yet."""
+        """A user is asked and no answer was taken yet."""
         waits = self.call.status is ToolCallStatus.PENDING and self.call.confirmation_request is not None
         return waits and self.confirmation is None
 
@@ -179,7 +179,7 @@ class TaskView:
 
     @property
     def questions(self) -> tuple[CallView, ...]:
-        """The calls that wait for a person, in the order in which they came."""
+        """The calls that wait for a user, in the order in which they came."""
         if self.state.is_terminal:
             return ()
         return tuple(call for call in self.calls.values() if call.is_open_question)

@@ -128,7 +128,7 @@ class CompanionStory:
             proposal.edit = asyncio.create_task(self._claude.edit(proposal.file, content, proposal.answer))
 
     async def _act(self, act: str, proposal: Proposal, typed: str) -> bool:
-        """What the person does; whether they have typed."""
+        """What the user does; whether they have typed."""
         if act == "nothing":
             return False
         await self._world.asked("diffs", wait=5)

@@ -1,6 +1,6 @@
 """What is killed: a companion as its users run it, and the editor it serves - none, a real Neovim, or an IDE behind it.
 
-Each world says how it is started, in which ways it dies, and how the person in it types and answers.
+Each world says how it is started, in which ways it dies, and how the user in it types and answers.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ return found
 
 
 class HeadlessWorld:
-    """``isthmus companion --editor headless``; the person answers by the channel of ``isthmus ide``."""
+    """``isthmus companion --editor headless``; the user answers by the channel of ``isthmus ide``."""
 
     speaks_claude = True
     blows: tuple[str, ...] = ("kill", "kill", "term", "kill twice", "drop gemini", "drop claude")
@@ -110,7 +110,7 @@ class HeadlessWorld:
         if self.companion is not None:
             self._reaped()
 
-    # The person.
+    # The user.
 
     async def asked(self, command: str, **arguments: object) -> dict[str, Any] | None:
         """What ``isthmus ide`` is answered; None: it was refused, or the companion died."""
@@ -141,7 +141,7 @@ class HeadlessWorld:
 
 
 class NeovimWorld(HeadlessWorld):
-    """A companion at a real Neovim, which the person types into."""
+    """A companion at a real Neovim, which the user types into."""
 
     blows = ("kill", "kill", "term", "kill twice", "nvim killed", "nvim killed", "nvim quits", "drop claude")
 

@@ -1,6 +1,6 @@
 """Kills the companion, the bridge, and the editors they serve, at any moment of reviews, with agents of both protocols.
 
-Nothing is decided twice or for another agent, no file is written but by an agent, what the person typed is kept or
+Nothing is decided twice or for another agent, no file is written but by an agent, what the user typed is kept or
 still in the editor, dead ones' files are swept, and the next one is the same to its agents.
 """
 

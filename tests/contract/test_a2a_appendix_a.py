@@ -104,14 +104,14 @@ async def test_the_third_event_is_the_pending_call_with_its_question(server: Raw
 
 
 @pytest.mark.requirement("A2A-072")
-async def test_a_person_may_allow_once_and_reject(server: RawClient, workspace: Path) -> None:
+async def test_a_user_may_allow_once_and_reject(server: RawClient, workspace: Path) -> None:
     options = (await asked(server, workspace))[3].data["confirmation_request"]["options"]
     named = {option["id"]: option["name"].casefold() for option in options}
     assert named == {"proceed_once": "allow once", "cancel": "reject"}
 
 
 @pytest.mark.requirement("A2A-141", "A2A-142", "A2A-010", "A2A-097")
-async def test_the_stream_ends_finally_where_the_person_is_asked(server: RawClient, workspace: Path) -> None:
+async def test_the_stream_ends_finally_where_the_user_is_asked(server: RawClient, workspace: Path) -> None:
     events = await asked(server, workspace)
     assert (events[-1].kind, events[-1].state, events[-1].result["final"]) == ("STATE_CHANGE", "input-required", True)
     assert [event.result.get("final") for event in events[1:-1]] == [False, False, False]
@@ -170,7 +170,7 @@ async def test_the_task_holds_the_final_answer_afterwards(server: RawClient, wor
 
 
 @pytest.mark.requirement("A2A-103", "A2A-105", "A2A-106")
-async def test_what_the_person_changed_is_what_is_written(server: RawClient, workspace: Path) -> None:
+async def test_what_the_user_changed_is_what_is_written(server: RawClient, workspace: Path) -> None:
     _, succeeded, *_ = await allowed(server, workspace, file_details={"new_content": "mine\n"})
     assert succeeded.data["output"]["diff"]["new_content"] == "mine\n"
 

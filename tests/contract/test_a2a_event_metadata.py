@@ -40,7 +40,7 @@ class TwoModels:
 
 @asynccontextmanager
 async def two_models(folder: Path) -> AsyncGenerator[RawClient]:
-    """A server of that agent, whose person is of the tier ``gold``; the model of a new task is ``first``."""
+    """A server of that agent, whose user is of the tier ``gold``; the model of a new task is ``first``."""
     journal = await SqliteJournal.open(folder / "journal.sqlite")
     engine = Engine(TwoModels(), journal, EngineOptions(WorkspaceRule(folder), lambda: "first"))
     await engine.start()

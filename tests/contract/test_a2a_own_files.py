@@ -1,4 +1,4 @@
-"""What is the local person's own on a server with users, over a real socket: nobody else is told it or changes it."""
+"""What is the local user's own on a server with users, over a real socket: nobody else is told it or changes it."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,12 +18,12 @@ from support.scripted_wire import Reply, Say
 
 pytestmark = pytest.mark.anyio
 
-OWN = "only the person who runs the server knows this"
+OWN = "only the user who runs the server knows this"
 
 
 @dataclass(slots=True)
 class Shared:
-    """A server of the whole agent, with the local person and alice at it."""
+    """A server of the whole agent, with the local user and alice at it."""
 
     harness: CommandHarness
     local: RawClient
@@ -59,7 +59,7 @@ def names_in(tree: Any) -> set[str]:
     return {command["name"] for command in tree["commands"]}
 
 
-async def test_own_instructions_and_commands_are_the_local_persons_alone(tmp_path: Path) -> None:
+async def test_own_instructions_and_commands_are_the_local_users_alone(tmp_path: Path) -> None:
     with GeminiWire(lambda _: Reply.of(Say("fine"))) as wire:
         async with shared(tmp_path.resolve(), wire) as at:
             for client, is_own in ((at.alice, False), (at.local, True)):
@@ -75,7 +75,7 @@ async def test_own_instructions_and_commands_are_the_local_persons_alone(tmp_pat
             assert unknown["status"] == "FAILED_TO_START"
 
 
-async def test_nobody_else_adds_to_the_local_persons_own_instructions(tmp_path: Path) -> None:
+async def test_nobody_else_adds_to_the_local_users_own_instructions(tmp_path: Path) -> None:
     with GeminiWire(lambda _: Reply.of(Say("fine"))) as wire:
         async with shared(tmp_path.resolve(), wire) as at:
             state, told = await said_by(at.alice, "memory", "add", args="obey alice")

@@ -69,7 +69,7 @@ async def test_text_and_two_parallel_calls_come_out_whole_however_the_bytes_are_
 
 
 @each_provider
-async def test_the_results_of_one_message_go_back_together_before_the_persons_words(provider: Provider) -> None:
+async def test_the_results_of_one_message_go_back_together_before_the_users_words(provider: Provider) -> None:
     calls = Reply.of(Call("glob", {"pattern": "a"}, id="call_a"), Call("glob", {"pattern": "b"}, id="call_b"))
     async with bench(provider, calls, Reply.of(Say("done"))) as it:
         done = await it.answer()

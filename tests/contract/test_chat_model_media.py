@@ -126,7 +126,7 @@ async def test_openai_gets_the_images_of_results_in_the_message_after_them(tmp_p
 
 
 @each_provider
-async def test_an_image_of_the_persons_message_goes_out_in_its_place(provider: Provider, tmp_path: Path) -> None:
+async def test_an_image_of_the_users_message_goes_out_in_its_place(provider: Provider, tmp_path: Path) -> None:
     body = await sent(provider, result(), Text("before"), file(tmp_path, "a.png"), Text("after"))
     said = str(body)
     assert said.count(DATA) == 1

@@ -107,7 +107,7 @@ async def test_what_it_lacks_it_refuses_with_the_reason(driver: EditorDriver) ->
         await refuses(driver, capability)
 
 
-async def test_a_file_that_the_person_opens_is_active_and_told(
+async def test_a_file_that_the_user_opens_is_active_and_told(
     driver: EditorDriver, listener: Listener, workspace: Path
 ) -> None:
     path = _file(workspace, "a.py")
@@ -301,7 +301,7 @@ async def test_an_accepted_proposal_comes_back_exactly_and_no_file_is_written(
     assert await driver.editor.close_diff(review.id) is None
 
 
-async def test_the_persons_edits_in_a_review_are_what_is_accepted(
+async def test_the_users_edits_in_a_review_are_what_is_accepted(
     driver: EditorDriver, listener: Listener, workspace: Path
 ) -> None:
     review = _review(_file(workspace, "a.py"), "one\n2\nthree\n")
@@ -393,7 +393,7 @@ async def test_files_without_findings_have_no_diagnostics(driver: EditorDriver, 
     assert await driver.editor.diagnostics() == ()
 
 
-async def test_a_message_is_shown_without_waiting_for_the_person(driver: EditorDriver) -> None:
+async def test_a_message_is_shown_without_waiting_for_the_user(driver: EditorDriver) -> None:
     async with asyncio.timeout(60):
         await driver.editor.show_message("An agent says: 'hello'\nand\t\"more\" | quit")
 

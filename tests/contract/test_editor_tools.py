@@ -68,7 +68,7 @@ def file(workspace: Path) -> Path:
 
 
 async def _open(user: ToolUser, driver: EditorDriver, path: Path) -> dict[str, Any]:
-    """Have the person open a file, and wait until agents see it as the active one."""
+    """Have the user open a file, and wait until agents see it as the active one."""
     await driver.open(path)
 
     async def tab() -> dict[str, Any] | None:

@@ -34,7 +34,7 @@ async def end(journal: Journal, taken: ClaimedTask, state: TaskState) -> None:
     await journal.finish(taken.lease, [StateChange(state)], [])
 
 
-async def test_a_journal_of_version_1_keeps_everything_and_is_the_local_persons(tmp_path: Path) -> None:
+async def test_a_journal_of_version_1_keeps_everything_and_is_the_local_users(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     path.write_bytes(VERSION_1.read_bytes())
     with sqlite3.connect(VERSION_1) as connection:
@@ -155,7 +155,7 @@ async def test_an_inbox_takes_no_more_than_its_messages_and_keeps_those_it_has(j
         await journal.post(taken.row, [Prompt(f"m{number}", "And this")])
     with pytest.raises(LimitReached, match=f"{INBOX_MESSAGES} messages .* wait until task t1 takes them up"):
         await journal.post(taken.row, [Prompt("late", "And this")])
-    # What a person decides is no message: it always comes through.
+    # What a user decides is no message: it always comes through.
     stop = StateChange(TaskState.CANCELED)
     answer = ConfirmationAccepted(ToolCallConfirmation("call", "proceed_once"), "test")
     await journal.post(taken.row, [answer])

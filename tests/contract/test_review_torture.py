@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class Scene:
-    """An editor with a person, the companion that joins them to two agents, and where texts are kept."""
+    """An editor with a user, the companion that joins them to two agents, and where texts are kept."""
 
     driver: EditorDriver
     companion: Companion
@@ -44,7 +44,7 @@ class Scene:
         return [Path(path).read_bytes().decode() for folder in folders for path in KeptTexts(folder).paths()]
 
     async def accepted(self, client: Recorder) -> str:
-        """The text with which the person accepted the newest review of a client."""
+        """The text with which the user accepted the newest review of a client."""
         await eventually_async(lambda: client.decisions, what="a decision")
         state = client.decisions[-1].state
         assert isinstance(state, Accepted)
@@ -112,7 +112,7 @@ async def test_accepted_as_proposed(scene: Scene, workspace: Path) -> None:
     assert (scene.two.decisions, scene.one.closed, scene.kept) == ([], [], [])
 
 
-async def test_accepted_with_the_persons_edits(scene: Scene, workspace: Path) -> None:
+async def test_accepted_with_the_users_edits(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "one\nTWO\n")
     await scene.driver.edit_review(review, "one\n2\nthree\n")
     await scene.driver.accept(review)
@@ -197,7 +197,7 @@ async def test_answered_in_the_editor_and_in_the_terminal_at_once(scene: Scene, 
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
     terminal = scene.companion.accept if answer == "reject" else scene.companion.reject
     in_editor = scene.driver.accept if answer == "accept" else scene.driver.reject
-    # The loser finds no view: the person's own program says so, each in its way.
+    # The loser finds no view: the user's own program says so, each in its way.
     terminal_result, _ = await asyncio.gather(terminal(review.id), in_editor(review), return_exceptions=True)
     await eventually_async(lambda: scene.one.decisions, what="a decision")
     assert len(scene.one.decisions) == 1

@@ -180,7 +180,7 @@ async def test_other_calls_are_asked_and_answered_while_one_waits_in_its_middle(
 
 
 @pytest.mark.parametrize("mode", [ApprovalMode.DEFAULT, ApprovalMode.YOLO])
-async def test_where_nobody_can_be_asked_a_persons_answer_is_never_made_up(tmp_path: Path, mode: ApprovalMode) -> None:
+async def test_where_nobody_can_be_asked_a_users_answer_is_never_made_up(tmp_path: Path, mode: ApprovalMode) -> None:
     tool = AskingTool(kind=READ)
     async with harness(tmp_path, tool, policy=Policy(mode, may_ask=False)) as user:
         assert await user.prompt() == StateChange(TaskState.COMPLETED)
@@ -207,7 +207,7 @@ async def test_the_model_is_asked_with_consent_and_its_tokens_count(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("mode", "allowed"), [(ApprovalMode.DEFAULT, False), (ApprovalMode.YOLO, True)])
-async def test_without_a_person_the_model_is_asked_in_yolo_mode_alone(
+async def test_without_a_user_the_model_is_asked_in_yolo_mode_alone(
     tmp_path: Path, mode: ApprovalMode, allowed: bool
 ) -> None:
     tool = AskingTool(kind=READ, asks_model=True)

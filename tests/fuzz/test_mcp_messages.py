@@ -61,7 +61,7 @@ async def hold(
 
 @pytest.fixture
 def own_home(tmp_path: Path) -> Path:
-    home = tmp_path / "person"
+    home = tmp_path / "user"
     home.mkdir()
     return home
 

@@ -12,8 +12,8 @@ from support.isthmus_program import InProcess
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """The home folder of a person, as the program is given it; it is not the HOME of the test's own process."""
-    folder = tmp_path / "person"
+    """The home folder of a user, as the program is given it; it is not the HOME of the test's own process."""
+    folder = tmp_path / "user"
     (folder / ".gemini").mkdir(parents=True)
     return folder
 

@@ -228,7 +228,7 @@ async def test_the_javascript_sdk_drives_a_prompt_a_confirmation_and_completion(
     kept = {"taskId": found["task"]["id"], "pushNotificationConfig": {"id": "p", "url": "https://1.1.1.1/hook"}}
     assert found["pushes"] == [kept, kept, [kept], None]
     assert found["canceled"]["status"]["state"] == "canceled"
-    assert (workspace / "greeting.txt").read_text(encoding="utf-8") == "changed by the person\n"
+    assert (workspace / "greeting.txt").read_text(encoding="utf-8") == "changed by the user\n"
 
 
 async def test_an_answer_after_kill_9_from_a_client_that_saw_no_stream_completes_the_task(

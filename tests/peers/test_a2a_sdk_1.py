@@ -81,7 +81,7 @@ def assert_conversation(found: Mapping[str, Any], workspace: Path) -> None:
     assert kinds(found["answered"])[:2] == ["TOOL_CALL_UPDATE", "TOOL_CALL_UPDATE"]
     assert final_state(found["answered"]) == "TASK_STATE_COMPLETED"
     assert found["task"]["status"]["message"]["parts"][0]["text"] == "I wrote the greeting."
-    assert (workspace / "greeting.txt").read_text(encoding="utf-8") == "changed by the person\n"
+    assert (workspace / "greeting.txt").read_text(encoding="utf-8") == "changed by the user\n"
     assert found["canceled"]["status"]["state"] == "TASK_STATE_CANCELED"
 
 

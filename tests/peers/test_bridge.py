@@ -14,7 +14,7 @@ from support.claude_servers import MonetServer, NeovimServer, SublimeServer
 from support.companion import attached_agent
 from support.editing import make_file
 from support.gemini_cli import gemini_cli
-from support.isthmus_program import bridge_program, companion_program, isthmus, person
+from support.isthmus_program import bridge_program, companion_program, isthmus, user
 from support.scripted_wire import Call
 from support.vscode_companion import vscode_companion
 from support.waiting import eventually_async
@@ -109,7 +109,7 @@ async def test_diagnostics_of_the_ide_reach_agents_that_ask_for_them(workspace: 
         path = str(workspace / "a.py")
         ide.open.append(path)
         ide.diagnostics[path] = [diagnostic(1, "undefined name")]
-        found = (await person("diagnostics", folder=workspace))["diagnostics"]
+        found = (await user("diagnostics", folder=workspace))["diagnostics"]
         assert [(each["file"], each["line"], each["message"]) for each in found] == [(path, 2, "undefined name")]
 
 
@@ -120,7 +120,7 @@ async def test_a_companion_that_speaks_both_protocols_needs_no_bridge(workspace:
         assert "speaks every protocol already; nothing to bridge" in refused.stderr
 
 
-async def test_a_script_may_be_agent_and_person_where_that_was_allowed(workspace: Path) -> None:
+async def test_a_script_may_be_agent_and_user_where_that_was_allowed(workspace: Path) -> None:
     path = make_file(workspace, "a.py", BEFORE)
     async with (
         claude_server(NeovimServer, workspace) as ide,
@@ -129,7 +129,7 @@ async def test_a_script_may_be_agent_and_person_where_that_was_allowed(workspace
     ):
         await agent.open_diff(Path(path), PROPOSED)
         await ide.view()
-        await person("accept", "a.py", folder=workspace)
+        await user("accept", "a.py", folder=workspace)
         assert await agent.notified("ide/diffAccepted") == {"filePath": path, "content": PROPOSED}
         await eventually_async(lambda: not ide.views, what="the view is closed")
 

@@ -161,7 +161,7 @@ async def test_a_mention_that_nobody_heard_waits_for_the_next_cli(workspace: Pat
 
 
 @pytest.mark.requirement("CLD-040", "CLD-045", "CLD-046", "CLD-074")
-async def test_an_edit_waits_for_the_person_while_other_calls_are_answered(workspace: Path, file: Path) -> None:
+async def test_an_edit_waits_for_the_user_while_other_calls_are_answered(workspace: Path, file: Path) -> None:
     async with running_companion(workspace) as companion, claude_cli(workspace) as cli:
         assert await cli.begin_turn() == 0
         editing = asyncio.create_task(cli.edit(file, "one\nthree\n"))

@@ -1,4 +1,4 @@
-"""The companion as a program, for Claude CLIs: its restart, and the person's answer from another terminal."""
+"""The companion as a program, for Claude CLIs: its restart, and the user's answer from another terminal."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.claude_cli import RECONNECT_SECONDS, ClaudeCli, Edit, claude_cli, locks
-from support.isthmus_program import companion_program, isthmus, person
+from support.isthmus_program import companion_program, isthmus, user
 from support.neovim import RunningNeovim, running_neovim
 from support.waiting import eventually_async
 
@@ -30,7 +30,7 @@ async def _waiting_edit(cli: ClaudeCli, file: Path, workspace: Path) -> AsyncGen
     """An edit that waits in the companion and in the terminal, where nobody answers unless the test does."""
     editing = asyncio.create_task(cli.edit(file, "proposed\n"))
     try:
-        await person("diffs", "--wait", "30", folder=workspace)
+        await user("diffs", "--wait", "30", folder=workspace)
         yield editing
     finally:
         editing.cancel()
@@ -72,25 +72,25 @@ async def test_an_edit_outlives_a_killed_companion_and_is_answered_in_the_termin
         async with claude_cli(workspace) as cli:
             terminal: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
             editing = asyncio.create_task(cli.edit(file, "proposed\n", terminal))
-            await person("diffs", "--wait", "30", folder=workspace)
+            await user("diffs", "--wait", "30", folder=workspace)
             await asyncio.to_thread(companion.end, signal.SIGKILL)
             await cli.lost()
             with companion_program(workspace):
                 assert await cli.reconnect()
                 terminal.set_result(True)
                 assert await editing == Edit("written", "proposed\n")
-                assert (await person("diffs", folder=workspace))["diffs"] == []
+                assert (await user("diffs", folder=workspace))["diffs"] == []
 
 
-async def test_the_person_answers_from_another_terminal(workspace: Path, file: Path) -> None:
+async def test_the_user_answers_from_another_terminal(workspace: Path, file: Path) -> None:
     # This process is the agent, and so is whatever it starts.
     with companion_program(workspace, "--allow-agent-accept"):
         async with claude_cli(workspace) as cli:
             async with _waiting_edit(cli, file, workspace) as editing:
-                await person("accept", "a.py", "--content", "-", folder=workspace, text="mine\r\n")
+                await user("accept", "a.py", "--content", "-", folder=workspace, text="mine\r\n")
                 assert await editing == Edit("written", "mine\r\n", is_modified=True)
             async with _waiting_edit(cli, file, workspace) as editing:
-                await person("reject", "a.py", folder=workspace)
+                await user("reject", "a.py", folder=workspace)
                 assert await editing == Edit("rejected")
     assert file.read_bytes() == b"mine\r\n"
 

@@ -13,7 +13,7 @@ from isthmus.ide.editor import Diagnostic, Position, Range, Severity
 from isthmus.ide.reviews.review import DiffReview
 from support.claude_code import PROGRAM, CliInATerminal, cli_in_a_terminal
 from support.companion import RunningCompanion, running_companion
-from support.isthmus_program import companion_program, person
+from support.isthmus_program import companion_program, user
 from support.waiting import eventually_async
 
 pytestmark = [
@@ -122,11 +122,11 @@ async def test_it_finds_a_restarted_companion_again(kind: str, workspace: Path, 
     with companion_program(workspace) as companion:
         variables = claude_variables(companion.ready["servers"]["claude"]["port"])
         async with cli_in_a_terminal(kind, workspace, variables) as cli:
-            await person("open", "a.py", folder=workspace)
+            await user("open", "a.py", folder=workspace)
             await cli.sees_file("a.py")
             await asyncio.to_thread(companion.end, signal.SIGKILL)
             (workspace / "other.py").touch()
             with companion_program(workspace):
                 await cli.found_again()
-                await person("open", "other.py", folder=workspace)
+                await user("open", "other.py", folder=workspace)
                 await cli.sees_file("other.py")

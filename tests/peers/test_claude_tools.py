@@ -287,7 +287,7 @@ async def test_without_a_notebook_code_is_an_error_that_says_so(cli: ClaudeCli) 
 
 
 @pytest.mark.requirement("CLD-068", "CLD-069", "CLD-070")
-async def test_code_runs_in_the_kernel_of_the_open_notebook_once_the_person_said_yes(workspace: Path) -> None:
+async def test_code_runs_in_the_kernel_of_the_open_notebook_once_the_user_said_yes(workspace: Path) -> None:
     notebook = workspace / "analysis.ipynb"
     notebook.write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}), encoding="utf-8")
     async with shared_jupyter(workspace) as running:
@@ -314,7 +314,7 @@ async def test_code_runs_in_the_kernel_of_the_open_notebook_once_the_person_said
 
 
 async def _run_code(cli: ClaudeCli, code: str, decision: str) -> list[dict[str, Any]]:
-    """Call executeCode; the person looks at the question and answers it as with `isthmus ide`."""
+    """Call executeCode; the user looks at the question and answers it as with `isthmus ide`."""
     call = asyncio.create_task(cli.call("executeCode", {"code": code}))
     (companion,) = control_client.running()
     asked = await asyncio.to_thread(control_client.ask, companion, "questions", patience=30, wait=30)
@@ -326,7 +326,7 @@ async def _run_code(cli: ClaudeCli, code: str, decision: str) -> list[dict[str, 
 
 
 @pytest.mark.requirement("CLD-084")
-async def test_tools_of_the_persons_own_are_called_by_the_agents_of_both_protocols(
+async def test_tools_of_the_users_own_are_called_by_the_agents_of_both_protocols(
     workspace: Path, tmp_path: Path
 ) -> None:
     tools = tmp_path / "tools.py"

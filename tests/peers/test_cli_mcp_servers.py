@@ -312,7 +312,7 @@ def test_a_login_to_a_server_that_is_not_there_says_what_it_met(home: Path, work
 
 @asynccontextmanager
 async def login_to_notes(workspace: Path, browser: httpx2.AsyncClient) -> AsyncGenerator[tuple[Process, str]]:
-    """``isthmus mcp login notes`` that waits, and the address that its person's browser is sent to in the end."""
+    """``isthmus mcp login notes`` that waits, and the address that its user's browser is sent to in the end."""
     login = await asyncio.create_subprocess_exec(
         *ISTHMUS, "mcp", "login", "notes",
         cwd=workspace, env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -333,7 +333,7 @@ async def login_to_notes(workspace: Path, browser: httpx2.AsyncClient) -> AsyncG
 
 
 @pytest.mark.anyio
-async def test_a_person_logs_in_at_a_terminal_and_out_again(home: Path, workspace: Path) -> None:
+async def test_a_user_logs_in_at_a_terminal_and_out_again(home: Path, workspace: Path) -> None:
     async def listed() -> str:
         return (await asyncio.to_thread(isthmus, "mcp", "list", folder=workspace)).stdout
 
@@ -354,7 +354,7 @@ async def test_a_person_logs_in_at_a_terminal_and_out_again(home: Path, workspac
 
 
 @pytest.mark.anyio
-async def test_a_person_without_a_browser_here_pastes_the_address_that_theirs_was_sent_to(
+async def test_a_user_without_a_browser_here_pastes_the_address_that_theirs_was_sent_to(
     home: Path, workspace: Path
 ) -> None:
     async with oauth_mcp_server() as server, plain_client() as browser:

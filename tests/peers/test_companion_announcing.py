@@ -160,16 +160,16 @@ async def test_the_trust_of_the_workspace_is_told_when_it_is_known(
 
 
 @pytest.mark.requirement("GEM-042")
-async def test_a_workspace_that_the_person_comes_to_trust_is_told_again(workspace: Path) -> None:
+async def test_a_workspace_that_the_user_comes_to_trust_is_told_again(workspace: Path) -> None:
     async with (
-        stdio_driver(workspace, isTrusted=False) as person,
-        running_host(person.editor, CompanionOptions()) as (_, ready, _),
+        stdio_driver(workspace, isTrusted=False) as user,
+        running_host(user.editor, CompanionOptions()) as (_, ready, _),
     ):
         token = read(Path(ready.discovery_file))["authToken"]
         async with attached_agent(f"http://127.0.0.1:{ready.port}/mcp", token) as agent:
             context = await agent.notified("ide/contextUpdate")
             assert context["workspaceState"]["isTrusted"] is False
-            await person.plugin.do("tell", method="editor/didChangeTrust", params={"isTrusted": True})
+            await user.plugin.do("tell", method="editor/didChangeTrust", params={"isTrusted": True})
             context = await agent.notified("ide/contextUpdate", 2)
             assert context["workspaceState"]["isTrusted"] is True
 

@@ -17,13 +17,13 @@ _SHOW_ENVIRONMENT = "import json, os, sys; print(json.dumps(dict(os.environ))); 
 
 
 @pytest.mark.requirement("GEM-029", "CLD-009", "CLD-010")
-def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
+def test_exec_gives_an_agent_every_variable_and_not_the_users_token(
     workspace: Path, isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "example.org")
     with companion_program(workspace) as companion:
         (control_file,) = (isolated_folders.runtime / "isthmus").glob("*.json")
-        persons_token = json.loads(control_file.read_text(encoding="utf-8"))["token"]
+        users_token = json.loads(control_file.read_text(encoding="utf-8"))["token"]
         done = isthmus("companion", "exec", "--", sys.executable, "-c", _SHOW_ENVIRONMENT, folder=workspace)
         assert done.returncode == 7, done.stderr
         environment = json.loads(done.stdout)
@@ -37,7 +37,7 @@ def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
         assert environment["ENABLE_IDE_INTEGRATION"] == "true"
         assert environment["NO_PROXY"] == "example.org,127.0.0.1,localhost,::1"
         assert environment["no_proxy"] == "example.org,127.0.0.1,localhost,::1"
-        assert persons_token not in done.stdout
+        assert users_token not in done.stdout
 
 
 def test_exec_leads_claude_code_to_the_companion_from_another_editors_terminal(

@@ -1,4 +1,4 @@
-"""A companion that is killed while real CLIs wait for the person: what waits is shown again by the next one."""
+"""A companion that is killed while real CLIs wait for the user: what waits is shown again by the next one."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ import pytest
 from isthmus.ide.control.control_client import running
 from support.companion import BareAgent
 from support.gemini_cli import GeminiCli, gemini_cli
-from support.isthmus_program import companion_program, person
+from support.isthmus_program import companion_program, user
 from support.neovim import RunningNeovim, neovim_with_plugin
 from support.plain_http import plain_client
 from support.programs import require
@@ -49,13 +49,13 @@ async def test_a_cli_comes_back_to_a_companion_that_is_killed_and_gets_its_answe
             for number in range(KILLS):
                 proposed, accepted, closing = f"new {number}\n", f"reviewed {number}\n", f"Accepted number {number}."
                 await _propose(cli, file, proposed, closing)
-                assert (await person("diffs", "--wait", "60", folder=workspace))["diffs"][0]["new_content"] == proposed
+                assert (await user("diffs", "--wait", "60", folder=workspace))["diffs"][0]["new_content"] == proposed
                 killed = await _companion_of(neovim)
                 os.kill(killed, signal.SIGKILL)
                 await _companion_of(neovim, but=killed)
-                (shown,) = (await person("diffs", "--wait", "60", folder=workspace))["diffs"]
+                (shown,) = (await user("diffs", "--wait", "60", folder=workspace))["diffs"]
                 assert (shown["file"], shown["new_content"]) == (str(file), proposed)
-                await person("accept", "a.py", "--content", "-", folder=workspace, text=accepted)
+                await user("accept", "a.py", "--content", "-", folder=workspace, text=accepted)
                 await cli.shows(closing)
                 assert file.read_text(encoding="utf-8") == accepted
                 assert "Connected to Neovim" in await cli.status()

@@ -1,4 +1,4 @@
-"""What agents of a companion program are told with each option of the person, and what terminals in the editor have."""
+"""What agents of a companion program are told with each option of the user, and what terminals in the editor have."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The companion as a program: its discovery file, its end, its restart, and the person's commands beside it."""
+"""The companion as a program: its discovery file, its end, its restart, and the user's commands beside it."""
 
 import asyncio
 import json
@@ -157,7 +157,7 @@ def test_a_port_that_somebody_took_meanwhile_is_not_waited_for(workspace: Path) 
         assert again.discovered["authToken"] != before["authToken"]
 
 
-def test_the_person_opens_selects_mentions_and_closes_files_from_another_terminal(workspace: Path) -> None:
+def test_the_user_opens_selects_mentions_and_closes_files_from_another_terminal(workspace: Path) -> None:
     (workspace / "a.py").write_text("one\ntwo\nthree\n", encoding="utf-8")
     (workspace / "sub").mkdir()
 
@@ -182,7 +182,7 @@ def test_the_person_opens_selects_mentions_and_closes_files_from_another_termina
         assert "missing.py" in missing.stderr
 
 
-def test_the_person_sets_and_clears_diagnostics(workspace: Path) -> None:
+def test_the_user_sets_and_clears_diagnostics(workspace: Path) -> None:
     (workspace / "a.py").write_text("one\n", encoding="utf-8")
     with companion_program(workspace):
         isthmus("ide", "diagnostics", "a.py", "--add", "1:2", "bad name", "--severity", "warning", folder=workspace)
@@ -207,7 +207,7 @@ def test_the_person_sets_and_clears_diagnostics(workspace: Path) -> None:
     ids=["accept", "accept with other text", "reject"],
 )
 @pytest.mark.requirement("GEM-078", "GEM-082")
-def test_the_person_answers_a_proposed_edit_from_another_terminal(
+def test_the_user_answers_a_proposed_edit_from_another_terminal(
     workspace: Path, arguments: tuple[str, ...], text: str | None, method: str, params: dict[str, str]
 ) -> None:
     file = workspace / "a.py"

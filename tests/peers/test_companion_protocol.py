@@ -170,7 +170,7 @@ async def test_open_diff_answers_at_once_and_the_outcome_follows(workspace: Path
 
 
 @pytest.mark.requirement("GEM-078", "GEM-079", "GEM-080", "GEM-081")
-async def test_accepting_sends_the_text_as_the_person_left_it_and_writes_nothing(workspace: Path, file: Path) -> None:
+async def test_accepting_sends_the_text_as_the_user_left_it_and_writes_nothing(workspace: Path, file: Path) -> None:
     before = file.read_bytes()
     async with running_companion(workspace) as companion, attached_agent(companion.url, companion.token) as agent:
         await agent.open_diff(file, "one = 2\n")

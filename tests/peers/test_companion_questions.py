@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support.claude_cli import CallError, ClaudeCli, claude_cli
-from support.isthmus_program import ISTHMUS, CompanionProgram, companion_program, isthmus, person
+from support.isthmus_program import ISTHMUS, CompanionProgram, companion_program, isthmus, user
 from support.jupyter import RunningJupyter, shared_jupyter
 from support.pty_program import pty_program
 from support.waiting import eventually_async
@@ -51,7 +51,7 @@ async def _companion(jupyter: RunningJupyter, workspace: Path, *options: str) ->
 async def _asked(cli: ClaudeCli, workspace: Path, code: str) -> "tuple[asyncio.Task[Any], dict[str, Any]]":
     """Call executeCode, and wait for the question."""
     call = asyncio.create_task(cli.call("executeCode", {"code": code}))
-    (question,) = (await person("questions", "--wait", "30", folder=workspace))["questions"]
+    (question,) = (await user("questions", "--wait", "30", folder=workspace))["questions"]
     return call, question
 
 
@@ -59,7 +59,7 @@ async def _run(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[st
     return await asyncio.to_thread(isthmus, "ide", *arguments, folder=folder)
 
 
-async def test_the_person_sees_the_code_and_answers_once(jupyter: RunningJupyter, workspace: Path) -> None:
+async def test_the_user_sees_the_code_and_answers_once(jupyter: RunningJupyter, workspace: Path) -> None:
     async with _companion(jupyter, workspace, "--allow-agent-accept"), claude_cli(workspace) as cli:
         assert (await _run("questions", folder=workspace)).stdout == "no question waits for an answer\n"
         call, question = await _asked(cli, workspace, "print('ran\\x1b[2J')\nprint(6 * 7)")
@@ -97,7 +97,7 @@ async def test_a_yes_for_the_session_counts_until_the_agent_leaves(jupyter: Runn
             assert f"Allowed until the agent leaves: {question['title']}\n" in status
         async with claude_cli(workspace) as cli:
             call, question = await _asked(cli, workspace, "print(1)")
-            await person("answer", question["id"], "no", folder=workspace)
+            await user("answer", question["id"], "no", folder=workspace)
             with pytest.raises(CallError, match="did not allow"):
                 await asyncio.wait_for(call, 60)
 
@@ -134,7 +134,7 @@ async def test_the_terminal_of_the_companion_has_a_link_and_a_file_has_none(
 async def test_a_no_runs_nothing(jupyter: RunningJupyter, workspace: Path) -> None:
     async with _companion(jupyter, workspace, "--allow-agent-accept"), claude_cli(workspace) as cli:
         call, question = await _asked(cli, workspace, "open('ran', 'w')")
-        assert (await person("answer", question["id"], "no", folder=workspace))["yes"] is False
+        assert (await user("answer", question["id"], "no", folder=workspace))["yes"] is False
         with pytest.raises(CallError, match="did not allow"):
             await asyncio.wait_for(call, 60)
     assert not (workspace / "ran").exists()
@@ -146,7 +146,7 @@ async def test_an_agent_does_not_answer_its_own_question(jupyter: RunningJupyter
         refused = await _run("answer", question["id"], "yes", folder=workspace)
         assert refused.returncode == 1
         assert "an agent does not answer its own question" in refused.stderr
-        assert (await person("questions", folder=workspace))["questions"] == [question]
+        assert (await user("questions", folder=workspace))["questions"] == [question]
         call.cancel()
 
 
@@ -158,6 +158,6 @@ async def test_an_agent_that_leaves_takes_its_question_back(jupyter: RunningJupy
             await asyncio.wait_for(call, 30)
 
         async def is_taken_back() -> bool:
-            return (await person("questions", folder=workspace))["questions"] == []
+            return (await user("questions", folder=workspace))["questions"] == []
 
         await eventually_async(is_taken_back, 60, what="the question is taken back")

@@ -48,7 +48,7 @@ async def _editing(companion: RunningCompanion, cli: ClaudeCli, file: Path, text
 
 
 async def _waiting(companion: RunningCompanion) -> list[str]:
-    """All that wait, also those that are not shown yet, as the person's commands tell them."""
+    """All that wait, also those that are not shown yet, as the user's commands tell them."""
     (running,) = control_client.running()
     answer = await asyncio.to_thread(control_client.ask, running, "diffs")
     return [review["id"] for review in answer["diffs"]]

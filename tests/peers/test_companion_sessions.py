@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.ide.reviews.review import DiffReview
 from support.companion import BareAgent, bare_agent, running_companion
-from support.isthmus_program import person
+from support.isthmus_program import user
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -227,8 +227,8 @@ async def test_views_of_an_agent_that_went_away_are_closed_and_those_of_others_s
                 await propose(leaves, "leaves")
             await eventually_async(lambda: len(companion.editor.open_reviews) == 1, what="one view is closed")
             assert companion.editor.open_reviews[0].file_path == str(workspace / "stays")
-            status = await person("status", folder=workspace)
+            status = await user("status", folder=workspace)
             assert [agent["connected"] for agent in status["agents"]] == [True]  # who left is not listed any more
             async with leaves.stream() as other:
                 await other.next()
-                assert len((await person("status", folder=workspace))["agents"]) == 2  # one that comes back is
+                assert len((await user("status", folder=workspace))["agents"]) == 2  # one that comes back is

@@ -89,7 +89,7 @@ async def test_a_path_served_by_a_machine_or_a_program_is_refused_before_emacs_a
 
 
 async def test_what_is_encrypted_is_not_decrypted_for_an_agent(driver: EmacsDriver, workspace: Path) -> None:
-    with pytest.raises(EditorError, match="is encrypted; only the person opens it"):
+    with pytest.raises(EditorError, match="is encrypted; only the user opens it"):
         await driver.editor.open_file(str(_file(workspace, "secret.gpg")))
     assert await driver.editor.open_files() == ()
     await driver.editor.open_diff(review(str(workspace / "secret.gpg"), "new\n"))
@@ -109,7 +109,7 @@ async def test_a_file_is_active_while_the_focus_is_in_something_that_is_no_file(
     assert (before.cursor, before.language_id, before.line_count) == (Position(3, 2), "python", 31)
 
 
-async def test_what_the_person_does_with_keys_is_told(driver: EmacsDriver, heard: Heard, workspace: Path) -> None:
+async def test_what_the_user_does_with_keys_is_told(driver: EmacsDriver, heard: Heard, workspace: Path) -> None:
     path = _file(workspace)
     driver.emacs.terminal.press(f"\x18\x06{path}\r")
     await eventually_async(lambda: _active(driver), what="the file is active")
@@ -219,7 +219,7 @@ async def test_opening_a_file_never_asks(driver: EmacsDriver, workspace: Path) -
     assert await driver.emacs.evaluate("(list (minibuffer-depth) (buffer-name))") == [0, "link.py"]
 
 
-async def test_a_person_in_the_minibuffer_is_left_there(driver: EmacsDriver, workspace: Path) -> None:
+async def test_a_user_in_the_minibuffer_is_left_there(driver: EmacsDriver, workspace: Path) -> None:
     one, two = _file(workspace, "one.py"), _file(workspace, "two.py")
     await driver.open(one)
     driver.emacs.terminal.press("\x18\x06half a na")

@@ -1,4 +1,4 @@
-"""Reviews in a real Emacs, as a person sees and decides them; the companion's side is in this process."""
+"""Reviews in a real Emacs, as a user sees and decides them; the companion's side is in this process."""
 
 import asyncio
 import os
@@ -277,7 +277,7 @@ async def test_undo_leads_back_to_the_proposal_and_no_further(
     assert await heard.decision() == DiffAccepted("r1", review.proposed)
 
 
-async def test_a_review_does_not_catch_what_a_person_types(driver: EmacsDriver, heard: Heard, workspace: Path) -> None:
+async def test_a_review_does_not_catch_what_a_user_types(driver: EmacsDriver, heard: Heard, workspace: Path) -> None:
     path = _file(workspace, "typing.txt", b"")
     await driver.open(path)
     await driver.emacs.evaluate("(setq isthmus-review-when-idle 3600)")
@@ -373,7 +373,7 @@ async def test_another_mode_for_the_proposal_changes_nothing(
     assert await heard.decision() == DiffRejected("r1")
 
 
-async def test_what_the_person_typed_is_kept_when_the_companion_is_gone(driver: EmacsDriver, workspace: Path) -> None:
+async def test_what_the_user_typed_is_kept_when_the_companion_is_gone(driver: EmacsDriver, workspace: Path) -> None:
     edited, untouched = _review(_file(workspace)), _review(_file(workspace, "b.py"), name="r2")
     await driver.editor.open_diff(edited)
     await driver.editor.open_diff(untouched)

@@ -1,4 +1,4 @@
-"""What a project's files start runs once the person has said that they trust the folder, and they are asked once."""
+"""What a project's files start runs once the user has said that they trust the folder, and they are asked once."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def listed(terminal: PtyProgram, state: str) -> None:
         ("3", "DO_NOT_TRUST", "DISABLED"),
     ],
 )
-def test_the_person_is_asked_at_the_start_and_the_answer_is_kept(
+def test_the_user_is_asked_at_the_start_and_the_answer_is_kept(
     isolated_folders: IsolatedFolders, workspace: Path, key: str, rule: str, state: str
 ) -> None:
     project(workspace)
@@ -105,7 +105,7 @@ def test_nobody_is_asked_where_nothing_would_be_started(isolated_folders: Isolat
         assert "trust" not in terminal.screen
 
 
-def test_without_a_person_it_is_said_what_is_not_started_and_how_to_allow_it(
+def test_without_a_user_it_is_said_what_is_not_started_and_how_to_allow_it(
     isolated_folders: IsolatedFolders, workspace: Path
 ) -> None:
     project(workspace)

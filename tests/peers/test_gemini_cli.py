@@ -9,7 +9,7 @@ import pytest
 from support.editor_tree import below_editor
 from support.gemini_cli import SECONDS, SETTINGS, GeminiCli, gemini_cli
 from support.isolation import IsolatedFolders
-from support.isthmus_program import ISTHMUS, companion_program, person, would_choose
+from support.isthmus_program import ISTHMUS, companion_program, user, would_choose
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
 from support.programs import NODE_PEERS
 from support.scripted_wire import Call
@@ -61,7 +61,7 @@ async def test_the_cli_finds_the_companion_and_its_edits_are_answered_across_a_r
                 await cli.sees_files(3)
                 assert "Connected to Isthmus (headless)" in await cli.status()
                 await cli.propose(write_file(files[0], "again\n"), "Accepted again, I see.")
-                await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed again\n")
+                await user("accept", "a.py", "--content", "-", folder=workspace, text="reviewed again\n")
                 await cli.shows("Accepted again, I see.")
                 assert files[0].read_text(encoding="utf-8") == "reviewed again\n"
 
@@ -70,7 +70,7 @@ async def _selections_reach_the_model(cli: GeminiCli, workspace: Path, files: tu
     a, b = files
     active = {"path": str(a), "cursor": {"line": 2, "character": 3}}
     assert await cli.ask("first") == {"activeFile": active}
-    await person("select", "b.py:1:2-2:3", folder=workspace)
+    await user("select", "b.py:1:2-2:3", folder=workspace)
     await cli.sees_files(2)
     changes = {
         "filesOpened": [str(b)],
@@ -86,23 +86,23 @@ async def _selections_reach_the_model(cli: GeminiCli, workspace: Path, files: tu
 async def _edits_are_accepted_changed_and_rejected(cli: GeminiCli, workspace: Path, files: tuple[Path, Path]) -> None:
     a, b = files
     await cli.propose(write_file(a), "Accepted, I see.")
-    (shown,) = (await person("diffs", folder=workspace))["diffs"]
+    (shown,) = (await user("diffs", folder=workspace))["diffs"]
     assert (shown["file"], shown["new_content"]) == (str(a), PROPOSED)
-    await person("accept", "a.py", folder=workspace)
+    await user("accept", "a.py", folder=workspace)
     await cli.shows("Accepted, I see.")
     assert a.read_text(encoding="utf-8") == PROPOSED
 
     await cli.propose(replace(b), "Changed, I see.")
-    await person("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
+    await user("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
     await cli.shows("Changed, I see.")
     assert b.read_text(encoding="utf-8") == "reviewed\n"
     assert "modified the `new_string` content to be: reviewed\n" in cli.tool_response()["output"]
 
     await cli.propose(write_file(a, "worse\n"))
-    await person("reject", "a.py", folder=workspace)
+    await user("reject", "a.py", folder=workspace)
     await cli.shows("Rejected")
     assert a.read_text(encoding="utf-8") == PROPOSED
-    assert (await person("diffs", folder=workspace))["diffs"] == []
+    assert (await user("diffs", folder=workspace))["diffs"] == []
 
 
 @pytest.mark.requirement("GEM-037", "GEM-063", "GEM-074", "GEM-082")
@@ -113,12 +113,12 @@ async def test_the_cli_knows_the_neovim_position_and_its_edits_are_answered_in_e
         with companion_program(workspace, "--editor", "nvim", "--address", neovim.address):
             async with gemini_cli(workspace) as cli:
                 assert "Connected to Neovim" in await cli.status()
-                await _what_the_person_does_reaches_the_model(cli, neovim, workspace, files)
+                await _what_the_user_does_reaches_the_model(cli, neovim, workspace, files)
                 await _edits_are_accepted_changed_and_rejected_in_neovim(cli, neovim, files)
                 await _an_answer_in_the_cli_closes_the_view_and_keeps_what_was_typed_there(cli, neovim, files)
 
 
-async def _what_the_person_does_reaches_the_model(
+async def _what_the_user_does_reaches_the_model(
     cli: GeminiCli, neovim: RunningNeovim, workspace: Path, files: tuple[Path, Path]
 ) -> None:
     a, b = files
@@ -126,14 +126,14 @@ async def _what_the_person_does_reaches_the_model(
     c.touch()
     await neovim.type("jl")
     # The cursor cannot be seen in the CLI, a file that is opened after it can.
-    await person("open", "--background", "b.py", folder=workspace)
+    await user("open", "--background", "b.py", folder=workspace)
     await cli.sees_files(2)
     assert await cli.ask("first") == {
         "activeFile": {"path": str(a), "cursor": {"line": 2, "character": 2}},
         "otherOpenFiles": [str(b)],
     }
     await neovim.type("viw")
-    await person("open", "--background", "c.py", folder=workspace)
+    await user("open", "--background", "c.py", folder=workspace)
     await cli.sees_files(3)
     changes = (await cli.ask("second"))["changes"]
     assert changes["selectionChanged"] == {"path": str(a), "selectedText": "two"}
@@ -202,16 +202,16 @@ async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
         assert b"answer No: Yes looks for an extension to install" in cli.terminal.received
         await cli.choose("No (esc)")
         await cli.type("/ide enable", "Enable IDE integration")
-        await person("open", "a.py:3", folder=workspace)
+        await user("open", "a.py:3", folder=workspace)
         await cli.sees_files(1)
         assert "Connected to Isthmus (headless)" in await cli.status()
         await cli.propose(write_file(a), "Allowed, I see.")
-        assert len((await person("diffs", folder=workspace))["diffs"]) == 1
+        assert len((await user("diffs", folder=workspace))["diffs"]) == 1
         # Its own question takes no answer of an edit until it is started anew with IDE mode on.
-        await person("accept", "a.py", folder=workspace)
+        await user("accept", "a.py", folder=workspace)
         await cli.shows("Allowed, I see.")
         assert a.read_text(encoding="utf-8") == PROPOSED
-        assert (await person("diffs", folder=workspace))["diffs"] == []
+        assert (await user("diffs", folder=workspace))["diffs"] == []
         (discovery_file,) = (isolated_folders.temporary / "gemini" / "ide").iterdir()
         await cli.type("/quit")
         await eventually_async(lambda: cli.terminal.process.poll() is not None, SECONDS, what="the CLI has ended")
@@ -234,7 +234,7 @@ async def test_the_cli_takes_its_editors_companion_and_asks_in_the_terminal_with
             await cli.shows("Allowed, I see.")
             assert a.read_text(encoding="utf-8") == PROPOSED
             port = ("--port", str(editors.ready["port"]))
-            assert (await person("diffs", *port, folder=workspace))["diffs"] == []
+            assert (await user("diffs", *port, folder=workspace))["diffs"] == []
 
 
 @pytest.mark.requirement("GEM-030")
@@ -280,7 +280,7 @@ async def test_the_cli_finds_the_companion_by_its_variables_alone(
             active = {"path": str(a), "cursor": {"line": 2, "character": 3}}
             assert await cli.ask("first") == {"activeFile": active}
             await cli.propose(write_file(a), "Accepted, I see.")
-            await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed\n")
+            await user("accept", "a.py", "--content", "-", folder=workspace, text="reviewed\n")
             await cli.shows("Accepted, I see.")
             assert a.read_text(encoding="utf-8") == "reviewed\n"
 
@@ -293,6 +293,6 @@ async def test_the_cli_in_a_container_reaches_the_companion_under_the_name_of_it
     with companion_program(workspace, "--open", "a.py"):
         async with gemini_cli(workspace, environment=in_container) as cli:
             await cli.propose(write_file(a), "Accepted, I see.")
-            await person("accept", "a.py", folder=workspace)
+            await user("accept", "a.py", folder=workspace)
             await cli.shows("Accepted, I see.")
             assert a.read_text(encoding="utf-8") == PROPOSED

@@ -155,7 +155,7 @@ async def test_of_two_companions_on_one_workspace_the_environment_names_ours(wor
 
 
 @pytest.mark.requirement("GEM-070", "GEM-078", "GEM-081")
-async def test_what_the_person_accepts_in_neovim_reaches_the_agent(workspace: Path) -> None:
+async def test_what_the_user_accepts_in_neovim_reaches_the_agent(workspace: Path) -> None:
     path = make_file(workspace)
     async with neovim_companion(workspace, path) as (neovim, running):
         peer = await connected(workspace)
@@ -184,7 +184,7 @@ async def test_what_the_person_accepts_in_neovim_reaches_the_agent(workspace: Pa
 
 
 @pytest.mark.requirement("GEM-072", "GEM-076")
-async def test_the_agent_takes_a_review_back_with_the_persons_edits(workspace: Path) -> None:
+async def test_the_agent_takes_a_review_back_with_the_users_edits(workspace: Path) -> None:
     path = make_file(workspace)
     async with running_companion(workspace) as companion:
         peer = await connected(workspace)

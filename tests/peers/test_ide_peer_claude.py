@@ -102,7 +102,7 @@ def active_time(peer: IdeClient) -> float:
 
 
 @pytest.mark.requirement("CLD-052", "CLD-053")
-async def test_files_that_do_not_exist_and_diff_buffers_are_not_what_the_person_looks_at(workspace: Path) -> None:
+async def test_files_that_do_not_exist_and_diff_buffers_are_not_what_the_user_looks_at(workspace: Path) -> None:
     path = make_file(workspace, "a.py")
     async with claude_server(NeovimServer, workspace) as server:
         server.open, server.active = [path, str(workspace / "gone.py")], path
@@ -120,7 +120,7 @@ async def test_files_that_do_not_exist_and_diff_buffers_are_not_what_the_person_
 
 
 @pytest.mark.requirement("CLD-040", "CLD-045", "CLD-074")
-async def test_an_accepted_review_brings_what_the_person_made_of_it(complete: ClaudeServer, workspace: Path) -> None:
+async def test_an_accepted_review_brings_what_the_user_made_of_it(complete: ClaudeServer, workspace: Path) -> None:
     path = make_file(workspace, "a.py")
     peer = await connected(workspace)
     reviewing = asyncio.create_task(peer.open_diff(path, "proposed\n"))

@@ -90,10 +90,10 @@ async def test_an_edit_is_reviewed_and_changed_there_and_written_here(
         assert asked.state is TaskState.INPUT_REQUIRED
         view = await server.view()
         assert (view.path, view.contents) == (path, "two\n")
-        await server.accept("two, by the person\n")
+        await server.accept("two, by the user\n")
         await ended(harness, asked)
-        assert Path(path).read_text(encoding="utf-8") == "two, by the person\n"
-        assert "two, by the person" in harness.said()
+        assert Path(path).read_text(encoding="utf-8") == "two, by the user\n"
+        assert "two, by the user" in harness.said()
         (shown,) = server.called("openDiff")
         await eventually_async(lambda: {"tab_name": shown["tab_name"]} in server.called("close_tab"))
 
@@ -290,10 +290,10 @@ async def test_our_own_companion_is_connected_to_once_and_tells_trust_and_diagno
         async with open_harness(edit(path, "two\n"), Reply.of(Say("done"))) as harness:
             asked = await harness.prompt("change it")
             (review,) = await eventually_async(lambda: companion.editor.open_reviews, what="a diff view")
-            companion.editor.edit_diff(review.id, "two, by the person\n")
+            companion.editor.edit_diff(review.id, "two, by the user\n")
             companion.editor.accept_diff(review.id)
             await ended(harness, asked)
-            assert Path(path).read_text(encoding="utf-8") == "two, by the person\n"
+            assert Path(path).read_text(encoding="utf-8") == "two, by the user\n"
             assert "no colour" not in harness.said()
             await eventually_async(partial(_has_no_reviews, companion.editor))
 

@@ -1,4 +1,4 @@
-"""Our whole agent beside a real Neovim with our companion, over the Claude protocol: the loop that a person sees."""
+"""Our whole agent beside a real Neovim with our companion, over the Claude protocol: the loop that a user sees."""
 
 import asyncio
 import json
@@ -74,20 +74,20 @@ async def test_an_edit_is_changed_in_neovim_and_what_it_broke_goes_to_the_model(
             return await neovim.tabs() == 2
 
         await eventually_async(is_shown, what="the diff view")
-        await neovim.set_lines("wrong_before", "", "wrong_by_the_person")
+        await neovim.set_lines("wrong_before", "", "wrong_by_the_user")
         await neovim.enter("write")
 
         async def is_over() -> bool:
             return (await harness.engine.get(asked.task_id)).state is TaskState.COMPLETED
 
         await eventually_async(is_over, what="the task is completed")
-        assert Path(path).read_text(encoding="utf-8") == "wrong_before\n\nwrong_by_the_person\n"
+        assert Path(path).read_text(encoding="utf-8") == "wrong_before\n\nwrong_by_the_user\n"
         told = harness.last_user_text()
-        assert "a.py:\n  ✘ [Line 3:1] wrong_by_the_person is not defined (linter)" in told
+        assert "a.py:\n  ✘ [Line 3:1] wrong_by_the_user is not defined (linter)" in told
         assert "wrong_before is not defined" not in told
 
         async def is_reloaded() -> bool:
-            return await neovim.tabs() == 1 and "wrong_by_the_person" in await neovim.lines()
+            return await neovim.tabs() == 1 and "wrong_by_the_user" in await neovim.lines()
 
         await eventually_async(is_reloaded, what="the file is shown as it is now")
 

@@ -142,7 +142,7 @@ async def test_a_bad_context_costs_its_bad_entries_and_never_the_connection(
     assert peer.connected
 
 
-async def test_an_accepted_diff_returns_what_the_person_left_in_it(window: VsCodeCompanion, peer: GeminiPeer) -> None:
+async def test_an_accepted_diff_returns_what_the_user_left_in_it(window: VsCodeCompanion, peer: GeminiPeer) -> None:
     reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "proposed\n"))
     await opened(window)
     assert window.opened == [("/w/a.py", "proposed\n")]

@@ -139,7 +139,7 @@ async def test_displays_that_are_replaced_and_outputs_that_are_cleared_show_what
     assert _texts(await editor.execute_code(code)) == ["'second'", "100%\n"]
 
 
-async def test_nothing_is_asked_of_the_person_by_code(editor: JupyterEditor) -> None:
+async def test_nothing_is_asked_of_the_user_by_code(editor: JupyterEditor) -> None:
     refused = await editor.execute_code("input('name? ')")
     assert refused.is_error
     assert "StdinNotImplementedError" in _texts(refused)[-1]
@@ -237,7 +237,7 @@ async def test_without_jupyter_client_a_bare_kernel_is_refused_naming_the_extra(
         await jupyter.attach(str(file), (str(workspace),))
 
 
-async def test_the_state_is_shared_with_the_persons_own_cells(notebook: Notebook) -> None:
+async def test_the_state_is_shared_with_the_users_own_cells(notebook: Notebook) -> None:
     await notebook.server.run(notebook.kernel_id, "theirs = 41")
     await notebook.editor.execute_code("ours = theirs + 1")
     async with notebook.server.channels(notebook.kernel_id) as browser:
@@ -251,7 +251,7 @@ async def test_cancelled_code_that_waits_for_the_users_cell_does_not_interrupt_i
 ) -> None:
     async with notebook.server.channels(notebook.kernel_id) as browser:
         await browser.send(_waiting(workspace, "") + "\nprint('came to its end')")
-        await eventually_async(lambda: (workspace / "started").exists(), 60, what="the person's cell runs")
+        await eventually_async(lambda: (workspace / "started").exists(), 60, what="the user's cell runs")
         waiting = asyncio.create_task(notebook.editor.execute_code("while True: pass"))
         # It is in the kernel's queue when a later one of another client has been answered on the control channel.
         await notebook.server.request("GET", f"api/kernels/{notebook.kernel_id}")

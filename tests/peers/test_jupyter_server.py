@@ -19,7 +19,7 @@ from isthmus.editors.jupyter_extension import starts_companion
 from isthmus.ide.editor import Capability, ContextChanged, EditorError, EditorGoneError, NotAvailableError
 from isthmus.ide.options import CompanionOptions
 from support.companion import attached_agent, running_host
-from support.isthmus_program import CompanionProgram, person, process_ends
+from support.isthmus_program import CompanionProgram, process_ends, user
 from support.jupyter import TOKEN, RunningJupyter, running_jupyter, shared_jupyter
 from support.review_page import visiting
 from support.waiting import eventually_async
@@ -117,15 +117,15 @@ async def test_one_accepted_cell_of_three_reaches_the_agent_with_all_else_unchan
         async with attached_agent(f"http://127.0.0.1:{ready.port}/mcp", discovered["authToken"]) as agent:
             await agent.sees(path=str(path))
             await agent.open_diff(path, proposed)
-            [diff] = (await person("diffs", folder=workspace))["diffs"]
+            [diff] = (await user("diffs", folder=workspace))["diffs"]
             assert diff["file"] == str(path)
-            await person("accept", str(path), "--cells", "2", folder=workspace)
+            await user("accept", str(path), "--cells", "2", folder=workspace)
             accepted = await agent.notified("ide/diffAccepted")
             assert accepted["content"] != old
             assert accepted["content"] == old.replace("b = 2", "b = 20").replace("output 1", "no 1")
 
             await agent.open_diff(path, proposed)
-            page = (await person("diffs", folder=workspace))["page"]
+            page = (await user("diffs", folder=workspace))["page"]
             async with visiting(page) as visitor:
                 [link] = [link for link in (await visitor.overview()).links if "/review/" in link]
                 form = (await visitor.get(link)).forms[0]
@@ -270,7 +270,7 @@ async def test_the_program_serves_the_jupyter_server_that_runs_for_the_folder(
             companion = await asyncio.to_thread(CompanionProgram, process)
             assert companion.ready["editor"] == "jupyter"
             assert companion.ready["workspace_folders"] == [str(workspace)]
-            status = await person("status", folder=workspace)
+            status = await user("status", folder=workspace)
             assert status["editor"] == {"name": "jupyter", "display_name": "Jupyter", "pid": server.process.pid}
             files = status["context"]["workspaceState"]["openFiles"]
             assert [file["path"] for file in files] == [str(path)]

@@ -263,7 +263,7 @@ def test_the_program_takes_linters_and_refuses_unknown_ones(workspace: Path) -> 
     assert "known are ruff, pyright" in done.stderr
 
 
-def test_the_person_sees_what_linters_find_and_adds_to_what_the_editor_has_alone(workspace: Path) -> None:
+def test_the_user_sees_what_linters_find_and_adds_to_what_the_editor_has_alone(workspace: Path) -> None:
     made(workspace)
     (workspace / ".env.py").write_text(TEXT, encoding="utf-8")
     with companion_program(workspace, "--diagnostics", "ruff", "--open", "a.py", "--open", ".env.py"):

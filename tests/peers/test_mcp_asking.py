@@ -176,7 +176,7 @@ async def test_the_model_is_asked_with_consent_and_after_always_without(agent: R
     assert "forty-two" in (done.output.text or "")
 
 
-async def test_a_server_is_told_that_the_person_rejected_sampling(agent: RemoteAgent, place: Path) -> None:
+async def test_a_server_is_told_that_the_user_rejected_sampling(agent: RemoteAgent, place: Path) -> None:
     turn = await ask(agent, place, "sample")
     question = calls_of(await events_of(turn))["sampling"]
     done = calls_of(await answer(agent, turn, question, "cancel"))["trigger-sampling-request"]
@@ -273,7 +273,7 @@ async def test_a_client_of_gemini_clis_own_server_edits_the_document(
 @pytest.mark.parametrize(
     ("arguments", "model_said"),
     [
-        ([], "needs a person's permission and nobody can be asked here"),
+        ([], "needs a user's permission and nobody can be asked here"),
         (["--approval-mode", "yolo"], "forty-two"),
     ],
 )

@@ -73,7 +73,7 @@ def place(shared: SharedServe) -> Path:
 
 
 @pytest.fixture
-def person(shared: SharedServe, place: Path) -> "UserPrompts":
+def user(shared: SharedServe, place: Path) -> "UserPrompts":
     return UserPrompts(shared.agent, place)
 
 
@@ -144,26 +144,26 @@ async def test_one_question_with_few_answers_is_asked_without_a_document(
         ("agree", ["yes", "no", "decline", "cancel"], "no", "accept {'agree': False}"),
         ("colour", ["choice-1", "choice-2", "decline", "cancel"], "choice-1", "accept {'colour': 'r'}"),
     ):
-        person = UserPrompts(agent, place)
-        assert await person.prompt(tool) == StateChange(TaskState.INPUT_REQUIRED)
-        assert person.question.confirmation_request is not None
-        assert [option.id for option in person.question.confirmation_request.options] == options
-        assert "\x1b" not in person.shown
-        assert await person.answer(chosen) == StateChange(TaskState.COMPLETED)
-        assert said in person.said(tool)
+        user = UserPrompts(agent, place)
+        assert await user.prompt(tool) == StateChange(TaskState.INPUT_REQUIRED)
+        assert user.question.confirmation_request is not None
+        assert [option.id for option in user.question.confirmation_request.options] == options
+        assert "\x1b" not in user.shown
+        assert await user.answer(chosen) == StateChange(TaskState.COMPLETED)
+        assert said in user.said(tool)
     await agent.aclose()
 
 
 async def test_the_answer_may_come_from_another_client(shared: SharedServe, place: Path) -> None:
     url, token = shared.program.url, shared.program.token
-    person = UserPrompts(await RemoteAgent.connect(url, token, protocol="0.3"), place)
-    await person.prompt("agree")
-    await person.agent.aclose()
+    user = UserPrompts(await RemoteAgent.connect(url, token, protocol="0.3"), place)
+    await user.prompt("agree")
+    await user.agent.aclose()
     other = UserPrompts(await RemoteAgent.connect(url, token, protocol="1.0"), place)
-    snapshot = await other.agent.get(person.task)
+    snapshot = await other.agent.get(user.task)
     (question,) = snapshot.pending
     assert question.tool_name == "elicitation"
-    other.task, other.calls = person.task, {question.tool_call_id: question}
+    other.task, other.calls = user.task, {question.tool_call_id: question}
     assert await other.answer("yes") == StateChange(TaskState.COMPLETED)
     assert "accept {'agree': True}" in other.said("agree")
     assert logged(place) == ["agree"]
@@ -171,21 +171,21 @@ async def test_the_answer_may_come_from_another_client(shared: SharedServe, plac
 
 
 async def test_cancelling_the_task_cancels_the_call_that_asks(shared: SharedServe) -> None:
-    person = UserPrompts(shared.agent, shared.workspace("cancelled"))
-    await person.prompt("agree")
-    assert (await person.agent.cancel(person.task)).state is TaskState.CANCELED
-    await eventually_async(lambda: "cancelled" in logged(person.workspace))
-    await person.take(await person.agent.follow(person.task, 0))
-    assert {call.status for call in person.calls.values()} == {ToolCallStatus.CANCELLED}
+    user = UserPrompts(shared.agent, shared.workspace("cancelled"))
+    await user.prompt("agree")
+    assert (await user.agent.cancel(user.task)).state is TaskState.CANCELED
+    await eventually_async(lambda: "cancelled" in logged(user.workspace))
+    await user.take(await user.agent.follow(user.task, 0))
+    assert {call.status for call in user.calls.values()} == {ToolCallStatus.CANCELLED}
 
 
-async def test_a_question_that_the_server_takes_back_is_closed_and_the_turn_goes_on(person: UserPrompts) -> None:
-    assert await person.prompt("impatient") == StateChange(TaskState.INPUT_REQUIRED)
-    (person.workspace / "asking.late").touch()
-    await person.has_ended()
-    await person.take(await person.agent.follow(person.task, 0))
-    assert person.call("elicitation").status is ToolCallStatus.CANCELLED
-    assert person.said("impatient") == "too late"
+async def test_a_question_that_the_server_takes_back_is_closed_and_the_turn_goes_on(user: UserPrompts) -> None:
+    assert await user.prompt("impatient") == StateChange(TaskState.INPUT_REQUIRED)
+    (user.workspace / "asking.late").touch()
+    await user.has_ended()
+    await user.take(await user.agent.follow(user.task, 0))
+    assert user.call("elicitation").status is ToolCallStatus.CANCELLED
+    assert user.said("impatient") == "too late"
 
 
 def askers(shared: SharedServe, workspace: Path) -> list[psutil.Process]:
@@ -200,15 +200,15 @@ def askers(shared: SharedServe, workspace: Path) -> list[psutil.Process]:
 async def test_a_server_that_dies_with_an_open_question_ends_the_call_not_the_turn(
     shared: SharedServe,
 ) -> None:
-    person = UserPrompts(shared.agent, shared.workspace("killed"))
-    await person.prompt("agree")
-    [asker] = askers(shared, person.workspace)
+    user = UserPrompts(shared.agent, shared.workspace("killed"))
+    await user.prompt("agree")
+    [asker] = askers(shared, user.workspace)
     asker.kill()
-    await person.has_ended()
-    await person.take(await person.agent.follow(person.task, 0))
-    assert person.call("elicitation").status is ToolCallStatus.CANCELLED
-    assert person.call("agree").status is ToolCallStatus.FAILED
-    assert logged(person.workspace).count("agree") == 1
+    await user.has_ended()
+    await user.take(await user.agent.follow(user.task, 0))
+    assert user.call("elicitation").status is ToolCallStatus.CANCELLED
+    assert user.call("agree").status is ToolCallStatus.FAILED
+    assert logged(user.workspace).count("agree") == 1
 
 
 async def test_after_kill_9_the_next_server_closes_the_question_and_repeats_no_call(
@@ -216,12 +216,12 @@ async def test_after_kill_9_the_next_server_closes_the_question_and_repeats_no_c
 ) -> None:
     write_servers(isolated_folders.home, asking())
     async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
-        person = UserPrompts(agent, workspace)
-        await person.prompt("agree")
+        user = UserPrompts(agent, workspace)
+        await user.prompt("agree")
         await server.end(signal.SIGKILL)
     async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
         again = UserPrompts(agent, workspace)
-        again.task, again.calls = person.task, person.calls
+        again.task, again.calls = user.task, user.calls
         await again.has_ended()  # though nobody answers
         assert await again.take(await again.agent.follow(again.task, 0)) == StateChange(TaskState.COMPLETED)
         interrupted = again.call("agree")
@@ -233,41 +233,41 @@ async def test_after_kill_9_the_next_server_closes_the_question_and_repeats_no_c
 
 
 @pytest.mark.parametrize("option", ["accept", "decline", "cancel"])
-async def test_a_person_is_shown_where_a_page_leads_before_it_is_visited(person: UserPrompts, option: str) -> None:
-    await person.prompt("page")
-    assert f"  {PAGE}\nIts host: 127.0.0.1:9\n" in person.shown
-    assert await person.answer(option) == StateChange(TaskState.COMPLETED)
-    assert person.said("page") == option
+async def test_a_user_is_shown_where_a_page_leads_before_it_is_visited(user: UserPrompts, option: str) -> None:
+    await user.prompt("page")
+    assert f"  {PAGE}\nIts host: 127.0.0.1:9\n" in user.shown
+    assert await user.answer(option) == StateChange(TaskState.COMPLETED)
+    assert user.said("page") == option
 
 
-async def test_a_page_that_hides_where_it_leads_is_declined_and_noted(person: UserPrompts) -> None:
-    assert await person.prompt("hidden page") == StateChange(TaskState.COMPLETED)
-    assert person.said("page") == "decline"
+async def test_a_page_that_hides_where_it_leads_is_declined_and_noted(user: UserPrompts) -> None:
+    assert await user.prompt("hidden page") == StateChange(TaskState.COMPLETED)
+    assert user.said("page") == "decline"
 
 
 @pytest.mark.parametrize("completes", [False, True])
 async def test_a_call_that_needs_a_page_is_repeated_when_the_user_or_the_server_is_done(
-    person: UserPrompts, completes: bool
+    user: UserPrompts, completes: bool
 ) -> None:
-    await person.prompt("needs page that completes" if completes else "needs page")
-    assert PAGE in person.shown
-    assert await person.answer("accept") == StateChange(TaskState.INPUT_REQUIRED)
-    assert "is called again when you are done" in person.shown
+    await user.prompt("needs page that completes" if completes else "needs page")
+    assert PAGE in user.shown
+    assert await user.answer("accept") == StateChange(TaskState.INPUT_REQUIRED)
+    assert "is called again when you are done" in user.shown
     if completes:
-        (person.workspace / "asking.visited").touch()
-        await person.has_ended()
-        await person.take(await person.agent.follow(person.task, 0))
+        (user.workspace / "asking.visited").touch()
+        await user.has_ended()
+        await user.take(await user.agent.follow(user.task, 0))
     else:
-        assert await person.answer("accept") == StateChange(TaskState.COMPLETED)
-    assert person.said("needs_page") == "after the page"
-    assert logged(person.workspace) == ["needs_page"] * 2
+        assert await user.answer("accept") == StateChange(TaskState.COMPLETED)
+    assert user.said("needs_page") == "after the page"
+    assert logged(user.workspace) == ["needs_page"] * 2
 
 
-async def test_a_call_whose_page_nobody_visits_fails_and_is_not_made_again(person: UserPrompts) -> None:
-    await person.prompt("needs page")
-    assert await person.answer("decline") == StateChange(TaskState.COMPLETED)
-    assert "needs a page that was not visited" in person.said("needs_page")
-    assert logged(person.workspace) == ["needs_page"]
+async def test_a_call_whose_page_nobody_visits_fails_and_is_not_made_again(user: UserPrompts) -> None:
+    await user.prompt("needs page")
+    assert await user.answer("decline") == StateChange(TaskState.COMPLETED)
+    assert "needs a page that was not visited" in user.said("needs_page")
+    assert logged(user.workspace) == ["needs_page"]
 
 
 async def test_the_revision_of_2026_asks_for_all_at_once_and_is_answered_one_by_one(
@@ -275,11 +275,11 @@ async def test_the_revision_of_2026_asks_for_all_at_once_and_is_answered_one_by_
 ) -> None:
     write_servers(isolated_folders.home, asking("modern"))
     async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
-        person = UserPrompts(agent, workspace)
-        assert await person.prompt("ask first") == StateChange(TaskState.INPUT_REQUIRED)
+        user = UserPrompts(agent, workspace)
+        assert await user.prompt("ask first") == StateChange(TaskState.INPUT_REQUIRED)
         answers = {"elicitation": "yes", "sampling": "proceed_once"}
-        first = person.question.tool_name
-        assert await person.answer(answers.pop(first)) == StateChange(TaskState.INPUT_REQUIRED)
-        assert await person.answer(answers.pop(person.question.tool_name)) == StateChange(TaskState.COMPLETED)
-        assert person.said("ask_first") == f"accept {{'agree': True}} / a bird / {workspace.resolve().as_uri()}"
+        first = user.question.tool_name
+        assert await user.answer(answers.pop(first)) == StateChange(TaskState.INPUT_REQUIRED)
+        assert await user.answer(answers.pop(user.question.tool_name)) == StateChange(TaskState.COMPLETED)
+        assert user.said("ask_first") == f"accept {{'agree': True}} / a bird / {workspace.resolve().as_uri()}"
         assert logged(workspace) == ["ask_first", "answered"]

@@ -1,4 +1,4 @@
-"""A server's questions to a person in the terminal: a form filled in with $EDITOR or line by line, and choices."""
+"""A server's questions to a user in the terminal: a form filled in with $EDITOR or line by line, and choices."""
 
 import asyncio
 import os

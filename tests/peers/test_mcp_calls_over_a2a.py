@@ -115,14 +115,14 @@ async def test_what_a_server_wrote_before_it_died_is_told_to_its_user_alone(
     data = ("--data-dir", str(shared.folder / "data"))
     made = await asyncio.to_thread(isthmus, "serve", "token", "add", "alice", *data, folder=shared.folder)
     assert made.returncode == 0, made.stderr
-    for token, is_person in ((shared.program.token, True), (made.stdout.strip(), False)):
+    for token, is_user in ((shared.program.token, True), (made.stdout.strip(), False)):
         async with remote_agent(shared.program.url, token) as agent:
             turn = await ask(agent, place)
             call = the_call(await events_of(turn))
             call = the_call(await answer(agent, turn, call, "proceed_once"))
         assert call.error is not None
         assert "whether the call had an effect is not known" in call.error.message
-        assert ("Traceback: it broke" in call.error.message) is is_person
+        assert ("Traceback: it broke" in call.error.message) is is_user
         assert (HOSTILE.name in call.error.message) is False
 
 

@@ -235,7 +235,7 @@ async def test_many_servers_are_closed_side_by_side(home: Path, scope: ToolScope
 
 @pytest.mark.requirement("MCP-139")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-async def test_nothing_is_left_of_the_servers_of_a_turn_without_a_person_that_is_killed(
+async def test_nothing_is_left_of_the_servers_of_a_turn_without_a_user_that_is_killed(
     isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, number: signal.Signals
 ) -> None:
     pids = tmp_path / "pids"

@@ -36,7 +36,7 @@ def use_login_of_gcloud(home: Path, google: GoogleEndpoints, monkeypatch: pytest
 
 
 def trusted(folder: Path) -> bool:
-    """The person trusts every folder."""
+    """The user trusts every folder."""
     return True
 
 

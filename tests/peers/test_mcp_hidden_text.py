@@ -25,7 +25,7 @@ SHOWN = "a\\U000e0049\\U000e007f b\\u202ec\\u2066d\\u200b e"
 def test_a_result_shows_what_is_invisible_or_reorders_text(tmp_path: Path) -> None:
     found = render(McpResult((TextPart(HIDDEN),)), tmp_path, "call", is_marked=True)
     assert found.for_model == f"<untrusted_context>\n{SHOWN}\n</untrusted_context>"
-    assert found.for_person == SHOWN
+    assert found.for_user == SHOWN
 
 
 def test_emoji_and_scripts_that_need_joiners_stay_as_they_are(tmp_path: Path) -> None:

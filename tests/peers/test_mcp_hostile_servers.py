@@ -293,7 +293,7 @@ async def test_nothing_is_left_of_a_server_when_the_host_closes_without_waiting_
     eventually(lambda: not any(process.is_running() and process.status() != "zombie" for process in family))
 
 
-async def test_read_only_counts_only_for_a_server_that_the_person_trusts(home: Path, workspace: Path) -> None:
+async def test_read_only_counts_only_for_a_server_that_the_user_trusts(home: Path, workspace: Path) -> None:
     servers = {"trusted": hostile("read-only", trust=True), "other": hostile("read-only")}
     async with hosting(home, servers) as host:
         found = await host.tools(ToolScope(workspace))

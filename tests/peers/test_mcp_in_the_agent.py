@@ -222,7 +222,7 @@ def test_servers_end_with_an_agent_that_is_killed(
     eventually(lambda: not server.is_running() or server.status() == "zombie")
 
 
-def test_a_projects_servers_start_only_in_a_folder_that_the_person_trusts(
+def test_a_projects_servers_start_only_in_a_folder_that_the_user_trusts(
     isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, isthmus_here: InProcess
 ) -> None:
     write_servers(workspace, {"theirs": hostile("plain", str(tmp_path / "started"))})

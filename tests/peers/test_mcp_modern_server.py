@@ -22,7 +22,7 @@ SERVER = Path(__file__).resolve().parent.parent / "support" / "modern_mcp_server
 async def test_a_server_without_a_handshake_is_used_and_its_changes_are_heard_of(
     tmp_path: Path, workspace: Path
 ) -> None:
-    home = tmp_path / "person"
+    home = tmp_path / "user"
     home.mkdir()
     async with hosting(home, {"modern": {"command": sys.executable, "args": [str(SERVER)]}}) as host:
         scope = ToolScope(workspace)
@@ -42,7 +42,7 @@ async def test_a_server_without_a_handshake_is_used_and_its_changes_are_heard_of
 async def test_a_servers_nature_is_kept_for_the_next_start_and_a_changed_one_is_connected(
     tmp_path: Path, workspace: Path
 ) -> None:
-    home, cache, program = tmp_path / "person", tmp_path / "cache", tmp_path / "server.py"
+    home, cache, program = tmp_path / "user", tmp_path / "cache", tmp_path / "server.py"
     home.mkdir()
     servers = {"s": {"command": sys.executable, "args": [str(program), "plain"]}}
     scope = ToolScope(workspace)

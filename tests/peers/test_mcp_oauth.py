@@ -63,7 +63,7 @@ async def test_a_login_registers_shows_the_page_takes_the_redirect_and_keeps_the
         told = await log_in(host, scope)
         assert told[-1] == "s is connected; it has 1 tool."
         tools = (await host.tools(scope)).tools
-        assert said(await success_of(tools["whoami"], tool_context(workspace))) == "the person"
+        assert said(await success_of(tools["whoami"], tool_context(workspace))) == "the user"
     first, kept = json.loads(tokens_path(home).read_text())
     assert first == other
     assert (kept["serverName"], kept["mcpServerUrl"], kept["clientId"]) == (
@@ -75,7 +75,7 @@ async def test_a_login_registers_shows_the_page_takes_the_redirect_and_keeps_the
 
 
 @pytest.mark.requirement("MCP-064", "MCP-065")
-async def test_a_token_that_ended_is_renewed_after_a_restart_without_a_person(
+async def test_a_token_that_ended_is_renewed_after_a_restart_without_a_user(
     home: Path, workspace: Path, server: OAuthMcpServer
 ) -> None:
     async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
@@ -172,7 +172,7 @@ async def test_configured_headers_go_with_every_request(
     headers = {"Authorization": "Bearer $MY_TOKEN", "X-Custom-Header": "custom", "Content-Type": "application/json"}
     async with hosting(home, {"s": {"httpUrl": server.url, "headers": headers}}) as host:
         tools = (await host.tools(ToolScope(workspace))).tools
-        assert said(await success_of(tools["whoami"], tool_context(workspace))) == "the person"
+        assert said(await success_of(tools["whoami"], tool_context(workspace))) == "the user"
     assert "401" not in server.log
     assert len(server.headers) >= 4
     for sent in server.headers:

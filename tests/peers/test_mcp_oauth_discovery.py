@@ -169,7 +169,7 @@ async def test_a_client_that_is_forgotten_is_registered_anew_once(
         await log_in(host, scope)
         assert server.log.count("register") == 1  # the one that is kept is known, and used again
         authorization.clients.clear()
-        assert (await log_in(host, scope))[-1] == CONNECTED  # asked before the person is sent to a page that fails
+        assert (await log_in(host, scope))[-1] == CONNECTED  # asked before the user is sent to a page that fails
         assert server.log.count("register") == 2
         server.log.clear()
         authorization.clients.clear()

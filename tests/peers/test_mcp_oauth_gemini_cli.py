@@ -47,7 +47,7 @@ async def gemini_lists(home: Path, workspace: Path, url: str) -> str:
 async def test_a_login_made_here_is_used_and_renewed_by_gemini_cli_and_used_here_again(
     tmp_path: Path, workspace: Path
 ) -> None:
-    home = tmp_path / "person"
+    home = tmp_path / "user"
     (home / ".gemini").mkdir(parents=True)
     async with oauth_mcp_server() as server:
         async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:

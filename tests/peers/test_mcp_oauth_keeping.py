@@ -56,7 +56,7 @@ async def test_a_token_that_ends_while_connected_is_renewed_for_the_next_call(
         server.authorization.tokens.clear()  # ended before it was said
         server.log.clear()
         calls = [success_of(tool, tool_context(workspace)) for _ in range(4)]
-        assert {said(call) for call in await asyncio.gather(*calls)} == {"the person"}
+        assert {said(call) for call in await asyncio.gather(*calls)} == {"the user"}
         assert server.log.count("refresh_token") == 1
 
 
@@ -76,7 +76,7 @@ async def test_a_login_that_ends_while_connected_is_said_by_the_call_and_the_sta
         assert "/mcp auth s" in str(failure)
         assert "invalid_grant" in str(failure)
         assert failure.category == "mcp_needs_login"
-        assert failure.told("guest") == "the MCP server 's' wants a login of the person who runs this agent"
+        assert failure.told("guest") == "the MCP server 's' wants a login of the user who runs this agent"
         await status_when(host, scope, "s", ServerState.NEEDS_LOGIN)
         assert entries(home) == []
 
@@ -101,7 +101,7 @@ async def test_a_server_that_wants_more_rights_gets_a_login_with_them_and_the_on
         assert "more rights (write)" in (status.problem or "")
         assert (await log_in(host, scope))[-1] == "s is connected; it has 1 tool."
         tool = (await host.tools(scope)).tools["whoami"]
-        assert said(await success_of(tool, tool_context(workspace))) == "the person"
+        assert said(await success_of(tool, tool_context(workspace))) == "the user"
     assert [asked["scope"] for asked in server.authorization.asked if "state" in asked] == ["read", "read write"]
     assert server.log.count("register") == 1
     server.wanted_scope = "admin"  # wanted for everything, after a restart
@@ -160,7 +160,7 @@ async def test_a_server_over_sse_gets_its_login_by_header_or_a_url_parameter_nev
         await status_when(host, scope, "s", ServerState.NEEDS_LOGIN)
         assert (await log_in(host, scope))[-1] == "s is connected; it has 1 tool."
         tool = (await host.tools(scope)).tools["whoami"]
-        assert said(await success_of(tool, tool_context(workspace))) == "the person"
+        assert said(await success_of(tool, tool_context(workspace))) == "the user"
         for sent in server.headers:
             assert ("authorization" in sent) == (parameter is None)
         shown = "\n".join([*(record.getMessage() for record in caplog.records), str(await host.servers(scope))])

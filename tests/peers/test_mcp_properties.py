@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 def trusted(folder: Path) -> bool:
-    """The person trusts every folder."""
+    """The user trusts every folder."""
     return True
 
 
@@ -68,7 +68,7 @@ async def test_urls_and_headers_are_filled_from_variables_in_every_request_and_t
                 scope = ToolScope(workspace)
                 (tool,) = (await host.tools(scope)).tools.values()
                 await status_when(host, scope, name, ServerState.CONNECTED)
-                assert said(await success_of(tool, tool_context(workspace))) == "the person"
+                assert said(await success_of(tool, tool_context(workspace))) == "the user"
             assert "401" not in server.log
             assert len(server.headers) >= 4
             sent = {(one["authorization"], one["x-custom-header"]) for one in server.headers}

@@ -67,7 +67,7 @@ async def offered(host: McpHost, scope: ToolScope, server: str) -> tuple[tuple[s
 
 
 async def test_over_stdio_each_kind_of_change_is_heard_by_itself(tmp_path: Path, workspace: Path) -> None:
-    home = tmp_path / "person"
+    home = tmp_path / "user"
     home.mkdir()
     program = str(HOSTILE.parent / "revision_mcp_server.py")
     servers = {name_of(found): {"command": sys.executable, "args": ["-S", program, found]} for found in HANDSHAKES}
@@ -102,7 +102,7 @@ async def test_over_stdio_each_kind_of_change_is_heard_by_itself(tmp_path: Path,
 async def test_over_http_changes_are_heard_in_the_way_of_the_revision(
     kind: str, revisions: list[str], tmp_path: Path, workspace: Path
 ) -> None:
-    home = tmp_path / "person"
+    home = tmp_path / "user"
     home.mkdir()
     with servers_over(kind, *revisions) as servers:
         async with hosting(home, servers) as host:

@@ -50,7 +50,7 @@ async def test_servers_of_node_and_python_run_together_and_their_tools_are_the_a
         assert said(await success_of(tools["echo"], context, message="hi")) == "Echo: hi"
         read = await success_of(tools["files__read_file"], context, path=str(workspace / "a.txt"))
         assert said(read) == "content of a"
-        entity = {"name": "Ada", "entityType": "person", "observations": ["wrote programs"]}
+        entity = {"name": "Ada", "entityType": "user", "observations": ["wrote programs"]}
         await success_of(tools["create_entities"], context, entities=[entity])
         assert "wrote programs" in said(await success_of(tools["read_graph"], context))
         assert "a.txt" in said(await success_of(tools["git_status"], context, repo_path=str(workspace)))
@@ -91,7 +91,7 @@ async def test_a_server_that_is_not_there_says_that_the_connection_was_refused(h
 
 
 @pytest.mark.requirement("MCP-140", "MCP-141", "MCP-144", "MCP-150")
-async def test_an_image_is_kept_in_a_file_and_the_person_reads_that_text_and_image_came(
+async def test_an_image_is_kept_in_a_file_and_the_user_reads_that_text_and_image_came(
     home: Path, workspace: Path
 ) -> None:
     async with hosting(home, {"everything": node_server("server-everything", "stdio")}) as host:

@@ -133,7 +133,7 @@ async def test_an_agent_uses_servers_of_every_transport_at_once_whoever_asks_it(
 
 async def a_turn_with_all_servers_over_0_3(at: Together) -> None:
     path, page = str(at.workspace / "a.txt"), f"{at.site.base_url}/page"
-    entity = {"name": "Ada", "entityType": "person", "observations": ["wrote programs"]}
+    entity = {"name": "Ada", "entityType": "user", "observations": ["wrote programs"]}
     each = {
         "echo": ("everything", "echo", {"message": "over stdio"}),
         "sse__echo": ("sse", "echo", {"message": "over sse"}),
@@ -176,7 +176,7 @@ async def a_turn_with_all_servers_over_0_3(at: Together) -> None:
     assert {call.status for call in done.values()} == {ToolCallStatus.SUCCEEDED}
     _the_model_was_told_what_each_server_said(at)
     _the_model_was_given_rich_content(at)
-    _the_person_read_a_summary(done)
+    _the_user_read_a_summary(done)
     progress = [event.tool_call.live_content for event in events if isinstance(event, ToolCallUpdate)]
     assert "50% (2 of 4)" in progress
 
@@ -200,14 +200,14 @@ def _the_model_was_told_what_each_server_said(at: Together) -> None:
 def _the_model_was_given_rich_content(at: Together) -> None:
     told, parts = at.results(2), at.parts(2)
     kinds = [next(iter(part)) for part in parts]
-    # One response for each call; images follow the one that they belong to. The annotated one is for the person.
+    # One response for each call; images follow the one that they belong to. The annotated one is for the user.
     assert kinds == ["functionResponse", "inlineData", *["functionResponse"] * 5]
     image = parts[1]["inlineData"]
     assert image["mimeType"] == "image/png"
     assert base64.b64decode(image["data"]).startswith(b"\x89PNG")
     assert "Here's the image you requested:" in told["get-tiny-image"]
     assert "[image image/png, " in told["get-tiny-image"]
-    assert told["get-annotated-message"] == "[2 parts for the person alone, who sees it]"
+    assert told["get-annotated-message"] == "[2 parts for the user alone, who sees it]"
     assert told["get-resource-links"].count("[link to the resource demo://resource/dynamic/") == 2
     assert "[resource text/plain, " in told["get-resource-reference"]
     assert '"conditions":"Light rain / drizzle"' in told["get-structured-content"]
@@ -215,7 +215,7 @@ def _the_model_was_given_rich_content(at: Together) -> None:
     assert "Long running operation completed." in told["trigger-long-running-operation"]
 
 
-def _the_person_read_a_summary(done: Mapping[str, ToolCall]) -> None:
+def _the_user_read_a_summary(done: Mapping[str, ToolCall]) -> None:
     shown = {name: (call.output.text or "") for name, call in done.items() if call.output is not None}
     assert shown["echo"] == "Echo: over stdio"
     assert shown["get-tiny-image"].splitlines()[0].startswith("text (2 lines) + image/png (")

@@ -121,7 +121,7 @@ def test_a_setting_sends_all_tools_or_always_searches(
         ({}, ReadOnlyTools(everywhere=True, servers={"many": False}), ToolKind.OTHER),
     ],
 )
-async def test_tools_that_say_that_they_only_read_are_free_where_the_person_says_so(
+async def test_tools_that_say_that_they_only_read_are_free_where_the_user_says_so(
     tmp_path: Path, workspace: Path, server: dict[str, Any], rule: ReadOnlyTools, kind: ToolKind
 ) -> None:
     async with hosting(tmp_path, {"many": {**lists_hints(tmp_path), **server}}, reads_freely=rule.are_free) as host:

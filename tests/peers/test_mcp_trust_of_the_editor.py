@@ -33,7 +33,7 @@ async def tell(window: VsCodeCompanion, trusted: bool) -> None:
 async def test_the_editors_word_on_trust_counts_before_the_file_and_when_it_changes(
     tmp_path: Path, workspace: Path, editors: EditorDirectory, by_file: bool
 ) -> None:
-    home = tmp_path / "person"
+    home = tmp_path / "user"
     (home / ".gemini").mkdir(parents=True)
     if by_file:
         rules = json.dumps({str(workspace): "TRUST_FOLDER"})

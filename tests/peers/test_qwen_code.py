@@ -10,7 +10,7 @@ import pytest
 
 from support.coding_cli import SECONDS
 from support.isolation import IsolatedFolders
-from support.isthmus_program import ISTHMUS, companion_program, person, would_choose
+from support.isthmus_program import ISTHMUS, companion_program, user, would_choose
 from support.neovim import running_neovim, view_is_closed
 from support.qwen_cli import SETTINGS, QwenCode, qwen_code
 from support.waiting import eventually_async
@@ -45,8 +45,8 @@ async def test_qwen_code_finds_the_companion_and_its_edits_are_answered_across_a
                 assert again.ready["port"] == companion.ready["port"]
                 await cli.sees_file("c.py")
                 await cli.rewrite(a, "again\n", "Accepted again, I see.")
-                await person("diffs", "--wait", "30", folder=workspace)
-                await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed again\n")
+                await user("diffs", "--wait", "30", folder=workspace)
+                await user("accept", "a.py", "--content", "-", folder=workspace, text="reviewed again\n")
                 await cli.shows("Accepted again, I see.")
                 assert a.read_text(encoding="utf-8") == "reviewed again\n"
 
@@ -54,9 +54,9 @@ async def test_qwen_code_finds_the_companion_and_its_edits_are_answered_across_a
 async def _selections_reach_the_model(cli: QwenCode, workspace: Path, files: tuple[Path, Path]) -> None:
     a, b = files
     assert await cli.ask("first") == f"Active file:\n  Path: {a}\n  Cursor: line 2, character 3"
-    (agent,) = (await person("status", folder=workspace))["agents"]
+    (agent,) = (await user("status", folder=workspace))["agents"]
     assert agent["title"] == "Qwen Code"
-    await person("select", "b.py:1:2-2:3", folder=workspace)
+    await user("select", "b.py:1:2-2:3", folder=workspace)
     await cli.sees_file("b.py")
     assert (await cli.ask("second")).splitlines() == [
         "Files opened:",
@@ -76,25 +76,25 @@ async def _selections_reach_the_model(cli: QwenCode, workspace: Path, files: tup
 async def _edits_are_accepted_changed_and_rejected(cli: QwenCode, workspace: Path, files: tuple[Path, Path]) -> None:
     a, b = files
     await cli.rewrite(a, PROPOSED, "Accepted, I see.")
-    (shown,) = (await person("diffs", "--wait", "30", folder=workspace))["diffs"]
+    (shown,) = (await user("diffs", "--wait", "30", folder=workspace))["diffs"]
     assert (shown["file"], shown["new_content"], shown["agent"]) == (str(a), PROPOSED, "Qwen Code")
-    await person("accept", "a.py", folder=workspace)
+    await user("accept", "a.py", folder=workspace)
     await cli.shows("Accepted, I see.")
     assert a.read_text(encoding="utf-8") == PROPOSED
 
     await cli.rewrite(b, PROPOSED, "Changed, I see.")
-    await person("diffs", "--wait", "30", folder=workspace)
-    await person("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
+    await user("diffs", "--wait", "30", folder=workspace)
+    await user("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
     await cli.shows("Changed, I see.")
     assert b.read_text(encoding="utf-8") == "reviewed\n"
     assert "User modified the `content` to be: reviewed\n" in cli.tool_response()
 
     await cli.rewrite(a, "worse\n")
-    await person("diffs", "--wait", "30", folder=workspace)
-    await person("reject", "a.py", folder=workspace)
+    await user("diffs", "--wait", "30", folder=workspace)
+    await user("reject", "a.py", folder=workspace)
     await cli.is_idle()
     assert a.read_text(encoding="utf-8") == PROPOSED
-    assert (await person("diffs", folder=workspace))["diffs"] == []
+    assert (await user("diffs", folder=workspace))["diffs"] == []
 
 
 async def test_an_answer_in_qwen_code_closes_neovims_view_and_what_was_typed_is_kept(
@@ -117,7 +117,7 @@ async def test_an_answer_in_qwen_code_closes_neovims_view_and_what_was_typed_is_
                 await cli.shows("Allowed, I see.")
                 assert a.read_text(encoding="utf-8") == PROPOSED
                 await view_is_closed(neovim)
-                (kept,) = (await person("status", folder=workspace))["kept"]
+                (kept,) = (await user("status", folder=workspace))["kept"]
                 assert Path(kept).read_text(encoding="utf-8") == PROPOSED + "typed, not written\n"
 
 
@@ -127,11 +127,11 @@ async def test_qwen_code_is_started_together_with_a_companion_that_ends_with_it(
     a, _ = files
     fresh = {key: values for key, values in SETTINGS.items() if key != "ide"}  # nobody has entered /ide enable
     async with qwen_code(workspace, *ISTHMUS, "companion", "exec", "--", settings=fresh) as cli:
-        await person("open", "a.py:3", folder=workspace)
+        await user("open", "a.py:3", folder=workspace)
         await cli.sees_file("a.py")
         (lock,) = (isolated_folders.home / ".qwen" / "ide").iterdir()
         await cli.rewrite(a, PROPOSED, "Allowed, I see.")
-        await person("diffs", "--wait", "30", folder=workspace)
+        await user("diffs", "--wait", "30", folder=workspace)
         await cli.choose("Yes, allow once")
         await cli.shows("Allowed, I see.")
         assert a.read_text(encoding="utf-8") == PROPOSED

@@ -260,7 +260,7 @@ async def test_a_link_works_once_and_a_visit_only_in_the_browser_that_opened_it(
                 assert "set-cookie" not in response.headers
 
 
-async def test_what_no_browser_of_the_person_sends_is_refused(desk: Desk, visitor: Visitor, workspace: Path) -> None:
+async def test_what_no_browser_of_the_user_sends_is_refused(desk: Desk, visitor: Visitor, workspace: Path) -> None:
     review = desk.open(workspace / "a.txt", "new")
     form = (await visitor.review(review)).forms[0]
     for headers in ({"origin": "http://evil.example"}, {"origin": "null"}, {"host": "evil.example"}):

@@ -133,13 +133,13 @@ async def test_a_command_does_not_see_the_agents_own_keys(tmp_path: Path, worksp
     command = Call("run_shell_command", {"command": "env > seen"})
     with GeminiWire([Reply.of(command), Reply.of(Say("Done."))]) as wire:
         options = ("-m", "gemini:test", "--workspace", str(workspace), "--approval-mode", "yolo")
-        environment = {**gemini(wire), "OPENAI_API_KEY": "secret-1", "THE_PERSONS_OWN": "kept"}
+        environment = {**gemini(wire), "OPENAI_API_KEY": "secret-1", "THE_USERS_OWN": "kept"}
         with serving(tmp_path, *options, environment=environment) as (_, url):
             agent = await client_of(url, tmp_path)
             await all_of(await agent.prompt(PromptMessage("run it", settings={"workspace_path": str(workspace)})))
             await agent.aclose()
     seen = (workspace / "seen").read_text(encoding="utf-8")
-    assert "THE_PERSONS_OWN=kept" in seen
+    assert "THE_USERS_OWN=kept" in seen
     assert "test-key" not in seen
     assert "secret-1" not in seen
 

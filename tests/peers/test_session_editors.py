@@ -76,7 +76,7 @@ async def test_an_address_that_the_rule_refuses_is_not_connected_to(workspace: P
         assert asked[0][0] == "localhost"
 
 
-async def test_the_editor_of_this_machine_is_for_the_local_persons_tasks_alone(workspace: Path) -> None:
+async def test_the_editor_of_this_machine_is_for_the_local_users_tasks_alone(workspace: Path) -> None:
     async with running_companion(workspace) as companion:
         await open_file(companion, workspace)
         async with editors_of(local=True) as editors:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "person"
+    folder = tmp_path / "user"
     (folder / ".ssh").mkdir(parents=True)
     (folder / ".ssh" / "id").write_text("the key")
     return folder

@@ -124,11 +124,11 @@ def test_the_text_in_an_open_review_is_kept_when_the_companion_ends(workspace: P
             editor.process.terminate()
             closing = editor.until("editor/closeDiff")
             assert closing["params"] == review
-            editor.send(id=closing["id"], result={"text": "typed by the person\n"})
+            editor.send(id=closing["id"], result={"text": "typed by the user\n"})
             editor.gone()
             assert agent.wait(30) == 0
     kept = [file for file in data_directory().rglob("*") if file.is_file()]
-    assert "typed by the person\n" in [file.read_text(encoding="utf-8") for file in kept]
+    assert "typed by the user\n" in [file.read_text(encoding="utf-8") for file in kept]
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def proposing(discovered: dict[str, Any], file: Path) -> Generator["subprocess.P
             agent.kill()
 
 
-def test_a_person_who_starts_it_by_hand_is_told_what_it_is_for(workspace: Path) -> None:
+def test_a_user_who_starts_it_by_hand_is_told_what_it_is_for(workspace: Path) -> None:
     done = subprocess.run(
         [*ISTHMUS, "companion", "--editor", "stdio"],
         cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60,
@@ -219,7 +219,7 @@ def test_the_example_ends_without_a_traceback(
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_the_person_can_answer_the_example_from_another_terminal(
+def test_the_user_can_answer_the_example_from_another_terminal(
     workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     path = workspace / "a.py"

@@ -9,7 +9,7 @@ import pytest
 
 from support.coding_cli import SECONDS
 from support.gemini_cli import GeminiCli, gemini_cli
-from support.isthmus_program import companion_program, person
+from support.isthmus_program import companion_program, user
 from support.qwen_cli import QwenCode, qwen_code
 from support.scripted_wire import Call
 from support.waiting import eventually_async
@@ -39,7 +39,7 @@ async def reviews(workspace: Path, *agents: str) -> list[dict[str, Any]]:
     """The reviews that wait, once there is one of each of these agents."""
 
     async def all_there() -> list[dict[str, Any]]:
-        waiting: list[dict[str, Any]] = (await person("diffs", folder=workspace))["diffs"]
+        waiting: list[dict[str, Any]] = (await user("diffs", folder=workspace))["diffs"]
         assert sorted(review["agent"] for review in waiting) == sorted(agents)
         return waiting
 
@@ -61,12 +61,12 @@ async def _both_see_the_same_context(
     a, _ = files
     assert await gemini.ask("first") == {"activeFile": {"path": str(a), "cursor": {"line": 2, "character": 3}}}
     assert await qwen.ask("first") == f"Active file:\n  Path: {a}\n  Cursor: line 2, character 3"
-    await person("select", "b.py:2", folder=workspace)
+    await user("select", "b.py:2", folder=workspace)
     await gemini.sees_files(2)
     await qwen.sees_file("b.py")
     assert (await gemini.ask("second"))["changes"]["activeFileChanged"]["selectedText"] == "two\n"
     assert "Selected text:\n```\ntwo\n" in await qwen.ask("second")
-    agents = (await person("status", folder=workspace))["agents"]
+    agents = (await user("status", folder=workspace))["agents"]
     assert sorted(agent["title"] for agent in agents) == ["Gemini CLI", "Qwen Code"]
 
 
@@ -77,13 +77,13 @@ async def _an_answer_goes_to_the_agent_that_asked_and_the_other_goes_on_waiting(
     await gemini.propose(Call("write_file", {"file_path": str(a), "content": "of Gemini CLI\n"}), "Gemini, done.")
     await qwen.rewrite(b, "of Qwen Code\n", "Qwen, done.")
     await reviews(workspace, "Gemini CLI", "Qwen Code")
-    await person("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
+    await user("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
     await qwen.shows("Qwen, done.")
     assert b.read_text(encoding="utf-8") == "reviewed\n"
     await reviews(workspace, "Gemini CLI")
     assert a.read_text(encoding="utf-8") == BEFORE
     assert "Apply this change?" in gemini.terminal.screen
-    await person("accept", "a.py", folder=workspace)
+    await user("accept", "a.py", folder=workspace)
     await gemini.shows("Gemini, done.")
     assert a.read_text(encoding="utf-8") == "of Gemini CLI\n"
 
@@ -97,11 +97,11 @@ async def _edits_to_one_file_are_reviewed_one_after_the_other(
     again = Call("write_file", {"file_path": str(b), "content": "of Gemini CLI again\n"})
     await gemini.propose(again, "Gemini, done again.")
     await reviews(workspace, "Gemini CLI", "Qwen Code")
-    await person("accept", "b.py", folder=workspace)
+    await user("accept", "b.py", folder=workspace)
     await qwen.shows("Qwen, done again.")
     assert b.read_text(encoding="utf-8") == "of Qwen Code\n"
     (review,) = await reviews(workspace, "Gemini CLI")
     assert review["new_content"] == "of Gemini CLI again\n"
-    await person("accept", "b.py", folder=workspace)
+    await user("accept", "b.py", folder=workspace)
     await gemini.shows("Gemini, done again.")
     assert b.read_text(encoding="utf-8") == "of Gemini CLI again\n"

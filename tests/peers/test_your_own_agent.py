@@ -151,7 +151,7 @@ async def test_the_pydantic_ai_agent_is_told_of_a_rejection(notes: Notes, worksp
     seen = await all_of(await notes.agent.answer(task_id, answer, answered_by="test"))
     assert statuses(seen) == [ToolCallStatus.CANCELLED]
     assert text_of(seen) == "As you like."
-    assert "The person rejected it." in notes.conversation()
+    assert "The user rejected it." in notes.conversation()
     assert not (workspace / "notes.txt").exists()
 
 

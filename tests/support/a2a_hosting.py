@@ -21,7 +21,7 @@ from support.plain_http import plain_client
 
 
 class Everything:
-    """Text, an artifact, a whole message, and a call that a person must allow."""
+    """Text, an artifact, a whole message, and a call that a user must allow."""
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
         if decision(session, "call-1") is None:

@@ -1,4 +1,4 @@
-"""A person with an agent in a workspace: the real turn loop, the real Gemini provider over its wire, real files."""
+"""A user with an agent in a workspace: the real turn loop, the real Gemini provider over its wire, real files."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ from support.scripted_wire import Call
 
 @dataclass
 class AgentHarness:
-    """A person with an agent in a workspace; what happened is in ``events``, kept as the journal keeps it."""
+    """A user with an agent in a workspace; what happened is in ``events``, kept as the journal keeps it."""
 
     workspace: Path
     wire: GeminiWire

@@ -91,7 +91,7 @@ async def impatient(context: Context[Any, Any]) -> str:
 
 @server.tool()
 async def page(context: Context[Any, Any], url: str = PAGE) -> str:
-    """Send the person to a page."""
+    """Send the user to a page."""
     log("page")
     result = await context.elicit_url("Log in there", url, "e-1")
     return result.action

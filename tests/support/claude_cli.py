@@ -273,7 +273,7 @@ class ClaudeCli:
         return cast(str, item["text"])
 
     async def begin_turn(self) -> int:
-        """What it does at each prompt of the person; how many diffs were closed."""
+        """What it does at each prompt of the user; how many diffs were closed."""
         closed, self.diagnostics = await asyncio.gather(
             self.text("closeAllDiffTabs"), self.text("getDiagnostics") if self._turns else asyncio.sleep(0, "[]")
         )
@@ -285,7 +285,7 @@ class ClaudeCli:
     async def edit(self, file: Path, proposed: str, terminal: "asyncio.Future[bool] | None" = None) -> Edit:
         """Propose an edit in the IDE and in the terminal at once; the first answer counts, then it is written.
 
-        `terminal` is the person's answer there. Without it nobody answers there.
+        `terminal` is the user's answer there. Without it nobody answers there.
         """
         answer: asyncio.Future[bool] = terminal or asyncio.get_running_loop().create_future()
         tab = f"\u273b [Claude Code] {file.name} ({next(self._tabs):06x}) \u29c9"

@@ -1,6 +1,6 @@
 """A server that behaves as an IDE extension of the Claude protocol does, over real sockets: VS Code as documented.
 
-The habits of other extensions are in :mod:`support.claude_servers`. The person is played by the methods.
+The habits of other extensions are in :mod:`support.claude_servers`. The user is played by the methods.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ class ClaudeServer:
         self._server: Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # --- the person ---
+    # --- the user ---
 
     async def select(
         self, path: str, text: str = "", start: tuple[int, int] = (0, 0), end: tuple[int, int] = (0, 0)

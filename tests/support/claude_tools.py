@@ -36,7 +36,7 @@ class ToolUser:
         return await asyncio.wait_for(call_tool(self.companion, self.session, CallTool(1, name, arguments)), 30)
 
     def start(self, name: str, **arguments: object) -> "asyncio.Task[CallToolResult]":
-        """Call a tool that waits for the person."""
+        """Call a tool that waits for the user."""
         return asyncio.create_task(self.call(name, **arguments))
 
     async def text(self, name: str, **arguments: object) -> str:
@@ -58,12 +58,12 @@ class ToolUser:
         return block["text"]
 
     async def review(self) -> DiffReview:
-        """Wait until the person is asked to review an edit."""
+        """Wait until the user is asked to review an edit."""
         (review, *_) = await self.companion.wait_for_reviews(30)
         return review
 
     async def question(self) -> ClientQuestion:
-        """Wait until the person is asked a question."""
+        """Wait until the user is asked a question."""
         (question, *_) = await self.companion.asking.wait(30)
         return question
 

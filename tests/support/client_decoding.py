@@ -37,7 +37,7 @@ class Decoding:
 
     @property
     def at_rest(self) -> bool:
-        """The work has ended, or a person is asked."""
+        """The work has ended, or a user is asked."""
         return self.decoder.at_rest
 
 

@@ -98,14 +98,14 @@ async def edit_always(scene: Scene) -> None:
 
 
 async def edit_cancel(scene: Scene) -> None:
-    """A change that the person refuses."""
+    """A change that the user refuses."""
     scene.plan(Reply.of(_write(scene)), Reply.of(Say("As you like.")))
     await scene.say("Write b.txt", scene.settings)
     await scene.answer("cancel")
 
 
 async def edit_modified(scene: Scene) -> None:
-    """A change that the person has edited."""
+    """A change that the user has edited."""
     scene.plan(Reply.of(_write(scene)), Reply.of(Say("Done.")))
     await scene.say("Write b.txt", scene.settings)
     # 0.25.2 shows the new proposal to nobody, and takes no second answer: its stream does not end.

@@ -92,7 +92,7 @@ class CodingCli:
             gone.append(time.monotonic())
             return self.terminal.process.poll() is not None or gone[-1] - gone[0] > DRAWN_SECONDS
         gone.clear()
-        # An Enter in the moment after the text was drawn is lost; a person sees that and presses it again.
+        # An Enter in the moment after the text was drawn is lost; a user sees that and presses it again.
         if not pressed or time.monotonic() - pressed[-1] > ENTER_AGAIN_SECONDS:
             pressed.append(time.monotonic())
             self.terminal.press(ENTER)

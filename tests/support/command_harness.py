@@ -1,6 +1,6 @@
-"""A person who types slash commands: the real agent in the real engine over its journal, with the real Gemini provider.
+"""A user who types slash commands: the real agent in the real engine over its journal, with the real Gemini provider.
 
-``home`` is the person's ``~/.gemini``, ``workspace`` the session's folder. The wire keeps what the model was sent.
+``home`` is the user's ``~/.gemini``, ``workspace`` the session's folder. The wire keeps what the model was sent.
 """
 
 import asyncio
@@ -121,7 +121,7 @@ class CommandHarness:
         return json.dumps(self.wire.model_requests[request].json["contents"], ensure_ascii=False)
 
     def last_user_text(self, request: int = -1) -> str:
-        """The last text of the person in a model request."""
+        """The last text of the user in a model request."""
         contents = self.wire.model_requests[request].json["contents"]
         texts = [
             part["text"] for item in contents if item["role"] == "user" for part in item["parts"] if "text" in part

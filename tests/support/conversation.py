@@ -1,4 +1,4 @@
-"""The interactive front in this process, on plain lines: what a person types into it, and what it shows."""
+"""The interactive front in this process, on plain lines: what a user types into it, and what it shows."""
 
 import asyncio
 import io
@@ -56,6 +56,6 @@ class Conversation:
             os.close(self._writing)
 
     def close(self) -> None:
-        """Close what the person typed into."""
+        """Close what the user typed into."""
         self.end_input()
         self._stdin.close()

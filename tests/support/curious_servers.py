@@ -21,7 +21,7 @@ def curious(*arguments: str, paths: tuple[str, ...] = (), **sandbox: Any) -> dic
 
 
 def surrounding(home: Path, **more: str) -> dict[str, str]:
-    """The environment of a person's host, with bubblewrap."""
+    """The environment of a user's host, with bubblewrap."""
     return {**with_bubblewrap(), "HOME": str(home), **more}
 
 

@@ -1,4 +1,4 @@
-"""The person in front of an editor, as the contract suite needs them: one driver for each Editor implementation.
+"""The user in front of an editor, as the contract suite needs them: one driver for each Editor implementation.
 
 To put another editor under the contract, write a driver and add it to DRIVERS.
 """
@@ -13,7 +13,7 @@ from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import Editor, Range
 from isthmus.ide.reviews.review import DiffReview
 from support.emacs import emacs_driver
-from support.jupyter_driver import jupyter_person
+from support.jupyter_driver import jupyter_user
 from support.neovim import RunningNeovim, running_neovim
 from support.remote_editor_driver import remote_editor_driver
 from support.stdio_editor import stdio_driver
@@ -175,10 +175,10 @@ async def _neovim(folder: Path) -> AsyncGenerator[EditorDriver]:
 DRIVERS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[EditorDriver]]] = {
     "emacs": emacs_driver,
     "headless": _headless,
-    "jupyter": jupyter_person,
+    "jupyter": jupyter_user,
     "neovim": _neovim,
     "remote-claude": remote_editor_driver("claude"),
     "remote-gemini": remote_editor_driver("gemini"),
     "stdio": stdio_driver,
 }
-"""By the name of the editor: a person in front of it, with a folder as workspace."""
+"""By the name of the editor: a user in front of it, with a folder as workspace."""

@@ -1,6 +1,6 @@
-"""A real Emacs in a terminal, without configuration, with the plugin of plugins/emacs; and the person in front of it.
+"""A real Emacs in a terminal, without configuration, with the plugin of plugins/emacs; and the user in front of it.
 
-What a person sees and types goes through the terminal. What would take many keys, and what a test wants to know, is
+What a user sees and types goes through the terminal. What would take many keys, and what a test wants to know, is
 evaluated in it as emacsclient does, over the socket of its server; that works while it waits at a prompt, too.
 """
 
@@ -99,7 +99,7 @@ class RunningEmacs:
         return await self.evaluate("(mapcar #'isthmus-review-id isthmus--reviews)") or []
 
     async def buffers(self) -> list[str]:
-        """The names of all buffers that a person has to do with."""
+        """The names of all buffers that a user has to do with."""
         return await self.evaluate(
             '(seq-remove (lambda (name) (string-prefix-p " " name)) (mapcar #\'buffer-name (buffer-list)))'
         )
@@ -124,7 +124,7 @@ def _unquoted(text: str) -> str:
 async def running_emacs(folder: Path, configuration: str = "", *, columns: int = 160) -> AsyncGenerator[RunningEmacs]:
     """Start Emacs with the plugin loaded and `folder` as its working directory; it is killed at the end.
 
-    `configuration` is Lisp, the rest of the person's init file.
+    `configuration` is Lisp, the rest of the user's init file.
     """
     scratch = Path(tempfile.mkdtemp(prefix="emacs-"))
     home = Path(os.environ["HOME"]) / ".emacs.d"
@@ -203,7 +203,7 @@ def lisp_string(text: str) -> str:
 
 @asynccontextmanager
 async def emacs_driver(folder: Path, *, reviews: str = AT_ONCE) -> AsyncGenerator[EmacsDriver]:
-    """A person in front of Emacs; the companion's side of the plugin's pipes is in this process.
+    """A user in front of Emacs; the companion's side of the plugin's pipes is in this process.
 
     `reviews` is Lisp that says when reviews take keys; without any, they do as at a user's.
     """

@@ -1,6 +1,6 @@
 """The real Gemini CLI (npm, the locked version) in IDE mode, in a terminal, with a scripted model instead of Google's.
 
-A person's helper: type a prompt, read the screen, answer its dialogs; and what the model was told. Its HOME and TMPDIR
+A user's helper: type a prompt, read the screen, answer its dialogs; and what the model was told. Its HOME and TMPDIR
 are those of the test, so it finds the companions that the test started.
 """
 

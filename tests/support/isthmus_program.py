@@ -30,7 +30,7 @@ def isthmus(*arguments: str, folder: Path, text: str | None = None) -> "subproce
     )  # fmt: skip
 
 
-async def person(*arguments: str, folder: Path, text: str | None = None) -> dict[str, Any]:
+async def user(*arguments: str, folder: Path, text: str | None = None) -> dict[str, Any]:
     """What ``isthmus ide`` answers in another terminal."""
     done = await asyncio.to_thread(isthmus, "ide", *arguments, "--json", folder=folder, text=text)
     assert done.returncode == 0, done.stderr

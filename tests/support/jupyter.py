@@ -1,4 +1,4 @@
-"""A real Jupyter server and real kernels for tests, with Jupyter folders of their own, and the person at the notebook.
+"""A real Jupyter server and real kernels for tests, with Jupyter folders of their own, and the user at the notebook.
 
 What the browser does goes over the same REST interface and websocket as the browser's, with a client of the test's.
 """
@@ -54,7 +54,7 @@ def jupyter_environment(folder: Path) -> dict[str, str]:
 
 @dataclass(slots=True)
 class RunningJupyter:
-    """A server; `environment` is what finds it, as on the person's machine."""
+    """A server; `environment` is what finds it, as on the user's machine."""
 
     process: "subprocess.Popen[bytes]"
     folder: Path

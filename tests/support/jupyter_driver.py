@@ -1,4 +1,4 @@
-"""The person in front of a Jupyter server, for the contract suite; see support.editor_driver."""
+"""The user in front of a Jupyter server, for the contract suite; see support.editor_driver."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -50,7 +50,7 @@ class JupyterDriver:
 
 
 @asynccontextmanager
-async def jupyter_person(folder: Path) -> AsyncGenerator[JupyterDriver]:
+async def jupyter_user(folder: Path) -> AsyncGenerator[JupyterDriver]:
     """See DRIVERS in support.editor_driver."""
     async with shared_jupyter(folder) as running:
         editor = await jupyter.attach(running.file, (str(folder),), poll_seconds=0.1)

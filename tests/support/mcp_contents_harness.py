@@ -37,10 +37,10 @@ async def harness_with(
     open_harness: OpenHarness, tmp_path: Path, servers: dict[str, Any], patience: float = 20.0, **options: Any
 ) -> AsyncGenerator[CommandHarness]:
     """A harness whose user has these servers."""
-    person = tmp_path / "person"
-    person.mkdir(exist_ok=True)
+    user = tmp_path / "user"
+    user.mkdir(exist_ok=True)
     async with (
-        hosting(person, servers, builtin_tools(), patience=patience) as host,
+        hosting(user, servers, builtin_tools(), patience=patience) as host,
         open_harness(mcp=host, **options) as harness,
     ):
         yield harness

@@ -28,7 +28,7 @@ def hostile(way: str, *arguments: str, **settings: Any) -> dict[str, Any]:
 
 
 def write_servers(home: Path, servers: Mapping[str, Any]) -> None:
-    """Write the person's settings file."""
+    """Write the user's settings file."""
     folder = home / ".gemini"
     folder.mkdir(exist_ok=True)
     (folder / "settings.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
@@ -38,7 +38,7 @@ def write_servers(home: Path, servers: Mapping[str, Any]) -> None:
 async def hosting(
     home: Path, servers: Mapping[str, Any], own: ToolSet | None = None, **options: Any
 ) -> AsyncGenerator[McpHost]:
-    """A host whose person has these servers; closed at the end."""
+    """A host whose user has these servers; closed at the end."""
     write_servers(home, servers)
     settings: dict[str, Any] = {"patience": 60.0, "environment": dict(os.environ), **options}
     host = McpHost(own or ToolSet(), HostOptions(home, **settings))

@@ -1,4 +1,4 @@
-"""What other processes find of a person's MCP servers."""
+"""What other processes find of a user's MCP servers."""
 
 import asyncio
 import json

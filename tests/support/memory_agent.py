@@ -58,7 +58,7 @@ OPTIONS = (ConfirmationOption("proceed_once", "Allow once"), ConfirmationOption(
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A step: these calls wait for a person; each runs once it is allowed."""
+    """A step: these calls wait for a user; each runs once it is allowed."""
 
     calls: tuple[ToolCall, ...]
 

@@ -1,4 +1,4 @@
-"""A real Neovim for tests: headless, without configuration, driven as a person does, over a connection of its own."""
+"""A real Neovim for tests: headless, without configuration, driven as a user does, over a connection of its own."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ AT_ONCE = ("--cmd", "let g:isthmus_review = {'pause': 0, 'reading': 0}")
 
 @dataclass(slots=True)
 class RunningNeovim:
-    """The person at the keyboard. `address` is where a companion attaches."""
+    """The user at the keyboard. `address` is where a companion attaches."""
 
     process: asyncio.subprocess.Process
     address: str

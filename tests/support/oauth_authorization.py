@@ -1,6 +1,6 @@
 """An authorization server for tests: registers clients, checks what OAuth 2.1 says is to be checked, renews tokens.
 
-It redirects at once, as if the person had agreed. How it behaves is in its attributes; what it was asked, in ``log``
+It redirects at once, as if the user had agreed. How it behaves is in its attributes; what it was asked, in ``log``
 and ``asked``.
 """
 

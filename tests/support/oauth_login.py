@@ -1,4 +1,4 @@
-"""A person who logs in to MCP servers: reads what is told, opens the page, comes back with what the browser shows."""
+"""A user who logs in to MCP servers: reads what is told, opens the page, comes back with what the browser shows."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from support.plain_http import plain_client
 
 
 def shows(url: str) -> bool:
-    """The person has a browser at hand, and the test is it."""
+    """The user has a browser at hand, and the test is it."""
     return True
 
 
@@ -29,7 +29,7 @@ def query_of_page(page: str) -> dict[str, str]:
 
 
 async def log_in(host: McpHost, scope: ToolScope, name: str = "s") -> list[str]:
-    """Log in as a person with a browser does; gives what was told."""
+    """Log in as a user with a browser does; gives what was told."""
     told: list[str] = []
     async with plain_client(follow_redirects=True) as browser:
         async for line in host.login(scope, name):

@@ -131,7 +131,7 @@ class OAuthMcpServer:
             case "tools/list":
                 result = {"tools": [WHOAMI]}
             case "tools/call":
-                result = {"content": [{"type": "text", "text": "the person"}]}
+                result = {"content": [{"type": "text", "text": "the user"}]}
             case "ping":
                 result = {}
             case _:

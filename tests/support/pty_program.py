@@ -1,4 +1,4 @@
-"""A program in a terminal of its own, as a person has it before them: keys go in, the screen comes out.
+"""A program in a terminal of its own, as a user has it before them: keys go in, the screen comes out.
 
 A pseudo-terminal and pyte's screen behind it; a thread keeps reading, so that the program never waits for us. Not
 pexpect: it forks, which Python warns of while other threads run.

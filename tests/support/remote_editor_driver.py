@@ -1,4 +1,4 @@
-"""A person at an editor that is reached through its IDE extension: a companion of ours, of one protocol, stands for it.
+"""A user at an editor that is reached through its IDE extension: a companion of ours, of one protocol, stands for it.
 
 Their hands are at the headless editor behind that companion; the editor under test is the remote one before it.
 """
@@ -90,7 +90,7 @@ class _SeeingPeer(ClaudePeer):
 
 
 def remote_editor_driver(protocol: str) -> Callable[[Path], AbstractAsyncContextManager[RemoteEditorDriver]]:
-    """A person behind an IDE extension that speaks `protocol` alone."""
+    """A user behind an IDE extension that speaks `protocol` alone."""
 
     @asynccontextmanager
     async def driver(folder: Path) -> AsyncGenerator[RemoteEditorDriver]:

@@ -1,4 +1,4 @@
-"""The person at the review page, with what a browser does with its forms: cookies, newlines, ticked boxes, Origin."""
+"""The user at the review page, with what a browser does with its forms: cookies, newlines, ticked boxes, Origin."""
 
 import re
 from collections.abc import AsyncGenerator, Mapping
@@ -126,7 +126,7 @@ async def browser(link: str) -> AsyncGenerator[httpx2.AsyncClient]:
 
 @asynccontextmanager
 async def visiting(link: str) -> AsyncGenerator[Visitor]:
-    """Open a link of the review page as the person does."""
+    """Open a link of the review page as the user does."""
     async with browser(link) as http:
         parser = _Forms()
         response = await http.get(link)

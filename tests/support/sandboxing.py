@@ -24,7 +24,7 @@ def with_bubblewrap(environment: Mapping[str, str] = os.environ) -> dict[str, st
 
 
 def confinement(home: Path, *own: Path) -> Confinement:
-    """The sandbox around a person with this home folder, whose agent has folders of its `own`."""
+    """The sandbox around a user with this home folder, whose agent has folders of its `own`."""
     found = SandboxFinder(PrivatePlaces(home, own), with_bubblewrap()).find()
     assert not isinstance(found, NoSandbox)
     return found
@@ -38,7 +38,7 @@ def machine_paths() -> list[str]:
 
 
 def confined_shell(home: Path, *own: Path, **opened: Any) -> RunShellCommand:
-    """The shell tool in the sandbox of a person; `opened` is what its policy has besides the usual."""
+    """The shell tool in the sandbox of a user; `opened` is what its policy has besides the usual."""
     return RunShellCommand(sandbox=ShellSandbox(confinement(home, *own), SandboxPolicy(**opened)))
 
 

@@ -1,6 +1,6 @@
 """``isthmus serve`` for all tests of a file that leave it as it is: each start takes a second or two of the processor.
 
-Workspaces are folders in its ``root``, which the person trusts: their servers, sessions and answers are their own.
+Workspaces are folders in its ``root``, which the user trusts: their servers, sessions and answers are their own.
 """
 
 import json
@@ -39,7 +39,7 @@ class SharedServe:
 async def shared_serve(
     folder: Path, script: str, *arguments: str, servers: Mapping[str, Any] | None = None
 ) -> AsyncGenerator[SharedServe]:
-    """Start it in surroundings of its own; ``servers`` are the person's MCP servers."""
+    """Start it in surroundings of its own; ``servers`` are the user's MCP servers."""
     folder = folder.resolve()
     root = folder / "workspaces"
     root.mkdir()

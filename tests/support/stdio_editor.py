@@ -1,4 +1,4 @@
-"""The plugin of stdio_plugin.py as a running process, the StdioEditor attached to it, and the person in front of it."""
+"""The plugin of stdio_plugin.py as a running process, the StdioEditor attached to it, and the user in front of it."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ class RunningPlugin:
         self._answers = os.fdopen(answers, encoding="utf-8")
 
     async def do(self, do: str, **how: object) -> Any:
-        """A command of the person, as stdio_plugin.py has it; its answer. EOFError: the plugin has ended."""
+        """A command of the user, as stdio_plugin.py has it; its answer. EOFError: the plugin has ended."""
         return await asyncio.to_thread(self._do, do, **how)
 
     def _do(self, do: str, **how: object) -> Any:
@@ -128,7 +128,7 @@ def offset(text: str, place: Position) -> int:
 
 @asynccontextmanager
 async def stdio_driver(folder: Path, **changes: object) -> AsyncGenerator[StdioDriver]:
-    """A person in front of a plugin; `changes` are members of its ``initialize``."""
+    """A user in front of a plugin; `changes` are members of its ``initialize``."""
     plugin = RunningPlugin(folder, **changes)
     try:
         editor = await stdio.attach(plugin.incoming, plugin.outgoing, timeout=60)

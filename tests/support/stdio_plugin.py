@@ -1,7 +1,7 @@
 """An editor's plugin for tests, a program of its own: it speaks docs/editor-port.md on its standard input and output.
 
 It is an editor that keeps its buffers in memory and counts in code points (utf-32); it uses nothing of Isthmus. The
-person acts by lines of JSON on the file descriptor in argv[1] (``{"do": NAME, ...}``), each answered by a line on the
+user acts by lines of JSON on the file descriptor in argv[1] (``{"do": NAME, ...}``), each answered by a line on the
 one in argv[2]. argv[3] is a JSON object with members of ``initialize`` to change.
 """
 
@@ -176,7 +176,7 @@ class Plugin:
     def on_editor_setTerminalEnvironment(self, variables: Object) -> None:
         self.answers["terminals"] = variables
 
-    # What the person does.
+    # What the user does.
 
     def do(self, do: str, **how: object) -> object:
         """One command; `do_...` says which there are."""
@@ -255,8 +255,8 @@ def offset_of(text: str, place: Object) -> int:
     return sum(len(line) + 1 for line in lines) + place["character"]
 
 
-def person(plugin: Plugin, commands: int, answers: int) -> None:
-    """Do what the person does, line by line."""
+def user(plugin: Plugin, commands: int, answers: int) -> None:
+    """Do what the user does, line by line."""
     with os.fdopen(commands, encoding="utf-8") as source, os.fdopen(answers, "w", encoding="utf-8") as sink:
         for line in source:
             with plugin.lock:
@@ -266,7 +266,7 @@ def person(plugin: Plugin, commands: int, answers: int) -> None:
 
 def main() -> None:
     plugin = Plugin(json.loads(sys.argv[3]))
-    hands = threading.Thread(target=person, args=(plugin, int(sys.argv[1]), int(sys.argv[2])), daemon=True)
+    hands = threading.Thread(target=user, args=(plugin, int(sys.argv[1]), int(sys.argv[2])), daemon=True)
     hands.start()
     plugin.run()
     plugin.has_companion = False

@@ -203,7 +203,7 @@ class Window:
             self.choose(-1)
 
     def choose(self, index: int) -> None:
-        """As the person does in the panel that is open; -1: they close it."""
+        """As the user does in the panel that is open; -1: they close it."""
         assert self.panel is not None
         (_, on_select, _), self.panel = self.panel, None
         on_select(index)

@@ -72,16 +72,16 @@ class VsCodeCompanion:
                 await session.send_notification(_Notification(method=method, params=dict(params) if params else None))
 
     async def look_at(self, *files: Mapping[str, Any]) -> None:
-        """The person looks at these files."""
+        """The user looks at these files."""
         self.context = {"workspaceState": {"openFiles": list(files)}}
         await self.send("ide/contextUpdate", self.context)
 
     async def accept(self, path: str, content: str) -> None:
-        """The person accepts."""
+        """The user accepts."""
         await self.send("ide/diffAccepted", {"filePath": path, "content": content})
 
     async def reject(self, path: str) -> None:
-        """The person closes the view."""
+        """The user closes the view."""
         await self.send("ide/diffRejected", {"filePath": path, "content": "left in the view"})
 
     async def forget_sessions(self) -> None:

@@ -76,7 +76,7 @@ SCENES: Mapping[str, Scene] = MappingProxyType(
         "confirm_file_edit": Scene(
             "Change a.txt",
             lambda at: write_file_call("call-1", f"{at}/a.txt"),
-            _once(file_details={"new_content": "changed by the person\n"}),
+            _once(file_details={"new_content": "changed by the user\n"}),
         ),
         "confirm_mcp": Scene("File an issue", _mcp, {**_once(), "selected_option_id": "proceed_always_tool"}),
         "confirm_generic": Scene("Look at the page", _generic, {**_once(), "selected_option_id": "cancel"}),

@@ -1,6 +1,6 @@
 """Plays a transcript of what a real client and its IDE say to each other: the client's lines go to a companion.
 
-A transcript is a text file. `C>` is a message of the client, `S>` one of the server, `P>` something that the person
+A transcript is a text file. `C>` is a message of the client, `S>` one of the server, `P>` something that the user
 does in the (headless) editor, `#` a comment. The `S>` lines that follow each other may come in any order, but all of
 them, and nothing else, must have come before the next `C>` or `P>` line. $WORKSPACE is the path of the workspace and
 $URL its file URL. "$ANY" stands for any value, {"$JSON": VALUE} for a text that is this value as JSON, and "..." as a
@@ -112,4 +112,4 @@ async def _act(editor: HeadlessEditor, workspace: Path, action: str) -> None:
             else:
                 editor.reject_diff(review.id)
         case _:
-            raise AssertionError(f"the person cannot {action}")
+            raise AssertionError(f"the user cannot {action}")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.a2a.server.auth import LOCAL_PERSON, Refusal, RequestGate
+from isthmus.a2a.server.auth import LOCAL_USER, Refusal, RequestGate
 from isthmus.a2a.token_file import TokenFileError, client_token, ensure_token_file, read_token_file
 
 
@@ -64,7 +64,7 @@ def test_the_token_is_in_no_refusal() -> None:
         assert refusal.status == 401
         assert refusal.headers["WWW-Authenticate"].startswith("Bearer")
         assert "very-secret" not in refusal.message
-    assert gate.identify("bearer very-secret") == LOCAL_PERSON
+    assert gate.identify("bearer very-secret") == LOCAL_USER
 
 
 @pytest.mark.parametrize(

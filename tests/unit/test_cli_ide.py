@@ -7,7 +7,7 @@ from isthmus.cli.ide import CompanionUser
 HOSTILE = "+\x1b]0;owned\x07\x1b[2Jtext\u202e\n-old\tline\n"
 
 
-def test_what_agents_propose_does_not_control_the_persons_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_agents_propose_does_not_control_the_users_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     CompanionUser(as_json=False, port=None, workspace=None).show({}, HOSTILE)
     assert capsys.readouterr().out == "+␛]0;owned␇␛[2Jtext\\u202e\n-old\tline\n\n"
 

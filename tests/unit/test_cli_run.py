@@ -1,4 +1,4 @@
-"""What ``isthmus`` itself says to a person beside the conversation."""
+"""What ``isthmus`` itself says to a user beside the conversation."""
 
 import io
 
@@ -22,7 +22,7 @@ def test_a_headless_turn_says_once_at_a_terminal_for_which_servers_it_waits() ->
     ]
 
 
-def test_nothing_is_said_of_waiting_where_no_person_looks() -> None:
+def test_nothing_is_said_of_waiting_where_no_user_looks() -> None:
     script = io.StringIO()
     WaitingNotice(script)(["slow"], 1.5)
     assert script.getvalue() == ""

@@ -26,7 +26,7 @@ def _image(data: bytes, display_id: str | None = None) -> dict[str, Any]:
     return _message("display_data", data={"image/png": base64.b64encode(data).decode()}, transient=transient)
 
 
-def test_a_request_lets_nothing_be_asked_of_the_person() -> None:
+def test_a_request_lets_nothing_be_asked_of_the_user() -> None:
     request = execute_request("x", "session")
     assert request["content"]["allow_stdin"] is False
     assert request["header"]["msg_id"] != execute_request("x", "session")["header"]["msg_id"]

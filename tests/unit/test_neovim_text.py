@@ -30,7 +30,7 @@ def test_line_ends_are_those_of_dos_only_when_all_are() -> None:
     assert BufferText.of("a\r") == BufferText(("a\r",), "unix", endofline=False)
 
 
-def test_the_format_that_the_person_chose_is_what_is_written() -> None:
+def test_the_format_that_the_user_chose_is_what_is_written() -> None:
     assert BufferText(("a", "b"), "mac").text() == "a\rb\r"
     assert BufferText(("a", "b"), "dos", endofline=False, bomb=True).text() == "\ufeffa\r\nb"
 

@@ -146,7 +146,7 @@ def test_what_is_no_notebook_is_said_to_be_none(text: str) -> None:
         parse(text)
 
 
-def test_the_changes_are_shown_numbered_with_what_a_person_reads() -> None:
+def test_the_changes_are_shown_numbered_with_what_a_user_reads() -> None:
     changes = changes_between("/w/a.ipynb", _OLD, json.dumps(_proposal()))
     assert changes is not None
     assert describe(changes) == (

@@ -1,4 +1,4 @@
-"""What the terminal asks an agent for when a person presses Tab."""
+"""What the terminal asks an agent for when a user presses Tab."""
 
 import asyncio
 from collections.abc import Sequence

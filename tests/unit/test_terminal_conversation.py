@@ -246,7 +246,7 @@ class StubbornAgent(MemoryAgent):
 
 
 @pytest.mark.parametrize("interrupts", [1, 2])
-async def test_an_agent_that_does_not_stop_does_not_hold_the_person(
+async def test_an_agent_that_does_not_stop_does_not_hold_the_user(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch, interrupts: int
 ) -> None:
     monkeypatch.setattr("isthmus.terminal.turns.CANCEL_SECONDS", 0.05 if interrupts == 1 else 60)

@@ -177,7 +177,7 @@ async def test_a_question_that_cannot_be_refused_stops_the_task() -> None:
     run = await headless(agent, "json")
     assert run.code == 130
     assert (await agent.tasks())[0].state is TaskState.CANCELED
-    assert "odd waits for a person" in run.err.getvalue()
+    assert "odd waits for a user" in run.err.getvalue()
 
 
 @pytest.mark.parametrize(

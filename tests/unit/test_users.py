@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.a2a.server.auth import LOCAL_PERSON, Principal, Refusal, RequestGate
+from isthmus.a2a.server.auth import LOCAL_USER, Principal, Refusal, RequestGate
 from isthmus.a2a.server.users import Caps, ExpiredToken, UsersError, UserTable
 from isthmus.a2a.server.users_file import UsersFile
 from isthmus.app.setup import BadInputError
@@ -94,10 +94,10 @@ def test_own_caps_go_before_the_servers() -> None:
     assert Caps(3, 4).limits == UserLimits(3, 4)
 
 
-def test_the_gate_knows_the_local_person_users_and_nobody_else() -> None:
+def test_the_gate_knows_the_local_user_users_and_nobody_else() -> None:
     table, entry, token = UserTable().added("alice", NOW, NOW + 60, Caps(max_open=2))
     gate = RequestGate("very-secret")
-    assert gate.identify("Bearer very-secret", table, NOW) == LOCAL_PERSON
+    assert gate.identify("Bearer very-secret", table, NOW) == LOCAL_USER
     assert gate.identify(f"Bearer {token}", table, NOW) == Principal("alice", entry.id, Caps(max_open=2))
     late = gate.identify(f"bearer  {token} ", table, NOW + 61)
     assert isinstance(late, Refusal)

@@ -25,7 +25,7 @@ CODE_GENERATION = Skill(
     "code_generation",
     "Code generation",
     "Reads, explains, writes and changes code in a workspace, and runs commands there. "
-    "Edits and commands are confirmed by a person first.",
+    "Edits and commands are confirmed by a user first.",
     ("code", "development", "tools"),
     ("Fix the failing test in tests/test_parser.py", "Explain what src/main.c does"),
 )
@@ -61,7 +61,7 @@ class ServerOptions:
     stands in the card instead of what the client called. ``strict_extension`` refuses clients without the extension.
     ``blocking_limit`` ends the wait of a message/send, which then answers with the task as it stands; ``body_deadline``
     the wait for a request; ``keep_alive`` is the silence after which a stream gets a comment. ``user_caps`` hold for
-    users whose token has none of its own; the local person has none. ``user_tier`` goes into
+    users whose token has none of its own; the local user has none. ``user_tier`` goes into
     the metadata of events, for users whose token names none.
     """
 

@@ -28,7 +28,7 @@ from isthmus.development_tool import ToolCall, ToolCallConfirmation
 from isthmus.events import Command
 
 ANSWERED_BY = "A2A client"
-"""Who answered, when the client does not say where its person sits."""
+"""Who answered, when the client does not say where its user sits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class Call:
     ``after`` is the id of the last event that the client has seen (``Last-Event-ID``). ``wants_stream``: the client
     accepts an event stream. ``version`` is what the header ``A2A-Version`` says, None without it. ``has_push``: the
     server sends push notifications. ``needs_workspace``: the first message of a session in the extension has to name a
-    folder. ``user`` is the name of who calls; empty for the one person of a server.
+    folder. ``user`` is the name of who calls; empty for the one user of a server.
     """
 
     method: str
@@ -45,7 +45,7 @@ class Call:
 class Caller:
     """On whose behalf a request is met: the agent with what they may see of it, and where their news are sent.
 
-    ``user_tier`` goes into the metadata of events. ``name`` is the user's; empty for the one person of a server.
+    ``user_tier`` goes into the metadata of events. ``name`` is the user's; empty for the one user of a server.
     """
 
     agent: AgentClient
@@ -73,7 +73,7 @@ class StreamEncoder(Protocol):
         """The items that tell a client of a delivery; none for what it is not told.
 
         Every delivery of the stream comes here. ``final`` says that the stream ends with it; ``pending`` are the calls
-        that wait for the person then. The number of the event goes with the last item, so that a client which resumes
+        that wait for the user then. The number of the event goes with the last item, so that a client which resumes
         after it has missed none.
         """
         ...

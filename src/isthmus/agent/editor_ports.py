@@ -1,4 +1,4 @@
-"""What the agent asks of the person's editor besides what it shows: ports, which ``isthmus.cli`` fills in.
+"""What the agent asks of the user's editor besides what it shows: ports, which ``isthmus.cli`` fills in.
 
 Which editor it is, and which protocol it speaks, is not known here. Reviews are shown by ``engine.editor_surface``.
 """
@@ -10,7 +10,7 @@ from isthmus.tools.base import ToolScope
 
 
 class EditorControl(Protocol):
-    """The editor of a session, as the person sees to it with /ide. Each method returns what to say."""
+    """The editor of a session, as the user sees to it with /ide. Each method returns what to say."""
 
     async def status(self, scope: ToolScope) -> str:
         """Which editor is used and what it can be asked; what to do when there is none."""

@@ -65,7 +65,7 @@ class AgentFailedError(IsthmusError):
 class AgentPort(Protocol):
     """What an author writes: the events of the session's task, from where the session stands.
 
-    ``run`` is called when a message came and when a person has answered; it may be called in another process than
+    ``run`` is called when a message came and when a user has answered; it may be called in another process than
     before, so all that it knows is in ``session``. It ends after the work, or after it has asked.
     """
 
@@ -196,7 +196,7 @@ def ask(
     *,
     options: Sequence[ConfirmationOption] = OPTIONS,
 ) -> ToolCallUpdate:
-    """The event that asks a person for permission to make a call; afterwards :func:`decision` tells the answer."""
+    """The event that asks a user for permission to make a call; afterwards :func:`decision` tells the answer."""
     request = ConfirmationRequest(tuple(options))
     match details:
         case ExecuteDetails():
@@ -212,11 +212,11 @@ def ask(
 
 
 def decision(session: Session, tool_call_id: str) -> ToolCallConfirmation | None:
-    """How a person answered the question about a call; None while it waits, or when there is none."""
+    """How a user answered the question about a call; None while it waits, or when there is none."""
     item = session.calls.get(tool_call_id)
     return item.confirmation if item is not None else None
 
 
 def is_allowed(confirmation: ToolCallConfirmation) -> bool:
-    """The person lets the call run."""
+    """The user lets the call run."""
     return confirmation.selected_option_id != CANCEL

@@ -38,7 +38,7 @@ class AgentOptions:
     unused_settings: tuple[str, ...] = ()
 
     def environment_of(self, user: str) -> Mapping[str, str]:
-        """What a user's commands get: those of others than the local person none of that person's secrets."""
+        """What a user's commands get: those of others than the local user none of that user's secrets."""
         return environment_for_strangers(self.environment) if user else self.environment
 
 
@@ -67,7 +67,7 @@ _SECRET_VALUE = re.compile(r"://[^\s/@:]*:[^\s/@]+@")
 
 def environment_for_strangers(environment: Mapping[str, str]) -> Mapping[str, str]:
     """The environment without what is named like a secret, or holds one: other people's commands are no errand of
-    the person who runs the server."""
+    the user who runs the server."""
     return {
         name: value
         for name, value in environment.items()

@@ -19,24 +19,24 @@ from isthmus.tools.server_contents import ServerContents
 from isthmus.tools.servers import ToolServers
 
 ContextSource: TypeAlias = Callable[[ToolScope], Awaitable[str | None]]
-"""Gives what the person's editor shows, as text for the model, or None: the editor that the session names, or that has
+"""Gives what the user's editor shows, as text for the model, or None: the editor that the session names, or that has
 the workspace open."""
 ModelSource: TypeAlias = Callable[[str | None], Awaitable[ChatModel]]
 """Opens the model of this name (as in ``--model``), or the agent's own for None; raises ModelError."""
 FolderTrust: TypeAlias = Callable[[Path], bool]
-"""Whether the local person trusts a folder; reads a file, so it is for a thread."""
+"""Whether the local user trusts a folder; reads a file, so it is for a thread."""
 TaskSource: TypeAlias = Callable[[str], Awaitable[Sequence[TaskSnapshot]]]
-"""Lists the tasks of the person whose task has this id, the last changed first."""
+"""Lists the tasks of the user whose task has this id, the last changed first."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentResources:
     """What is None is not there: no servers, no editor, and so on.
 
-    ``home`` is the folder of the local person's own files (GEMINI.md, commands), ``~/.gemini``; other users of a
+    ``home`` is the folder of the local user's own files (GEMINI.md, commands), ``~/.gemini``; other users of a
     server have none. ``checkpoints`` keeps files before they are edited; without it nothing can be restored.
-    ``tasks`` is asked by the command that lists them. ``trusts`` tells which projects' files speak for the person.
-    ``approvals`` keeps what the person allows for all sessions; without it, each session asks anew.
+    ``tasks`` is asked by the command that lists them. ``trusts`` tells which projects' files speak for the user.
+    ``approvals`` keeps what the user allows for all sessions; without it, each session asks anew.
     """
 
     open_model: ModelSource
@@ -53,17 +53,17 @@ class AgentResources:
     approvals: KeptApprovals | None = None
 
     async def approvals_of(self, user: str, tools: ToolSet) -> SessionApprovals | None:
-        """What a user allowed of these tools for all sessions: only the local person's is kept."""
+        """What a user allowed of these tools for all sessions: only the local user's is kept."""
         if user or self.approvals is None:
             return None
         return SessionApprovals(self.approvals, await self.approvals.approvals(), tools)
 
     async def trusts_project(self, user: str, workspace: Path) -> bool:
-        """Whether a project's files speak for a user: only the local person can have said so."""
+        """Whether a project's files speak for a user: only the local user can have said so."""
         if user or self.trusts is None:
             return False
         return await asyncio.to_thread(self.trusts, workspace)
 
     def home_of(self, user: str) -> Path | None:
-        """The folder of a user's own files: the local person's alone has one."""
+        """The folder of a user's own files: the local user's alone has one."""
         return None if user else self.home

@@ -1,7 +1,7 @@
 """A session: the conversation of one contextId, folded from the journal.
 
 ``apply`` takes the events of all tasks of the session, in order, and keeps what the next step needs: the messages as
-the model saw them, the tool calls that are still open, and what the person has allowed. It is the only place where
+the model saw them, the tool calls that are still open, and what the user has allowed. It is the only place where
 that is worked out, for a running turn as for one that is resumed after a crash. No I/O, no clock.
 """
 
@@ -52,11 +52,11 @@ EventT = TypeVar("EventT", bound=AgentEvent)
 QUESTION_MARK = "?"
 """Stands in the id of a call that is the question of another one, between that one's id and a number."""
 STOPPED = "The call was stopped while it ran, since a new message came: whether it had an effect is not known."
-"""What a model is told of a call that was under way when the person went on to something else."""
+"""What a model is told of a call that was under way when the user went on to something else."""
 SUMMARY_HEADING = "Summary of the conversation so far (its older messages were replaced by it):"
 """How the message begins that stands for what was compacted."""
 SUMMARY_SEEN = Message("assistant", (Text("I go on from this summary."),))
-"""Stands between a summary and the person's next message: the sides take turns."""
+"""Stands between a summary and the user's next message: the sides take turns."""
 
 
 def is_summary(message: Message) -> bool:
@@ -68,8 +68,8 @@ def is_summary(message: Message) -> bool:
 class OpenCall:
     """A tool call of the last model message: what the model asked, and how far it is.
 
-    ``call`` is its last announced state, None before the first. ``proposal`` is what a person was shown.
-    ``confirmation`` is the person's answer. ``result`` is what the model will be told; then the call is settled.
+    ``call`` is its last announced state, None before the first. ``proposal`` is what a user was shown.
+    ``confirmation`` is the user's answer. ``result`` is what the model will be told; then the call is settled.
     """
 
     request: ToolRequest
@@ -84,7 +84,7 @@ class OpenCall:
 
     @property
     def is_waiting(self) -> bool:
-        """A person is asked and has not answered."""
+        """A user is asked and has not answered."""
         return (
             self.call is not None
             and self.call.status is ToolCallStatus.PENDING
@@ -102,12 +102,12 @@ class Session:
     messages: list[Message] = field(default_factory=list[Message])
     calls: dict[str, OpenCall] = field(default_factory=dict[str, OpenCall])
     answered: list[tuple[ToolCall, str]] = field(default_factory=list[tuple[ToolCall, str]])
-    """Every call with the option that the person chose for it; what is granted follows from these."""
+    """Every call with the option that the user chose for it; what is granted follows from these."""
     tool_versions: dict[str, str] = field(default_factory=dict[str, str])
-    """Of calls that a person was asked about, the version of the tool, by call id; where it has one."""
+    """Of calls that a user was asked about, the version of the tool, by call id; where it has one."""
     task_id: str = ""
     user: str = ""
-    """Whose session it is; the empty name is the local person's."""
+    """Whose session it is; the empty name is the local user's."""
     state: TaskState = TaskState.SUBMITTED
     """The state last announced; ``submitted`` after a prompt that no work was announced for."""
     workspace: str = ""
@@ -221,7 +221,7 @@ class Session:
 
     @property
     def waiting(self) -> tuple[ToolCall, ...]:
-        """The calls that wait for a person, whole."""
+        """The calls that wait for a user, whole."""
         return tuple(item.call for item in self.calls.values() if item.is_waiting and item.call is not None)
 
     @property

@@ -1,4 +1,4 @@
-"""What the person allowed for all sessions to come, in a file of the data folder: a JSON list, for them alone.
+"""What the user allowed for all sessions to come, in a file of the data folder: a JSON list, for them alone.
 
 A file of our own and not ``tools.allowed`` of settings.json: an entry there is a name, and would mean a project's
 server of that name, too. A file that is broken allows nothing and is not written over.

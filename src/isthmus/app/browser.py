@@ -1,4 +1,4 @@
-"""Shows a page to the person at this machine."""
+"""Shows a page to the user at this machine."""
 
 import os
 import sys

@@ -8,7 +8,7 @@ from isthmus.app.logs import Redaction, begin_log, secrets_of
 
 
 def begin_debugging(environment: Mapping[str, str], *, beside_prompt: bool) -> None:
-    """Begin to log; secrets of the environment are hidden. ``beside_prompt``: a person types at the same terminal."""
+    """Begin to log; secrets of the environment are hidden. ``beside_prompt``: a user types at the same terminal."""
     stream: TextIO | None = None
     if beside_prompt and sys.stdin.isatty() and sys.stderr.isatty():
         from prompt_toolkit.patch_stdout import StdoutProxy

@@ -1,4 +1,4 @@
-"""Tells the model what its edits broke, as the person's editor sees it: what is new after them, and nothing else.
+"""Tells the model what its edits broke, as the user's editor sees it: what is new after them, and nothing else.
 
 Only while an IDE is connected that tells diagnostics; every wait is short. What the texts say is
 :mod:`isthmus.ide.clients.new_diagnostics`'s business.

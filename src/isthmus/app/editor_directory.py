@@ -19,7 +19,7 @@ LOOK_AGAIN_SECONDS = 2.0
 CONTEXT_SECONDS = 1.0
 """How long a turn waits for an editor that has to be asked what it shows."""
 MENTIONS = 20
-"""So many mentions of a person are kept for the next turn."""
+"""So many mentions of a user are kept for the next turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class IdeEditor:
         """Show the change there; the accepted content, or None for a rejection.
 
         An editor that is gone is waited for: it may come back while the question is open. Raises IsthmusError when
-        it ends the review without a decision: then the person decides elsewhere.
+        it ends the review without a decision: then the user decides elsewhere.
         """
         from isthmus.ide.reviews.review import Accepted, Closed, Rejected
 
@@ -80,7 +80,7 @@ class IdeEditor:
 
 
 class TurnMentions:
-    """What the person sent from the editor for the next turn, the last ones, each once."""
+    """What the user sent from the editor for the next turn, the last ones, each once."""
 
     def __init__(self) -> None:
         self._kept: dict[FileMentioned, None] = {}
@@ -99,7 +99,7 @@ class TurnMentions:
 
 
 async def shown_by(client: "IdeClient", mentions: TurnMentions) -> str | None:
-    """What an IDE shows, and what the person sent from there, for the model."""
+    """What an IDE shows, and what the user sent from there, for the model."""
     from isthmus.ide.clients.prompt_context import context_for_model
 
     await client.refresh(CONTEXT_SECONDS)
@@ -144,7 +144,7 @@ class EditorDirectory:
             await peer.refresh(CONTEXT_SECONDS)
 
     def trust(self, workspace: Path) -> bool | None:
-        """Whether the person trusts the workspace, as its editor says; None: it does not say, or none is known yet."""
+        """Whether the user trusts the workspace, as its editor says; None: it does not say, or none is known yet."""
         peer = self._peers.get(workspace)
         context = peer.context() if peer is not None and peer.connected else None
         state = context.workspace_state if context is not None else None
@@ -167,7 +167,7 @@ class EditorDirectory:
         await self.client(workspace)
 
     async def status(self, workspace: Path) -> str:
-        """How it stands with the editor of a workspace, for the person."""
+        """How it stands with the editor of a workspace, for the user."""
         from isthmus.app.editor_status import DISABLED, connected_status, not_found_status
         from isthmus.ide.discovery.connecting import find_candidates
 
@@ -194,7 +194,7 @@ class EditorDirectory:
             return await self._connect(workspace)
 
     async def _connect(self, workspace: Path) -> "IdeClient | None":
-        # Loaded only when there is one: mostly there is none, and without a person every start counts.
+        # Loaded only when there is one: mostly there is none, and without a user every start counts.
         from isthmus.ide.clients.ide_client import IdeError
         from isthmus.ide.discovery.connecting import connect_ide, find_candidates
 

@@ -1,4 +1,4 @@
-"""How a person names a place in a file on the command line: FILE:LINE:CHAR and FILE:START-END, all 1-based.
+"""How a user names a place in a file on the command line: FILE:LINE:CHAR and FILE:START-END, all 1-based.
 
 A file whose name looks like that is meant when it exists.
 """

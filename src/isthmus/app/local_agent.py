@@ -58,7 +58,7 @@ class McpUse:
 
     ``patience``: seconds that a turn waits for those that are still connecting. ``why_not``: why a client's own server
     may not be connected to at an address (its host's name comes first), or None; without it, every address may be.
-    ``open_browser`` shows the page of a login to the person at this machine. ``on_unknown_trust`` is called at the
+    ``open_browser`` shows the page of a login to the user at this machine. ``on_unknown_trust`` is called at the
     start where the folder's files would start something and nobody said whether they may. ``on_wait`` is told which
     servers a turn waits for, when that takes long. ``is_for_one_turn``: /mcp waits, too. ``on_host`` is given the host
     once the agent runs.
@@ -209,7 +209,7 @@ async def _settle_trust(setup: Setup, folder: Path, use: McpUse, mcp: McpHost, e
 
 
 def trust_of(editors: EditorDirectory | None, home: Path) -> FolderTrust:
-    """Which folders the local person trusts: as their editor says, else as their file does."""
+    """Which folders the local user trusts: as their editor says, else as their file does."""
     by_file = file_trust(home)
 
     def trusts(folder: Path) -> bool:

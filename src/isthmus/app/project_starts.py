@@ -1,4 +1,4 @@
-"""What a project's files would start on the person's machine, were its folder trusted, as lines to show to them.
+"""What a project's files would start on the user's machine, were its folder trusted, as lines to show to them.
 
 Pure but for reading files; blocks.
 """

@@ -40,7 +40,7 @@ class SandboxRequiredError(click.ClickException):
 class SandboxSetup:
     """The sandbox of this machine. ``commands`` None: shell commands run without one.
 
-    ``level`` tells what commands are confined to; ``warnings`` are for the person, before anything runs.
+    ``level`` tells what commands are confined to; ``warnings`` are for the user, before anything runs.
     """
 
     finder: "SandboxFinder"
@@ -90,7 +90,7 @@ def _user_id() -> int:
 
 
 def say_warnings(sandbox: SandboxSetup) -> None:
-    """Tell the person on stderr what they must know before anything runs."""
+    """Tell the user on stderr what they must know before anything runs."""
     for warning in sandbox.warnings:
         sys.stderr.write(f"isthmus: {warning}\n")
 

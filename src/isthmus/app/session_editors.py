@@ -2,7 +2,7 @@
 
 An endpoint is an editor's when it is an IDE companion: it shows diffs, or tells what it shows. It is connected to for
 one task and left when the task ends. Any other MCP server among the settings gives tools, which is not done here. The
-local person's editor is for the local person's tasks alone.
+local user's editor is for the local user's tasks alone.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ OTHER_SECONDS = 60.0
 """How long it is remembered that an endpoint is no editor's, or cannot be reached."""
 OTHERS = 1000
 _NO_EDITOR = (
-    "This session has no editor. Those on this machine are for the sessions of the person at it, unless the agent was "
+    "This session has no editor. Those on this machine are for the sessions of the user at it, unless the agent was "
     "started with --no-ide; a client names its own in its settings: the MCP endpoint of an IDE companion (mcp_servers)."
 )
 
@@ -118,7 +118,7 @@ class SessionEditors:
         return "Your editor is not used any more. /ide enable uses it again."
 
     async def _local_of(self, scope: ToolScope) -> EditorDirectory | None:
-        """Where the editors of this machine are, for a task of the local person."""
+        """Where the editors of this machine are, for a task of the local user."""
         return None if self._local is None or await self._user_of(scope.task_id) else self._local
 
     def task_ended(self, task_id: str) -> None:

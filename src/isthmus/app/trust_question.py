@@ -1,7 +1,7 @@
 """The question at the start of a program: may what this folder's files configure run on this machine?
 
 Asked once: the answer stands in Gemini CLI's ``~/.gemini/trustedFolders.json``. An editor that has the folder open and
-says whether it is trusted counts first, and then nobody is asked. Without a person nothing is asked, only said.
+says whether it is trusted counts first, and then nobody is asked. Without a user nothing is asked, only said.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ async def settle_trust(
 
 
 async def ask(folder: Path, starts: Sequence[str]) -> None:
-    """Ask the person at this terminal, and keep the answer; one who leaves (Ctrl-D) is asked again next time.
+    """Ask the user at this terminal, and keep the answer; one who leaves (Ctrl-D) is asked again next time.
 
     Raises:
         SettingsFileError: the answer cannot be kept.
@@ -78,7 +78,7 @@ async def ask(folder: Path, starts: Sequence[str]) -> None:
 
 
 def tell(stream: TextIO) -> OnUnknown:
-    """For runs without a person: what is not started, and how to allow it."""
+    """For runs without a user: what is not started, and how to allow it."""
 
     async def told(folder: Path, starts: Sequence[str]) -> None:
         what = "".join(f"\n  - {visible_line(line)}" for line in starts)

@@ -1,6 +1,6 @@
 """The Checkpoints port: the bytes of files before each edit of an agent, and the way back to them.
 
-Kept apart from the person's git, which is neither needed nor touched. What the conversation was at a checkpoint is
+Kept apart from the user's git, which is neither needed nor touched. What the conversation was at a checkpoint is
 not here: that follows from the session's events (``isthmus.agent.session``). Only edits that were announced to the
 store are known; what a command wrote is not.
 """

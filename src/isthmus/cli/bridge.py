@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isthmus.ide.options import CompanionOptions
 
 KINDS = {"claude": "Claude Code's", "gemini": "Gemini CLI's"}
-"""The protocols by the name of their server, as a person calls them."""
+"""The protocols by the name of their server, as a user calls them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ def _sweep(examination: "Examination") -> Iterator[str]:
 
 
 def describe(examination: "Examination") -> Iterator[str]:
-    """The examination in lines for a person."""
+    """The examination in lines for a user."""
     yield f"Agent CLIs started in {examination.here.folder}"
     yield from _choices(examination.choices)
     yield ""

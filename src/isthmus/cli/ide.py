@@ -1,4 +1,4 @@
-"""``isthmus ide``: act as the person at a running companion from another terminal."""
+"""``isthmus ide``: act as the user at a running companion from another terminal."""
 
 import json
 import os
@@ -35,11 +35,11 @@ class CompanionUser:
         self._folders = (workspace,) if workspace else ()
 
     def locate(self, file: str) -> str:
-        """The absolute path of a file that the person named."""
+        """The absolute path of a file that the user named."""
         return locate(file, self._folders)
 
     def parse(self, place: str) -> tuple[str, int | None, int | None, int | None, int | None]:
-        """A place that the person named, as :func:`parse_range` has it."""
+        """A place that the user named, as :func:`parse_range` has it."""
         return parse_range(place, self._folders)
 
     def ask(self, command: str, *, patience: float = 0.0, **arguments: object) -> Result:
@@ -63,7 +63,7 @@ class CompanionUser:
         click.echo(json.dumps(result) if self.as_json else visible(text))
 
 
-def _person(function: Callable[Concatenate[CompanionUser, P], None]) -> Callable[..., None]:
+def _user(function: Callable[Concatenate[CompanionUser, P], None]) -> Callable[..., None]:
     @wraps(function)
     def run(as_json: bool, port: int | None, workspace: str | None, *args: P.args, **kwargs: P.kwargs) -> None:
         function(CompanionUser(as_json, port, workspace), *args, **kwargs)
@@ -76,7 +76,7 @@ def _person(function: Callable[Concatenate[CompanionUser, P], None]) -> Callable
 
 @click.group("ide", cls=JsonErrorGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Act as the person at a running companion: open files, select text, answer proposed edits.
+    """Act as the user at a running companion: open files, select text, answer proposed edits.
 
     The companion is found by the terminal it is used in ($GEMINI_CLI_IDE_SERVER_PORT) or by the workspace; name
     another one with --port or --workspace. A FILE is looked for in the current folder, then in --workspace. Lines and
@@ -85,8 +85,8 @@ def command() -> None:
 
 
 @command.command("status", short_help="Show the editor, its agents, and what they see.")
-@_person
-def status(person: CompanionUser) -> None:
+@_user
+def status(user: CompanionUser) -> None:
     """Show the editor, the attached agents, the open diffs and what agents are told.
 
     Then what `isthmus doctor` says: which editor each agent CLI would find from here, and why.
@@ -97,11 +97,11 @@ def status(person: CompanionUser) -> None:
     from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
     from isthmus.terminal.sanitize import visible
 
-    examination = doctor.examine_here(person.directory)
+    examination = doctor.examine_here(user.directory)
     try:
-        result = person.ask("status")
+        result = user.ask("status")
     except NoCompanionError:
-        if not person.as_json:
+        if not user.as_json:
             kept = _kept_lines(KeptTexts(data_directory() / KEPT_FOLDER).paths())
             click.echo(visible("\n".join([*doctor.describe(examination), *kept])) + "\n", err=True)
         raise
@@ -119,39 +119,39 @@ def status(person: CompanionUser) -> None:
         *doctor.describe(examination),
     ]
     result["discovery"] = doctor.to_json(examination)
-    person.show(result, "\n".join(lines))
+    user.show(result, "\n".join(lines))
 
 
 @command.command("open", short_help="Open a file, or focus an open one.")
 @click.argument("file", metavar="FILE[:LINE[:CHAR]]")
 @click.option("--background", is_flag=True, help="Do not give it the focus.")
-@_person
-def open_file(person: CompanionUser, file: str, background: bool) -> None:
+@_user
+def open_file(user: CompanionUser, file: str, background: bool) -> None:
     """Open a file, or focus an open one, with the cursor at a place."""
-    path, line, character, _, _ = person.parse(file)
-    result = person.ask("open", path=path, line=line, character=character, background=background)
-    person.show(result, "\n".join(_context_lines(result)))
+    path, line, character, _, _ = user.parse(file)
+    result = user.ask("open", path=path, line=line, character=character, background=background)
+    user.show(result, "\n".join(_context_lines(result)))
 
 
 @command.command("close")
 @click.argument("file", metavar="FILE")
-@_person
-def close_file(person: CompanionUser, file: str) -> None:
+@_user
+def close_file(user: CompanionUser, file: str) -> None:
     """Close a file. One that is not open is no error."""
-    result = person.ask("close", path=person.locate(file))
-    person.show(result, "\n".join(_context_lines(result)))
+    result = user.ask("close", path=user.locate(file))
+    user.show(result, "\n".join(_context_lines(result)))
 
 
 @command.command("select")
 @click.argument("place", metavar="FILE:LINE[:CHAR][-LINE[:CHAR]]")
-@_person
-def select(person: CompanionUser, place: str) -> None:
+@_user
+def select(user: CompanionUser, place: str) -> None:
     """Open a file and select text in it.
 
     FILE:3 selects line 3, FILE:3-5 lines 3 to 5, FILE:3:1-3:8 the characters 1 to 7 of line 3 (the end is not
     included). FILE:3:4 puts the cursor there and selects nothing.
     """
-    path, line, character, end_line, end_character = person.parse(place)
+    path, line, character, end_line, end_character = user.parse(place)
     if line is None:
         raise click.UsageError(f"expected lines behind an existing file, as in src/main.py:3-5; received {place}")
     if end_line is None and character is not None:
@@ -160,23 +160,23 @@ def select(person: CompanionUser, place: str) -> None:
         if end_line is not None and end_line < line:
             raise click.UsageError(f"expected the last line not before the first, received {line}-{end_line}")
         end_line, end_character = (end_line or line) + 1, 1  # up to and with the newline of the last line
-    result = person.ask(
+    result = user.ask(
         "select", path=path, line=line, character=character, end_line=end_line, end_character=end_character
     )
-    person.show(result, "\n".join(_context_lines(result)))
+    user.show(result, "\n".join(_context_lines(result)))
 
 
 @command.command("mention", short_help="Point the agents to a file or to lines of it.")
 @click.argument("place", metavar="FILE[:LINE[-LINE]]")
-@_person
-def mention(person: CompanionUser, place: str) -> None:
+@_user
+def mention(user: CompanionUser, place: str) -> None:
     """Point the agents to a file or to lines of it: they are selected, and agents that know mentions are told."""
-    path, line, _, end_line, _ = person.parse(place)
-    result = person.ask("mention", path=path, line=line, end_line=end_line)
+    path, line, _, end_line, _ = user.parse(place)
+    result = user.ask("mention", path=path, line=line, end_line=end_line)
     nobody = (
         [] if result.get("agents") != 0 else ["No agent is attached; one that connects within ten seconds is told."]
     )
-    person.show(result, "\n".join(nobody + _context_lines(result)))
+    user.show(result, "\n".join(nobody + _context_lines(result)))
 
 
 @command.command("diagnostics", short_help="Show what linters and language servers found.")
@@ -187,9 +187,9 @@ def mention(person: CompanionUser, place: str) -> None:
 @click.option("--add", nargs=2, metavar="LINE[:CHAR] MESSAGE", multiple=True, help="Add one to FILE (headless editor).")
 @click.option("--severity", type=click.Choice(["error", "warning", "information", "hint"]), default="error")
 @click.option("--clear", is_flag=True, help="Remove those of FILE first (headless editor).")
-@_person
+@_user
 def diagnostics(
-    person: CompanionUser,
+    user: CompanionUser,
     file: str | None,
     source: str | None,
     add: tuple[tuple[str, str], ...],
@@ -201,7 +201,7 @@ def diagnostics(
     An entry of --set is an object with line, message, and optionally character, end_line, end_character, severity
     (of those below), source and code.
     """
-    path = person.locate(file) if file is not None else None
+    path = user.locate(file) if file is not None else None
     entries: list[object] | None = None
     if source is not None or add or clear:
         if path is None:
@@ -209,37 +209,37 @@ def diagnostics(
         if source is not None:
             entries = _entries(source)
         else:
-            entries = [] if clear else list(person.ask("diagnostics", path=path, own=True)["diagnostics"])
+            entries = [] if clear else list(user.ask("diagnostics", path=path, own=True)["diagnostics"])
         for place, message in add:
             line, _, character = place.partition(":")
             if not line.isdigit() or not (character or "1").isdigit():
                 raise click.UsageError(f"--add: expected LINE or LINE:CHAR, received {place}")
             added = {"line": int(line), "character": int(character or 1), "message": message, "severity": severity}
             entries.append(added)
-    result = person.ask("diagnostics", path=path, set=entries)
+    result = user.ask("diagnostics", path=path, set=entries)
     found = result["diagnostics"]
     text = [f"{d['file']}:{d['line']}:{d['character']}: {d['severity']}: {d['message']}" for d in found]
-    person.show(result, "\n".join(text) or "no diagnostics")
+    user.show(result, "\n".join(text) or "no diagnostics")
 
 
 @command.command("diffs", short_help="Show the edits that wait for your answer.")
 @click.option("--wait", type=float, metavar="SECONDS", help="Wait up to so long until there is one.")
-@_person
-def diffs(person: CompanionUser, wait: float | None) -> None:
+@_user
+def diffs(user: CompanionUser, wait: float | None) -> None:
     """Show the edits that wait for your answer, as unified diffs against the files on disk.
 
     The changed cells of a notebook are numbered: `isthmus ide accept FILE --cells 1,3` accepts some of them. With
     Jupyter a link to the page is shown on which you can answer in the browser, questions too; it can be opened once.
     """
-    result = person.ask("diffs", patience=_patience(wait), wait=wait)
-    asked = person.ask("questions")["questions"]
+    result = user.ask("diffs", patience=_patience(wait), wait=wait)
+    asked = user.ask("questions")["questions"]
     lines = [_shown(review) for review in result["diffs"]] or ["no diff waits for an answer"]
     lines += [f"Question waits for an answer: {question['id']}: {question['title']}" for question in asked]
-    page = _page(person) if result["diffs"] or asked else None
+    page = _page(user) if result["diffs"] or asked else None
     if page is not None:
         result["page"] = page
         lines.append(f"{'Review it' if result['diffs'] else 'Answer it'} in the browser: {page}")
-    person.show(result, "\n".join(lines))
+    user.show(result, "\n".join(lines))
 
 
 @command.command("accept", short_help="Accept a proposed edit, or a part of it.")
@@ -250,8 +250,8 @@ def diffs(person: CompanionUser, wait: float | None) -> None:
 @click.option(
     "--cells", metavar="1,3|2-4", help="Of a notebook accept only these changes, as `isthmus ide diffs` numbers them."
 )
-@_person
-def accept(person: CompanionUser, file: str, content: str | None, cells: str | None) -> None:
+@_user
+def accept(user: CompanionUser, file: str, content: str | None, cells: str | None) -> None:
     """Accept the proposed edit of a file, as proposed or with your own text. The agent then writes it.
 
     With --cells the rest of the notebook keeps every byte: other cells, outputs, ids and metadata. They are those
@@ -263,49 +263,49 @@ def accept(person: CompanionUser, file: str, content: str | None, cells: str | N
         raise click.UsageError("--cells chooses from the proposal; with --content the text is yours")
     text = _read(content) if content is not None else None
     numbers = _numbers(cells) if cells is not None else None
-    result = person.ask("accept", path=person.locate(file), content=text, cells=numbers)
+    result = user.ask("accept", path=user.locate(file), content=text, cells=numbers)
     then = "the agent writes it" if result["agent_connected"] else "the agent is gone; it is told if it comes back soon"
-    person.show(result, f"accepted: {result['file']} ({then})")
+    user.show(result, f"accepted: {result['file']} ({then})")
 
 
 @command.command("reject")
 @click.argument("file", metavar="FILE")
-@_person
-def reject(person: CompanionUser, file: str) -> None:
+@_user
+def reject(user: CompanionUser, file: str) -> None:
     """Reject the proposed edit of a file."""
-    result = person.ask("reject", path=person.locate(file))
-    person.show(result, f"rejected: {result['file']}")
+    result = user.ask("reject", path=user.locate(file))
+    user.show(result, f"rejected: {result['file']}")
 
 
 @command.command("questions", short_help="Show what agents ask to be allowed.")
 @click.option("--wait", type=float, metavar="SECONDS", help="Wait up to so long until there is one.")
-@_person
-def questions(person: CompanionUser, wait: float | None) -> None:
+@_user
+def questions(user: CompanionUser, wait: float | None) -> None:
     """Show what agents ask to be allowed, such as running code in a notebook. Answer with `isthmus ide answer`.
 
     With Jupyter a link to the page is shown on which you can answer in the browser; it can be opened once.
     """
-    result = person.ask("questions", patience=_patience(wait), wait=wait)
+    result = user.ask("questions", patience=_patience(wait), wait=wait)
     text = "\n\n".join(f"{entry['id']}: {entry['title']}\n{entry['text']}" for entry in result["questions"])
-    page = _page(person) if result["questions"] else None
+    page = _page(user) if result["questions"] else None
     if page is not None:
         result["page"] = page
         text += f"\n\nAnswer it in the browser: {page}"
-    person.show(result, text or "no question waits for an answer")
+    user.show(result, text or "no question waits for an answer")
 
 
 @command.command("answer")
 @click.argument("question", metavar="ID")
 @click.argument("decision", metavar="yes|no|session", type=click.Choice(["yes", "no", "session"]))
-@_person
-def answer(person: CompanionUser, question: str, decision: str) -> None:
+@_user
+def answer(user: CompanionUser, question: str, decision: str) -> None:
     """Answer a question of `isthmus ide questions` by yes or no. Who does not answer within 10 minutes says no.
 
     "session" is a yes to all such questions of this agent, until it leaves: of running code in a notebook, to any code
     there.
     """
-    result = person.ask("answer", id=question, yes=decision != "no", session=decision == "session")
-    person.show(result, f"answered {decision}: {result['title']}")
+    result = user.ask("answer", id=question, yes=decision != "no", session=decision == "session")
+    user.show(result, f"answered {decision}: {result['title']}")
 
 
 def _patience(wait: float | None) -> float:
@@ -314,12 +314,12 @@ def _patience(wait: float | None) -> float:
     return wait or 0.0
 
 
-def _page(person: CompanionUser) -> str | None:
-    """A link to the page of the editor, if it has one and who asks may answer in the person's place."""
+def _page(user: CompanionUser) -> str | None:
+    """A link to the page of the editor, if it has one and who asks may answer in the user's place."""
     from isthmus.ide.control.control_client import RefusedError
 
     try:
-        return person.ask("page")["page"]
+        return user.ask("page")["page"]
     except RefusedError:
         return None
 

@@ -40,7 +40,7 @@ COMMANDS = {
     "trust": _Command("isthmus.cli.trust", "Let what a folder's files configure run on this machine, or not."),
     "tasks": _Command("isthmus.cli.tasks", "Look at the tasks that are kept here; export or delete them."),
     "companion": _Command("isthmus.cli.companion", "Be the IDE of agent CLIs: share context, review their edits."),
-    "ide": _Command("isthmus.cli.ide", "Act as the person in a running companion."),
+    "ide": _Command("isthmus.cli.ide", "Act as the user in a running companion."),
     "bridge": _Command("isthmus.cli.bridge", "Let every agent CLI use an IDE extension that was made for one of them."),
     "doctor": _Command("isthmus.cli.doctor", "Find out why an agent CLI does not find your editor."),
     "plugin": _Command("isthmus.cli.plugin", "Print where the plugin for an editor lies."),

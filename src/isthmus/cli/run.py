@@ -1,4 +1,4 @@
-"""``isthmus`` itself: a conversation in this terminal, or one prompt without a person."""
+"""``isthmus`` itself: a conversation in this terminal, or one prompt without a user."""
 
 import shutil
 import sys
@@ -68,7 +68,7 @@ def whole_prompt(prompt: str | None) -> str:
 
 
 class WaitingNotice:
-    """Says on ``output`` which MCP servers a turn waits for, each list of them once, where a person looks at it."""
+    """Says on ``output`` which MCP servers a turn waits for, each list of them once, where a user looks at it."""
 
     def __init__(self, output: TextIO) -> None:
         self._output = output

@@ -1,6 +1,6 @@
 """One task from the prompt to the reviewed edit, by real processes: an A2A server, a companion, an editor.
 
-The demonstration is the A2A client and the person. Between the processes stand recording relays; what they saw is what
+The demonstration is the A2A client and the user. Between the processes stand recording relays; what they saw is what
 is printed. Not a test: whatever goes wrong ends it with an error that says which process said what.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 
 from isthmus.client import AgentClient, PromptMessage, TaskSnapshot, Turn
 from isthmus.demo.frames import lines_of
-from isthmus.demo.people import HeadlessPerson, ScriptedUser, neovim
+from isthmus.demo.people import HeadlessUser, ScriptedUser, neovim
 from isthmus.demo.processes import running
 from isthmus.demo.relay import Frame, Relay
 from isthmus.development_tool import ToolCallConfirmation
@@ -59,30 +59,30 @@ class Demonstration:
         workspace = self.folder / "project"
         target = _make_project(workspace)
         async with contextlib.AsyncExitStack() as stack:
-            person = await self._person(stack, target)
-            companion = await self._companion(stack, person, workspace)
+            user = await self._user(stack, target)
+            companion = await self._companion(stack, user, workspace)
             a2a = await self._server(stack, workspace, companion)
-            await self._task(a2a, person, workspace, target)
+            await self._task(a2a, user, workspace, target)
         self._conclude(target, workspace)
         return target
 
-    async def _person(self, stack: contextlib.AsyncExitStack, target: Path) -> ScriptedUser:
+    async def _user(self, stack: contextlib.AsyncExitStack, target: Path) -> ScriptedUser:
         if self.neovim_program is None:
-            return HeadlessPerson(target, self._environment("person"), target.parent)
+            return HeadlessUser(target, self._environment("user"), target.parent)
         return await stack.enter_async_context(
-            neovim(self.neovim_program, target, self.folder, self._environment("person"))
+            neovim(self.neovim_program, target, self.folder, self._environment("user"))
         )
 
-    async def _companion(self, stack: contextlib.AsyncExitStack, person: ScriptedUser, workspace: Path) -> "_Link":
-        arguments = ["companion", "--json", *person.companion_arguments]
+    async def _companion(self, stack: contextlib.AsyncExitStack, user: ScriptedUser, workspace: Path) -> "_Link":
+        arguments = ["companion", "--json", *user.companion_arguments]
         said = await stack.enter_async_context(
-            running("the companion", _isthmus(*arguments), self._environment("person"), workspace, ready="{")
+            running("the companion", _isthmus(*arguments), self._environment("user"), workspace, ready="{")
         )
         ready = json.loads(said)
         discovery = _read_json(Path(ready["discovery_file"]))
         relay = await self._relay(stack, "IDE", int(ready["port"]))
         self._heading(
-            f"companion of {person.editor} on port {ready['port']}, found by {Path(ready['discovery_file']).name}"
+            f"companion of {user.editor} on port {ready['port']}, found by {Path(ready['discovery_file']).name}"
         )
         return _Link(relay, str(discovery["authToken"]))
 
@@ -113,7 +113,7 @@ class Demonstration:
         stack.push_async_callback(relay.aclose)
         return relay
 
-    async def _task(self, link: "_Link", person: ScriptedUser, workspace: Path, target: Path) -> None:
+    async def _task(self, link: "_Link", user: ScriptedUser, workspace: Path, target: Path) -> None:
         from isthmus.a2a.client.remote_agent import RemoteAgent
 
         agent = await RemoteAgent.connect(f"http://127.0.0.1:{link.relay.port}/", link.token)
@@ -122,7 +122,7 @@ class Demonstration:
             async with asyncio.timeout(seconds):
                 settings = {"workspace_path": str(workspace)}
                 turn = await agent.prompt(PromptMessage(DEMO_PROMPT, settings=settings))
-                end = await self._follow(agent, turn, person, target)
+                end = await self._follow(agent, turn, user, target)
         except TimeoutError as error:
             raise IsthmusError(f"the task did not end within {seconds:g} s") from error
         finally:
@@ -130,7 +130,7 @@ class Demonstration:
         if end.state is not TaskState.COMPLETED:
             raise IsthmusError(f"the task ended as {end.state}: {end.error or 'no reason was given'}")
 
-    async def _follow(self, agent: AgentClient, turn: Turn, person: ScriptedUser, target: Path) -> TaskSnapshot:
+    async def _follow(self, agent: AgentClient, turn: Turn, user: ScriptedUser, target: Path) -> TaskSnapshot:
         """Read the streams of the task; commands are allowed over A2A, edits are reviewed in the editor."""
         seen = 0
         while True:
@@ -144,8 +144,8 @@ class Demonstration:
                 answers = [ToolCallConfirmation(call.tool_call_id, "proceed_once") for call in commands]
                 turn = await agent.answer(task.task_id, answers, answered_by="demonstration")
                 continue
-            self._heading(f"the person changes the proposal in {person.editor} and accepts it")
-            await person.change_and_accept(target, review)
+            self._heading(f"the user changes the proposal in {user.editor} and accepts it")
+            await user.change_and_accept(target, review)
             while (await agent.get(task.task_id, 0)).pending == task.pending:
                 await asyncio.sleep(0.05)
             turn = await agent.follow(task.task_id, seen)
@@ -173,7 +173,7 @@ class Demonstration:
         self.say(f"=== {text}")
 
     def _environment(self, side: str) -> dict[str, str]:
-        """Each side has its own home and temporary folder: nothing of the person who runs this is touched or used."""
+        """Each side has its own home and temporary folder: nothing of the user who runs this is touched or used."""
         home = self.folder / side
         (home / "tmp").mkdir(parents=True, exist_ok=True)
         kept = {name: value for name, value in os.environ.items() if name not in _HIDDEN}
@@ -191,11 +191,11 @@ class _Link:
 
 
 def review(text: str) -> str:
-    """What the person makes of a proposal."""
-    if "See you soon" in text or "reviewed by a person" in text:
+    """What the user makes of a proposal."""
+    if "See you soon" in text or "reviewed by a user" in text:
         return text
     changed = text.replace("Goodbye", "See you soon")
-    return changed if changed != text else text.rstrip("\n") + "\n\n# reviewed by a person\n"
+    return changed if changed != text else text.rstrip("\n") + "\n\n# reviewed by a user\n"
 
 
 def _make_project(workspace: Path) -> Path:

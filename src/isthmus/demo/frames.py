@@ -1,4 +1,4 @@
-"""Shows captured frames to a person: protocol by protocol, a line or two each, long texts cut. Pure."""
+"""Shows captured frames to a user: protocol by protocol, a line or two each, long texts cut. Pure."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The person of the demonstration, who reviews the proposed edit: in an embedded Neovim, or without an editor."""
+"""The user of the demonstration, who reviews the proposed edit: in an embedded Neovim, or without an editor."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from isthmus.errors import IsthmusError
 
 REVIEW_SECONDS = 40.0
 Review: TypeAlias = Callable[[str], str]
-"""What the person makes of the proposed text."""
+"""What the user makes of the proposed text."""
 
 _FIND_PROPOSAL = """
 for _, window in ipairs(vim.api.nvim_list_wins()) do
@@ -41,7 +41,7 @@ class ScriptedUser(Protocol):
         ...
 
 
-class NeovimPerson:
+class NeovimUser:
     """Types into a real Neovim."""
 
     editor = "Neovim"
@@ -73,7 +73,7 @@ class NeovimPerson:
             await connection.aclose()
 
 
-class HeadlessPerson:
+class HeadlessUser:
     """Uses ``isthmus ide`` in another terminal."""
 
     editor = "no editor (headless)"
@@ -108,7 +108,7 @@ class HeadlessPerson:
 @asynccontextmanager
 async def neovim(
     program: str, opened: Path, folder: Path, environment: Mapping[str, str]
-) -> AsyncGenerator[NeovimPerson]:
+) -> AsyncGenerator[NeovimUser]:
     """A Neovim of its own, headless, without anybody's configuration, with a file open."""
     address = folder / "nvim.sock"
     arguments = [program, "--headless", "--clean", "-n", "--listen", str(address), str(opened)]
@@ -116,4 +116,4 @@ async def neovim(
         async with asyncio.timeout(10):
             while not address.exists():
                 await asyncio.sleep(0.02)
-        yield NeovimPerson(address)
+        yield NeovimUser(address)

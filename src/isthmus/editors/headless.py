@@ -1,6 +1,6 @@
 """The headless editor: no editor program at all. It keeps the open files, the cursor and the diffs itself.
 
-The person acts through commands (``isthmus ide ...``) or through the methods at the end of the class, which are what
+The user acts through commands (``isthmus ide ...``) or through the methods at the end of the class, which are what
 the hands do in a real editor. Bytes of files are kept: what is saved has the line ends and the byte order mark it had.
 """
 
@@ -73,7 +73,7 @@ class HeadlessEditor(EditorBase):
         return self._folders
 
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """The files that the person, or an agent, opened."""
+        """The files that the user, or an agent, opened."""
         self._require_present()
         return tuple(self._snapshot(path, buffer) for path, buffer in self._buffers.items())
 
@@ -115,7 +115,7 @@ class HeadlessEditor(EditorBase):
         return self._board.close(review_id)
 
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """What the person set with ``isthmus ide diagnostics``."""
+        """What the user set with ``isthmus ide diagnostics``."""
         self._require_present()
         if path is not None:
             return self._diagnostics.get(absolute(path), ())
@@ -161,11 +161,11 @@ class HeadlessEditor(EditorBase):
         self._board.clear()
         self.quit()
 
-    # The person's hands and eyes.
+    # The user's hands and eyes.
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What the person was told, oldest first; the newest twenty."""
+        """What the user was told, oldest first; the newest twenty."""
         return self._board.messages
 
     @property

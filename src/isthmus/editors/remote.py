@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class RemoteEditor(EditorBase):
-    """For one event loop. ``client`` is connected and becomes ours; ``tell`` shows a text to the person.
+    """For one event loop. ``client`` is connected and becomes ours; ``tell`` shows a text to the user.
 
     The identity is the IDE's: its name, and its process where it tells it. The events end when that process is dead, or
     the IDE was away for a minute.
@@ -102,7 +102,7 @@ class RemoteEditor(EditorBase):
         self._require(Capability.DIFF)
         shown = asyncio.Event()
         asking = asyncio.create_task(self._review(review, shown.set))
-        asking.add_done_callback(_look_at)  # what fails later was told to the person
+        asking.add_done_callback(_look_at)  # what fails later was told to the user
         self._reviews[review.id] = (review, asking)
         showing = asyncio.create_task(shown.wait())
         try:
@@ -170,7 +170,7 @@ class RemoteEditor(EditorBase):
         await self._client.aclose()
 
     async def _review(self, review: DiffReview, on_shown: Callable[[], None]) -> None:
-        """Wait for the person. Raises what kept the IDE from showing it, while nobody takes it for shown."""
+        """Wait for the user. Raises what kept the IDE from showing it, while nobody takes it for shown."""
         try:
             outcome = await self._client.open_diff(review.file_path, review.proposed, on_shown=on_shown)
         except UndecidedError as error:

@@ -1,6 +1,6 @@
 """JSON with comments and trailing commas, read with errors that name line and column.
 
-What is not JSON is blanked out, never removed, so that every position stays what the person sees in the file.
+What is not JSON is blanked out, never removed, so that every position stays what the user sees in the file.
 Deliberately not here: editing such files in place.
 """
 

@@ -10,7 +10,7 @@ from isthmus.slash_commands.tree import command_line, find, missing_argument, ne
 
 
 def format_command(command: CommandMessage | Command) -> str:
-    """The command as a person types it: ``/memory add ...``."""
+    """The command as a user types it: ``/memory add ...``."""
     return " ".join(["/" + " ".join(command.path), *([command.args] if command.args else [])])
 
 

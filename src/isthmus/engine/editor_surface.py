@@ -1,4 +1,4 @@
-"""Shows proposed edits in the person's editor and takes the answer from there.
+"""Shows proposed edits in the user's editor and takes the answer from there.
 
 It is one more surface beside the client that asked: the first answer wins, and a question that is answered elsewhere
 is closed here. A question that was open when the process ended is shown again when it is back. It knows editors only
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class EditorPeer(Protocol):
-    """An editor that can show a diff. ``name`` is what a person calls it; ``is_there``: it can show one now."""
+    """An editor that can show a diff. ``name`` is what a user calls it; ``is_there``: it can show one now."""
 
     @property
     def name(self) -> str: ...
@@ -29,7 +29,7 @@ class EditorPeer(Protocol):
     def is_there(self) -> bool: ...
 
     async def review(self, path: Path, new_content: str) -> str | None:
-        """Show the change and wait for the person: the accepted content, or None for a rejection.
+        """Show the change and wait for the user: the accepted content, or None for a rejection.
 
         Cancelling closes the view. Raises :class:`IsthmusError` when the editor cannot show it or is gone.
         """

@@ -1,7 +1,7 @@
 """The engine: an agent in process, over the journal.
 
 It makes tasks, takes answers by compare-and-set, runs segments while somebody works, and lets any number of
-subscribers follow. A task that waits for a person is only rows: no thread, no asyncio task, no lease. Deliberately not
+subscribers follow. A task that waits for a user is only rows: no thread, no asyncio task, no lease. Deliberately not
 here: what the agent does, and any wire.
 """
 
@@ -17,14 +17,14 @@ from isthmus.journal.base import Journal
 
 
 class Engine(UserTasks):
-    """Runs an agent's tasks in this process; itself the AgentClient of the local person, whose name is empty."""
+    """Runs an agent's tasks in this process; itself the AgentClient of the local user, whose name is empty."""
 
     def __init__(self, agent: Agent, journal: Journal, options: EngineOptions | None = None) -> None:
         super().__init__(Runner(agent, journal, options or EngineOptions()))
 
     @property
     def questions(self) -> OpenQuestions:
-        """What waits for a person."""
+        """What waits for a user."""
         return self._runner.questions
 
     @property

@@ -13,14 +13,14 @@ from isthmus.development_tool import AgentSettings, ToolCall
 
 @dataclass(frozen=True, slots=True)
 class QuestionOpened:
-    """A tool call waits for a person."""
+    """A tool call waits for a user."""
 
     task_id: str
     context_id: str
     workspace: str
     tool_call: ToolCall
     user: str = ""
-    """Whose task it is; empty for the local person."""
+    """Whose task it is; empty for the local user."""
     settings: AgentSettings | None = field(default=None, compare=False)
     """Those of the session; None when they were not looked up."""
 

@@ -51,7 +51,7 @@ async def snapshot_after(journal: Journal, task_id: str, delivery: Delivery, mod
 
 
 async def _pending_after(journal: Journal, task_id: str, seq: int) -> tuple[ToolCall, ...]:
-    """The calls that waited for a person after event ``seq``."""
+    """The calls that waited for a user after event ``seq``."""
     waiting: dict[str, ToolCall] = {}
     at = 0
     while deliveries := await journal.events(task_id, at, _ROWS):

@@ -62,17 +62,17 @@ class Agent(Protocol):
 class CommandAgent(Agent, Protocol):
     """An agent with slash commands: ``advance`` is given a session whose task is a Command, too.
 
-    It says WORKING first, unless the command waits for a person before it does anything.
+    It says WORKING first, unless the command waits for a user before it does anything.
     """
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
-        """The commands that a user can execute in a workspace, as a tree; the empty name is the local person's."""
+        """The commands that a user can execute in a workspace, as a tree; the empty name is the local user's."""
         ...
 
 
 @runtime_checkable
 class SuspendingAgent(Agent, Protocol):
-    """An agent whose calls may wait for a person in the middle of their work; it keeps them in ``suspended``."""
+    """An agent whose calls may wait for a user in the middle of their work; it keeps them in ``suspended``."""
 
     @property
     def suspended(self) -> SuspendedCalls: ...

@@ -294,7 +294,7 @@ class UserTasks:
         events: Sequence[AgentEvent],
         check: Callable[[TaskRow], Awaitable[int | None]],
     ) -> Turn:
-        """Add a person's events to a task that ``check`` finds fit for them, and no other than that one.
+        """Add a user's events to a task that ``check`` finds fit for them, and no other than that one.
 
         ``check`` returns where they are when they were taken before; then nothing is added.
         """
@@ -315,7 +315,7 @@ class UserTasks:
         raise InvalidRequest(f"task {task_id} changes all the time; look at it and try again")
 
     async def _pending(self, row: TaskRow) -> Sequence[ToolCall]:
-        """The calls that wait for a person, without those whose answers are on their way."""
+        """The calls that wait for a user, without those whose answers are on their way."""
         if row.state.ends_stream:
             return row.pending
         # In this order: an answer leaves the inbox when it is among the events.

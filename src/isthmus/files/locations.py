@@ -75,5 +75,5 @@ def write_private(path: Path, content: JsonObject) -> None:
 
 
 def absolute(path: str) -> str:
-    """The absolute path without ``..``, symlinks kept: the name that the person used."""
+    """The absolute path without ``..``, symlinks kept: the name that the user used."""
     return os.path.abspath(path)  # noqa: PTH100 - Path.resolve would follow symlinks, Path.absolute keeps ".."

@@ -1,4 +1,4 @@
-"""The form of an elicitation: what a server wants to know, as choices or as a document that a person fills in. Pure.
+"""The form of an elicitation: what a server wants to know, as choices or as a document that a user fills in. Pure.
 
 A form is flat: texts, numbers, yes or no, one choice or several. What the schema says besides is left out: patterns
 could take for ever, references lead elsewhere. Deliberately not here: asking.
@@ -28,7 +28,7 @@ SHOWN_CHARACTERS = 500
 SHOWN_PROBLEMS = 5
 
 Content: TypeAlias = Mapping[str, "str | int | float | bool | list[str]"]
-"""What a person filled in."""
+"""What a user filled in."""
 
 
 class FormError(IsthmusError):
@@ -123,7 +123,7 @@ class Form:
         return {"type": "object", "properties": properties, "required": required}
 
     def document(self, server: str, message: str, problem: str = "", last: str = "") -> str:
-        """A JSON document with comments for a person to fill in; ``problem`` says what was wrong with ``last``, which
+        """A JSON document with comments for a user to fill in; ``problem`` says what was wrong with ``last``, which
         was filled in before."""
         told: dict[str, Any] = {**{field.name: field.default for field in self.fields}, **_told(last)}
         lines = [f"// The MCP server {_line(server)} wants to know the following. It says:", *quoted(message, "// > ")]
@@ -137,7 +137,7 @@ class Form:
         return "\n".join([*lines[:-1], "}", ""])
 
     def read(self, document: str) -> Content:
-        """What a person filled in.
+        """What a user filled in.
 
         Raises:
             FormError: it does not fit; the text says where and what was expected.

@@ -17,7 +17,7 @@ class Client(Protocol):
 
     @property
     def title(self) -> str:
-        """What to call it to the person."""
+        """What to call it to the user."""
         ...
 
     @property
@@ -36,7 +36,7 @@ class Client(Protocol):
         ...
 
     def context_changed(self, context: UserFocus) -> None:
-        """The person looks at something else now."""
+        """The user looks at something else now."""
         ...
 
     def mentioned(self, mention: FileMentioned) -> None:
@@ -44,7 +44,7 @@ class Client(Protocol):
         ...
 
     def review_closed(self, review: DiffReview) -> None:
-        """A review of this client ended without the person's decision, and was not asked for by its name.
+        """A review of this client ended without the user's decision, and was not asked for by its name.
 
         It was replaced by a newer one of the same client, was closed with all others of the client, could not be
         shown when its turn came, or the editor or the companion ends.

@@ -1,7 +1,7 @@
 """The companion: one editor, the clients that are attached to it, and what they may know of it.
 
 Knows no protocol and no transport: a wire attaches a :class:`Client` and asks only here, never the editor itself, so
-that what the person keeps to themselves stays there (:mod:`isthmus.ide.privacy`). Reviews are in
+that what the user keeps to themselves stays there (:mod:`isthmus.ide.privacy`). Reviews are in
 :mod:`isthmus.ide.reviews.review_queue`.
 """
 
@@ -94,7 +94,7 @@ class Companion:
         return self._desk.reviews
 
     def kept_paths(self) -> list[str]:
-        """The files with what the person typed into reviews that ended without their decision; the newest twenty."""
+        """The files with what the user typed into reviews that ended without their decision; the newest twenty."""
         return self._kept_texts.paths()[:20]
 
     async def workspace_folders(self) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ class Companion:
         self._clients[client.id] = client
 
     async def detach(self, client_id: str) -> None:
-        """Forget a client and close its views; nobody is told a decision. What the person typed is kept."""
+        """Forget a client and close its views; nobody is told a decision. What the user typed is kept."""
         self._clients.pop(client_id, None)
         self.asking.forget(client_id)
         await self.close_reviews(client_id)
@@ -141,11 +141,11 @@ class Companion:
 
     @property
     def is_trusted(self) -> bool | None:
-        """Whether the person trusts the workspace: as they started the companion, else as the editor knows it."""
+        """Whether the user trusts the workspace: as they started the companion, else as the editor knows it."""
         return self.editor.is_trusted if self.options.is_trusted is None else self.options.is_trusted
 
     async def context(self) -> UserFocus:
-        """What the person looks at right now."""
+        """What the user looks at right now."""
         await self._refresh()
         return self._tracker.latest
 
@@ -170,7 +170,7 @@ class Companion:
     async def diagnostics(self, path: str | None = None, *, for_agents: bool = True) -> tuple[Diagnostic, ...]:
         """The known diagnostics of one file, or of all open files, within a second.
 
-        The editor's, and those of the linters that the person asked for; ``for_agents`` of files that they may know of.
+        The editor's, and those of the linters that the user asked for; ``for_agents`` of files that they may know of.
 
         Raises:
             NotAvailableError: the editor has none, and there are no linters.
@@ -210,21 +210,21 @@ class Companion:
 
     @property
     def shows_diffs(self) -> bool:
-        """Whether :meth:`open_diff` can work at all: the person wants it, and the editor has it."""
+        """Whether :meth:`open_diff` can work at all: the user wants it, and the editor has it."""
         return self.options.show_diffs and Capability.DIFF not in self.editor.unavailable
 
     async def open_diff(self, client: Client, file_path: str, proposed: str, *, tab_name: str = "") -> DiffReview:
-        """Show a proposed edit to the person; returns when it can be seen, or waits for its turn.
+        """Show a proposed edit to the user; returns when it can be seen, or waits for its turn.
 
         It waits while another review of the same file is shown. A former one of the same client, path and tab name is
         closed. An agent that was started anew asks again as another client: it gets the view that is open, with the
-        person's edits in it, instead of a second one.
+        user's edits in it, instead of a second one.
 
         Raises:
             EditorError: nothing can be shown, or the file is outside the workspace and not open.
         """
         if not self.options.show_diffs:
-            raise EditorError("openDiff: the person started the companion with --no-diff; ask in your own terminal")
+            raise EditorError("openDiff: the user started the companion with --no-diff; ask in your own terminal")
         if not self._desk.is_stopped:
             await require_within_reach(file_path, await self.workspace_folders(), self.editor)
         return await self._desk.open(client, file_path, proposed, tab_name)
@@ -232,19 +232,19 @@ class Companion:
     async def close_diff(self, client: Client, file_path: str) -> DiffReview | None:
         """Take the oldest review of a file back. It with its final text; None when there was none.
 
-        When the person has answered in the same moment, what is returned is their answer.
+        When the user has answered in the same moment, what is returned is their answer.
         """
         return await self._desk.close_of(client, file_path)
 
     async def close_review(self, review_id: str) -> DiffReview | None:
-        """Take a review back whose client cannot be told its text: what the person typed is kept.
+        """Take a review back whose client cannot be told its text: what the user typed is kept.
 
         The review as it ended, also when that was before; None when no such review is known any more.
         """
         return await self._desk.close(review_id)
 
     async def close_reviews(self, client_id: str) -> int:
-        """Close all reviews of a client, without a decision; how many. What the person typed is kept.
+        """Close all reviews of a client, without a decision; how many. What the user typed is kept.
 
         The client is told of each by :meth:`Client.review_closed`, if it is attached.
         """
@@ -255,13 +255,13 @@ class Companion:
         return self._desk.is_heard(review)
 
     def is_visible(self, review: DiffReview) -> bool:
-        """Whether the person can see a review; else it waits for its turn, or has ended."""
+        """Whether the user can see a review; else it waits for its turn, or has ended."""
         return self._desk.is_visible(review)
 
-    # The person, from another terminal.
+    # The user, from another terminal.
 
     async def accept(self, review_id: str, content: str | None = None) -> DiffReview | None:
-        """Accept as the person, with the text in the view or with ``content``; None when it is decided already.
+        """Accept as the user, with the text in the view or with ``content``; None when it is decided already.
 
         Raises:
             EditorError: the editor does not answer; the review stays open.
@@ -269,7 +269,7 @@ class Companion:
         return await self._desk.accept(review_id, content)
 
     async def reject(self, review_id: str) -> DiffReview | None:
-        """Reject as the person; None when it is decided already. Raises as :meth:`accept`."""
+        """Reject as the user; None when it is decided already. Raises as :meth:`accept`."""
         return await self._desk.reject(review_id)
 
     async def confirm(self, client: Client, title: str, text: str, about: str = "") -> bool:

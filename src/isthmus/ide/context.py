@@ -1,4 +1,4 @@
-"""What the person looks at, as spec 1 section II sends it and as our own agent's prompt has it.
+"""What the user looks at, as spec 1 section II sends it and as our own agent's prompt has it.
 
 Positions here are spec 1's: 1-based line and character (UTF-16 units). No I/O. Both ends limit in the same way:
 :func:`normalise` is what the receiving CLI does. What is sent when is decided in :mod:`context_tracker`.

@@ -1,4 +1,4 @@
-"""Decides when what the person looks at is told to the agents, and what of it. Knows no wire.
+"""Decides when what the user looks at is told to the agents, and what of it. Knows no wire.
 
 No I/O and no clock: the tracker is given the time and the editor's snapshot. Each wire brings the context into its own
 form and limits: spec 1 in :mod:`context`, spec 3 in :mod:`isthmus.ide.claude.wire`.
@@ -18,7 +18,7 @@ LONGEST_WAIT_SECONDS = 0.250
 
 @dataclass(frozen=True, slots=True)
 class UserFocus:
-    """What the person looks at. ``files`` are those that agents may know of, the active one first, then by last focus.
+    """What the user looks at. ``files`` are those that agents may know of, the active one first, then by last focus.
 
     All of them exist on disk. At most the first is active; only it may have a cursor and a selection.
     """

@@ -1,7 +1,7 @@
 """The Editor port: what a companion asks of an editor, and what an editor tells.
 
 Events go out through :meth:`Editor.changes`, commands come in through the other methods; an editor never calls back.
-An editor knows no protocol: no MCP, no tokens, no clients. It only knows files, views and a person.
+An editor knows no protocol: no MCP, no tokens, no clients. It only knows files, views and a user.
 
 Positions are decided here once: **line and character are 0-based, character counts UTF-16 code units** (as in LSP).
 Wire modules and editors convert at their own edge: spec 1 is 1-based, Neovim is 1-based lines and byte columns.
@@ -18,7 +18,7 @@ from isthmus.ide.reviews.review import DiffReview
 
 
 class EditorError(IsthmusError):
-    """The editor could not do what was asked; the text can go to the client or person as it is."""
+    """The editor could not do what was asked; the text can go to the client or user as it is."""
 
 
 class NotAvailableError(EditorError):
@@ -50,7 +50,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Text that the person has selected: never empty. ``text`` is whole; limits are for the wire."""
+    """Text that the user has selected: never empty. ``text`` is whole; limits are for the wire."""
 
     range: Range
     text: str
@@ -188,7 +188,7 @@ class DiagnosticsChanged:
 
 @dataclass(frozen=True, slots=True)
 class FileMentioned:
-    """The person wants the agent to look at a file; lines 0-based, both ends included; None: the whole file."""
+    """The user wants the agent to look at a file; lines 0-based, both ends included; None: the whole file."""
 
     path: str
     start_line: int | None = None
@@ -197,7 +197,7 @@ class FileMentioned:
 
 @dataclass(frozen=True, slots=True)
 class DiffAccepted:
-    """The person accepted the review; ``content`` is the whole text they saw, with their edits. No file was written."""
+    """The user accepted the review; ``content`` is the whole text they saw, with their edits. No file was written."""
 
     review_id: str
     content: str
@@ -205,7 +205,7 @@ class DiffAccepted:
 
 @dataclass(frozen=True, slots=True)
 class DiffRejected:
-    """The person rejected the review, or closed its view without accepting.
+    """The user rejected the review, or closed its view without accepting.
 
     ``content`` is the text in the view when it was changed, and is kept; None: unchanged, or the editor cannot tell.
     """
@@ -252,7 +252,7 @@ class Editor(Protocol):
 
     @property
     def is_trusted(self) -> bool | None:
-        """Whether the person trusts the workspace, as the editor knows it; None: it has no such notion.
+        """Whether the user trusts the workspace, as the editor knows it; None: it has no such notion.
 
         :class:`WorkspaceChanged` tells of a change.
         """
@@ -292,7 +292,7 @@ class Editor(Protocol):
     async def open_diff(self, review: DiffReview) -> None:
         """Show the file as it is on disk beside ``review.proposed``, editable; returns when it can be seen.
 
-        The person's decision comes later as :class:`DiffAccepted` or :class:`DiffRejected` with ``review.id``.
+        The user's decision comes later as :class:`DiffAccepted` or :class:`DiffRejected` with ``review.id``.
         A file that does not exist is shown as empty. Nothing is written to the target file, ever. Text goes in and
         comes out with its own line ends, byte order mark and (missing) final newline.
 
@@ -302,7 +302,7 @@ class Editor(Protocol):
         ...
 
     async def close_diff(self, review_id: str) -> str | None:
-        """Close a diff view without a decision and return the text in it, with the person's edits.
+        """Close a diff view without a decision and return the text in it, with the user's edits.
 
         No :class:`DiffAccepted` or :class:`DiffRejected` follows. None when there is no such view (any more).
         """
@@ -325,18 +325,18 @@ class Editor(Protocol):
         ...
 
     async def text(self, path: str) -> str | None:
-        """The text of an open file as the person sees it, unsaved changes included; None when it is not open.
+        """The text of an open file as the user sees it, unsaved changes included; None when it is not open.
 
         Line ends are as in the file.
         """
         ...
 
     async def show_message(self, text: str) -> None:
-        """Tell the person something, without waiting for them."""
+        """Tell the user something, without waiting for them."""
         ...
 
     async def confirm(self, title: str, text: str) -> bool:
-        """Ask the person a question that is answered by yes or no, and wait; closing it is a no.
+        """Ask the user a question that is answered by yes or no, and wait; closing it is a no.
 
         ``title`` is one line ("Claude Code wants to run code in analysis.ipynb"), ``text`` what it is about, of any
         length. There is no deadline: the caller cancels, and the question is closed.

@@ -1,4 +1,4 @@
-"""Runs one companion around an editor: a server for each protocol, the person's channel, and their end.
+"""Runs one companion around an editor: a server for each protocol, the user's channel, and their end.
 
 Every server listens before the first discovery file appears; the files are gone before the servers stop listening.
 Everything ends when the editor quits or :meth:`CompanionHost.stop` is called (by a signal, for instance).
@@ -172,7 +172,7 @@ class CompanionHost:
         """Write the discovery files. A server whose folder takes none (a home that is read-only) is no obstacle.
 
         Raises:
-            OSError: no server could be announced, or the person's commands could not find us.
+            OSError: no server could be announced, or the user's commands could not find us.
         """
         failures: dict[str, OSError] = {}
         for server in self._servers:

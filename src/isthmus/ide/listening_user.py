@@ -1,6 +1,6 @@
 """Whose process listens on a port of this machine: a port outlives the discovery file of an editor that crashed.
 
-Another user may listen there by now, and whoever is taken for the editor gets our token and answers for the person.
+Another user may listen there by now, and whoever is taken for the editor gets our token and answers for the user.
 Only Linux tells; elsewhere, and across network namespaces, nothing is known and nobody is refused.
 """
 

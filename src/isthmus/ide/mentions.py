@@ -1,4 +1,4 @@
-"""What the person pointed the agents to lately, for those that come a little too late for it."""
+"""What the user pointed the agents to lately, for those that come a little too late for it."""
 
 import time
 from collections import deque

@@ -1,4 +1,4 @@
-"""What the person decides about a companion when they start it."""
+"""What the user decides about a companion when they start it."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -33,7 +33,7 @@ def target_of(path: str) -> str:
 
 
 async def require_within_reach(path: str, folders: Sequence[str], editor: Editor) -> None:
-    """Let edits be shown of a file in the workspace, or of one that the person has open.
+    """Let edits be shown of a file in the workspace, or of one that the user has open.
 
     Raises:
         EditorError: it is another one, or no file.

@@ -42,7 +42,7 @@ class UnkeepableEvent(JournalError):
 class TaskRow:
     """The projection of a task's events. Times are Unix seconds; ``seq`` is the number of its last event.
 
-    ``user`` is whose task it is; the empty name is the local person's.
+    ``user`` is whose task it is; the empty name is the local user's.
     """
 
     task_id: str

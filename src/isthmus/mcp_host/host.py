@@ -47,11 +47,11 @@ class HostOptions:
     """How a host is set up.
 
     ``patience``: seconds that tools are awaited from servers that are still connecting. ``why_not``: the rule for the
-    addresses of clients' own servers; None: every address may be reached. ``trusts`` None: as the person's file says.
+    addresses of clients' own servers; None: every address may be reached. ``trusts`` None: as the user's file says.
     ``meet_editor`` waits until the editor of a folder, if there is one, could say whether it is trusted.
-    ``open_browser`` shows a page to the person; False says that it cannot. ``cache`` is the folder where
+    ``open_browser`` shows a page to the user; False says that it cannot. ``cache`` is the folder where
     what servers list is kept for the next start; None: nothing is. ``sandbox`` finds the one that servers ask for.
-    ``reads_freely`` says of which servers of the person's own file tools that only read run without asking.
+    ``reads_freely`` says of which servers of the user's own file tools that only read run without asking.
     ``is_for_one_turn``: nobody asks again how discovery is, so that it is awaited when somebody does.
     ``is_strict``: no turn begins unless every server is connected that is not switched off.
     """
@@ -203,7 +203,7 @@ class McpHost:
         return await self.servers(scope)
 
     async def set_enabled(self, scope: ToolScope, name: str, *, is_enabled: bool) -> Sequence[ServerStatus]:
-        """See :meth:`isthmus.tools.servers.ToolServers.set_enabled`; kept in the person's file, as Gemini CLI does."""
+        """See :meth:`isthmus.tools.servers.ToolServers.set_enabled`; kept in the user's file, as Gemini CLI does."""
         servers = await self._servers(scope.workspace)
         require_name(name, servers.names)
         edit = with_server_on if is_enabled else with_server_off
@@ -234,7 +234,7 @@ class McpHost:
         return await self.servers(scope)
 
     async def login(self, scope: ToolScope, name: str, paste: Paste | None = None) -> AsyncGenerator[str, None]:
-        """See :meth:`isthmus.tools.servers.ToolServers.login`; `paste` waits for a text of the person who is here."""
+        """See :meth:`isthmus.tools.servers.ToolServers.login`; `paste` waits for a text of the user who is here."""
         async for line in self._logins.begin(await self._in_use(scope, name), paste):
             yield line
 
@@ -361,7 +361,7 @@ class McpHost:
         key = _key(scope)
         before = self._clients.get(key)
         if before is not None and any(connection.asking.is_busy for connection in before.connections):
-            return before.connections  # A call of theirs waits for the person in the middle of its work.
+            return before.connections  # A call of theirs waits for the user in the middle of its work.
         if (before := self._clients.pop(key, None)) is not None:
             await asyncio.gather(*(connection.aclose() for connection in before.connections))
         context = ConnectionContext({}, servers.workspace, why_not=self._options.why_not)

@@ -1,7 +1,7 @@
 """The tools by which a model lists and reads the resources of MCP servers; there where a server has any.
 
 Listing is what the servers said of themselves when they connected, and asks nobody. Reading asks a server, so that it
-needs the same permission as its tools. Deliberately not here: references in a person's message.
+needs the same permission as its tools. Deliberately not here: references in a user's message.
 """
 
 from collections.abc import Mapping, Sequence
@@ -104,7 +104,7 @@ class ReadResource:
 
     @property
     def kind(self) -> ToolKind:
-        """READ where the person trusts every server that has resources, else OTHER, which is asked for."""
+        """READ where the user trusts every server that has resources, else OTHER, which is asked for."""
         is_trusted = all(found.config.trust for found in self._connections)
         return ToolKind.READ if is_trusted else ToolKind.OTHER
 
@@ -130,7 +130,7 @@ class ReadResource:
             message = f"{uri} is not a resource of {proposed.server_name} any more; nothing was read"
             raise ToolFailure(message, "tool_changed")
         read = await resource_from(found, uri, context.output_folder)
-        return ToolSucceeded(ToolOutput(text=read.for_person), read.for_model, read.media)
+        return ToolSucceeded(ToolOutput(text=read.for_user), read.for_model, read.media)
 
     def _found(self, arguments: Arguments) -> tuple[ServerConnection, str]:
         """Which server is asked, and for what.
@@ -164,7 +164,7 @@ def _lists(connection: ServerConnection, uri: str) -> bool:
 
 
 def _own_uri(connection: ServerConnection, uri: str) -> str:
-    """What the server itself calls the resource, which may be given as a person refers to it: ``@server:uri``."""
+    """What the server itself calls the resource, which may be given as a user refers to it: ``@server:uri``."""
     rest = uri.removeprefix("@").removeprefix(f"{connection.config.name}:")
     is_referred = rest != uri.removeprefix("@") and not _lists(connection, uri)
     return rest if is_referred and (_lists(connection, rest) or (":" in rest and not rest.startswith("//"))) else uri

@@ -116,7 +116,7 @@ class McpTool:
 
     @property
     def kind(self) -> ToolKind:
-        """READ where the tool says so of itself and the person trusts its server in that, else OTHER."""
+        """READ where the tool says so of itself and the user trusts its server in that, else OTHER."""
         is_trusted = self._connection.reads_freely
         return ToolKind.READ if self._now().is_read_only and is_trusted else ToolKind.OTHER
 
@@ -244,13 +244,13 @@ class McpTool:
         else:
             rendered = await asyncio.to_thread(_rendered, found, context, maximum)
         if found.is_error:
-            error = ErrorDetails(rendered.for_person, "mcp_tool_error")
+            error = ErrorDetails(rendered.for_user, "mcp_tool_error")
             return ToolFailed(error, rendered.for_model, rendered.media)
-        shown = "\n".join((rendered.for_person, *self._warnings(found.structured_content)))
+        shown = "\n".join((rendered.for_user, *self._warnings(found.structured_content)))
         return ToolSucceeded(ToolOutput(text=shown), rendered.for_model, rendered.media)
 
     def _warnings(self, structured: object) -> Sequence[str]:
-        """What is wrong with a structured content, for the person alone: the result is taken as it is."""
+        """What is wrong with a structured content, for the user alone: the result is taken as it is."""
         schema = self._offered.output_schema
         if structured is None or schema is None or not is_small(structured):
             return ()

@@ -202,7 +202,7 @@ class ModelErrorKind(StrEnum):
 class ModelError(IsthmusError):
     """A model gave no usable answer, after the retries that made sense.
 
-    The text is for a person and never holds a key. ``status`` is the HTTP status where there was one; ``retry_after``
+    The text is for a user and never holds a key. ``status`` is the HTTP status where there was one; ``retry_after``
     is in seconds; ``final`` says that trying again cannot help although the kind would allow it (a used-up quota).
     """
 
@@ -237,7 +237,7 @@ class ChatModel(Protocol):
 
     ``stream`` yields deltas and ends with exactly one :class:`Done`, or raises :class:`ModelError`. Closing the
     generator, or cancelling the task that reads it, closes the connection before either returns. ``name`` is what a
-    person calls the model (``gemini-2.5-flash``); ``provider`` is the module that speaks to it (``gemini``).
+    user calls the model (``gemini-2.5-flash``); ``provider`` is the module that speaks to it (``gemini``).
     """
 
     @property

@@ -1,4 +1,4 @@
-"""What an HTTP failure of a provider means, and the text that tells a person what to do.
+"""What an HTTP failure of a provider means, and the text that tells a user what to do.
 
 The three wires and their imitators use different statuses, codes and words for the same thing; all of that knowledge
 is here, without any I/O. No key is ever part of a text.
@@ -64,7 +64,7 @@ def error_object(body: object) -> Mapping[str, Any]:
 
 
 def model_error(failure: HttpFailure, endpoint: ModelEndpoint, model: str, now: float) -> ModelError:
-    """The error for the agent and the person. ``now`` is in seconds since the epoch."""
+    """The error for the agent and the user. ``now`` is in seconds since the epoch."""
     kind, final = _kind(failure)
     wait = retry_after(failure.headers, failure.error, now)
     status = failure.status if failure.status is None or failure.status >= 300 else None

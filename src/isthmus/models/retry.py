@@ -1,6 +1,6 @@
 """When a model request is tried again, and after how long: a decision, without a clock or a socket.
 
-The provider SDKs' own retries are off, so that there is one policy, and a person sees every wait. Whether something
+The provider SDKs' own retries are off, so that there is one policy, and a user sees every wait. Whether something
 was yielded already is for the caller to know: an answer that has begun is never tried again.
 """
 

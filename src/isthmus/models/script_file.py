@@ -3,7 +3,7 @@
     name: practice                      # what the model is called
     chunk_characters: 24                # text is streamed in pieces of so many characters
     chunk_delay: 0                      # seconds between two pieces
-    scenarios:                          # the first one whose `prompt` is found in the person's last prompt
+    scenarios:                          # the first one whose `prompt` is found in the user's last prompt
       - prompt: '(?i)rename (?P<old>\\w+)'
         repeat: false                   # true: after the last reply comes the first again
         replies:                        # one for each message of the model since that prompt

@@ -1,6 +1,6 @@
 """A model that says what a script tells it to: for tests, for demonstrations, and when no real model is there.
 
-It keeps no state. What it says follows from the request alone - the person's last prompt, and how many messages the
+It keeps no state. What it says follows from the request alone - the user's last prompt, and how many messages the
 model has sent since - so it goes on where it was after a restart of the process. The script's form is described in
 script_file.py.
 """

@@ -76,7 +76,7 @@ class NotebookChanges:
     def accept(self, numbers: Collection[int], sources: Mapping[int, str] | None = None) -> str:
         """The text of the notebook with the changes of these numbers; all of them: the new text as it is.
 
-        ``sources`` are what the person made of the sources of new cells, by the number of the change.
+        ``sources`` are what the user made of the sources of new cells, by the number of the change.
 
         Raises:
             NoSuchChangeError: no change has this number.

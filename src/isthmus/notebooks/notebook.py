@@ -47,7 +47,7 @@ class Cell:
 
     @property
     def source(self) -> str:
-        """What the person wrote; in the file it may be a list of lines."""
+        """What the user wrote; in the file it may be a list of lines."""
         return _joined(self.value.get("source", ""))
 
     @property

@@ -1,4 +1,4 @@
-"""The changes between two notebooks, as text for a terminal: numbered, each with the diff of what a person reads.
+"""The changes between two notebooks, as text for a terminal: numbered, each with the diff of what a user reads.
 
 Deliberately not here: what a change is (:mod:`isthmus.notebooks.changes`), colours, and what a terminal must not obey
 (whoever prints it takes that out).

@@ -119,7 +119,7 @@ def environment_of(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def told(policy: SandboxPolicy) -> str:
-    """What a policy opens, in a few words for the person."""
+    """What a policy opens, in a few words for the user."""
     writable = ", ".join(("the workspace", *(path.path for path in policy.paths if path.is_writable)))
     readable = ", ".join(path.path for path in policy.paths if not path.is_writable)
     parts = [f"writes in {writable}", *((f"also reads {readable}",) if readable else ())]

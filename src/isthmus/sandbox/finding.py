@@ -9,7 +9,7 @@ from isthmus.sandbox.support import NoSandbox, find_support
 
 
 class SandboxFinder:
-    """Finds the sandbox: bubblewrap on the PATH of `environment`, around the person with these `private` places."""
+    """Finds the sandbox: bubblewrap on the PATH of `environment`, around the user with these `private` places."""
 
     def __init__(self, private: PrivatePlaces, environment: Mapping[str, str]) -> None:
         self._private = private

@@ -78,7 +78,7 @@ class Tree(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PrivatePlaces:
-    """The person's home folder, and our own folders, which are closed everywhere."""
+    """The user's home folder, and our own folders, which are closed everywhere."""
 
     home: Path
     own: tuple[Path, ...] = ()
@@ -236,7 +236,7 @@ class _Builder:
             self._mounts[mount.path] = mount
 
     def link(self, name: Path, target: Path) -> None:
-        """Let a path by which the person knows what was opened lead there, where the sandbox has nothing else."""
+        """Let a path by which the user knows what was opened lead there, where the sandbox has nothing else."""
         path = self._tree.resolve(name.parent) / name.name
         if path != target and path not in self._mounts and not _shows(path, self._mounts.values()):
             self.put(Mount(path, MountKind.LINK, target=target))

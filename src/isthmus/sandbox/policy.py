@@ -38,7 +38,7 @@ class SandboxPolicy:
     """What a confined program may do besides reading the system and changing its workspace.
 
     ``passed`` are names of variables that it gets from the surrounding environment, ``variables`` those that it gets
-    with a value. ``notes`` are for the person.
+    with a value. ``notes`` are for the user.
     """
 
     demand: Demand = Demand.AUTO

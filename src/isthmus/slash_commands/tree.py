@@ -1,6 +1,6 @@
 """Slash commands as a tree: a typed line or a path held against it, near matches, completion. Pure.
 
-For the fronts, where a person types, and for the engine, where a path comes in. Deliberately not here: what a command
+For the fronts, where a user types, and for the engine, where a path comes in. Deliberately not here: what a command
 does, and which there are.
 """
 
@@ -122,7 +122,7 @@ def command_line(path: Sequence[str], args: str, tree: Sequence[SlashCommand]) -
 
 
 def read_line(line: str, tree: Sequence[SlashCommand]) -> CommandLine | None:
-    """What a person typed as a command; None when the line is none: it begins otherwise, or ``/`` names nothing."""
+    """What a user typed as a command; None when the line is none: it begins otherwise, or ``/`` names nothing."""
     text = line.strip()
     if not text.startswith("/"):
         return None

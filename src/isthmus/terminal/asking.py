@@ -1,4 +1,4 @@
-"""One question at a time to a person, who may answer it here or on any other surface.
+"""One question at a time to a user, who may answer it here or on any other surface.
 
 Asking and watching run side by side: an answer given elsewhere takes the prompt away. A proposed file may be edited
 first, which only changes what would be answered; nothing is written here.
@@ -46,7 +46,7 @@ class QuestionOutcome(Enum):
     CANCEL = "cancel"
     """Ctrl-C: the turn is to be cancelled."""
     LEAVE = "leave"
-    """Ctrl-D: the person leaves, the question stays open."""
+    """Ctrl-D: the user leaves, the question stays open."""
 
 
 @dataclass(slots=True)
@@ -109,7 +109,7 @@ class TerminalQuestions:
         return QuestionOutcome.GOES_ON
 
     async def _unless_answered(self, read: Coroutine[Any, Any, T], watch: "asyncio.Task[None]") -> T | None:
-        """What the person typed here; None when the question was answered elsewhere, or the task has ended."""
+        """What the user typed here; None when the question was answered elsewhere, or the task has ended."""
         ask = asyncio.ensure_future(read)
         try:
             await asyncio.wait({ask, watch}, return_when=asyncio.FIRST_COMPLETED)
@@ -165,7 +165,7 @@ class TerminalQuestions:
             self.renderer.end()
 
     async def _edit(self, question: CallQuestion, watch: "asyncio.Task[None]") -> CallQuestion:
-        """The question with the person's own version of the proposed file."""
+        """The question with the user's own version of the proposed file."""
         diff = question.file_diff
         if diff is None:
             return question

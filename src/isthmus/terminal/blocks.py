@@ -134,7 +134,7 @@ def head_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES)
     for line in lines:
         if (left := count - len(shown)) == 0:
             break
-        # What a person needs of a line may stand at its end, such as a path: it is folded, not cut, while rows last.
+        # What a user needs of a line may stand at its end, such as a path: it is folded, not cut, while rows last.
         rows = _wrapped(visible(line[:LONGEST_LINE]), max(10, width - len(INDENT) - 1))
         if len(rows) > left or len(line) > LONGEST_LINE:
             rows = [*rows[: left - 1], rows[min(left, len(rows)) - 1][:-1] + glyphs.ellipsis[:1]]
@@ -207,7 +207,7 @@ def _wrapped(text: str, room: int) -> list[str]:
 
 
 def question_block(question: CallQuestion, workspace: str, width: int, glyphs: Glyphs) -> list[Text]:
-    """What a person is asked to allow: the whole of it, never only what the model says about it."""
+    """What a user is asked to allow: the whole of it, never only what the model says about it."""
     call = question.call
     head = Text().append(f"{glyphs.waiting} ", "ask").append(visible_line(call.tool_name), "tool")
     request = call.confirmation_request
@@ -249,7 +249,7 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
 
 
 def shown_path(diff: FileDiff, workspace: str) -> str:
-    """The path as a person reads it: relative to the workspace, absolute for a file outside of it."""
+    """The path as a user reads it: relative to the workspace, absolute for a file outside of it."""
     return diff.file_path.removeprefix(workspace.rstrip("/") + "/") if workspace else diff.file_path or diff.file_name
 
 

@@ -26,7 +26,7 @@ KEYS = (
 LOAD_SECONDS = 10.0
 """How long a command that was typed waits for the list."""
 ASK_SECONDS = 1.0
-"""How long a person who pressed Tab waits for the agent."""
+"""How long a user who pressed Tab waits for the agent."""
 
 
 @dataclass(slots=True)

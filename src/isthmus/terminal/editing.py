@@ -1,4 +1,4 @@
-"""A proposed file in the person's own editor: $VISUAL, else $EDITOR, else one that is there."""
+"""A proposed file in the user's own editor: $VISUAL, else $EDITOR, else one that is there."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ class TextEditorError(IsthmusError):
 
 
 async def edit_text(content: str, file_name: str) -> str:
-    """The content as the person leaves it. ``file_name`` gives the ending, by which editors choose a language.
+    """The content as the user leaves it. ``file_name`` gives the ending, by which editors choose a language.
 
     The file is private (0600) and gone afterwards. A final newline that the editor added by itself is taken away.
 

@@ -73,7 +73,7 @@ class FormFilling:
         return f"{_name(field)}{f' [{_shown(field, suggested)}]' if suggested is not None else ''}: "
 
     def typed(self, line: str) -> "FormFilling":
-        """After a line of the person: the next field, or the same one with its ``problem``."""
+        """After a line of the user: the next field, or the same one with its ``problem``."""
         if (field := self.field) is None:
             return self
         text = line.strip()

@@ -1,4 +1,4 @@
-"""A run without a person: one prompt in, the answer on stdout, an exit code that tells how it ended.
+"""A run without a user: one prompt in, the answer on stdout, an exit code that tells how it ended.
 
 It never waits for an answer: a question (which only an agent elsewhere asks, one in this process refuses by itself)
 is answered with a refusal, and stderr names what would allow it. Formats are in ``headless_output``. Neither rich
@@ -216,7 +216,7 @@ class _Run:
             answer = refusal(call)
             refused += 1
             if answer is None or refused > MAX_REFUSALS:
-                self.output.warning(f"stopped: {_called(call)} waits for a person; {self.options.permission_hint}")
+                self.output.warning(f"stopped: {_called(call)} waits for a user; {self.options.permission_hint}")
                 await self.agent.cancel(stream.task_id)
                 continue
             self.output.warning(f"refused: {_called(call)} needs permission; {self.options.permission_hint}")

@@ -1,7 +1,7 @@
-"""A conversation in the scrollback of a terminal: prompts, streamed turns, questions, until the person leaves.
+"""A conversation in the scrollback of a terminal: prompts, streamed turns, questions, until the user leaves.
 
 Whoever answers a question first has answered it: this terminal, an editor, another client. So every question is
-asked and watched at the same time. Drawing is in ``render``, reading from the person in a ``Prompter``; heavy imports
+asked and watched at the same time. Drawing is in ``render``, reading from the user in a ``Prompter``; heavy imports
 happen in ``run_interactive``. Deliberately not here: showing one turn (``turns``).
 """
 
@@ -47,7 +47,7 @@ class InteractiveOptions:
     ``settings`` are the AgentSettings that go with the first message of a session. ``workspace`` (an absolute path)
     is whose sessions are listed, and where ``resume="latest"`` looks; None means all. ``resume`` may also be the id of
     a session. ``heading`` is printed first, quietly. ``first_prompt`` is sent without being asked for. ``command`` is
-    how the person started the program, for advice such as ``isthmus --resume ID``. ``awaited_servers`` tells which MCP
+    how the user started the program, for advice such as ``isthmus --resume ID``. ``awaited_servers`` tells which MCP
     servers a turn waits for now. ``pause``: seconds without a key before a question takes answers. ``announcements``
     are shown as they come.
     """
@@ -66,9 +66,9 @@ class InteractiveOptions:
 
 
 async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> int:
-    """Talk until the person leaves, on stdin and stdout; returns the exit code.
+    """Talk until the user leaves, on stdin and stdout; returns the exit code.
 
-    0 when the person left, 1 when the session to resume is not there, 128 + n after signal n. Tasks that wait for an
+    0 when the user left, 1 when the session to resume is not there, 128 + n after signal n. Tasks that wait for an
     answer go on waiting.
     """
     from isthmus.terminal.render import TaskRenderer
@@ -119,7 +119,7 @@ def _prompter(screen: "Screen", history_file: Path | None, pause: float) -> "Pro
 
 
 class _Left(Exception):
-    """The person left."""
+    """The user left."""
 
 
 @dataclass(slots=True)

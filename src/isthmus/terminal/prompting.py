@@ -1,4 +1,4 @@
-"""What the interactive front asks of a person, as a port, and its plain form: lines from any stdin.
+"""What the interactive front asks of a user, as a port, and its plain form: lines from any stdin.
 
 The plain form serves where there is no terminal to edit on (a pipe, a terminal of type "dumb", an output that is
 redirected). The form with an editable prompt is in ``prompt_toolkit_input``.
@@ -29,9 +29,9 @@ AskForCompletions: TypeAlias = Callable[[str], Awaitable[Sequence[Completion]]]
 
 
 class Prompter(Protocol):
-    """Reads from a person. Each read may be cancelled, and then leaves nothing on the screen.
+    """Reads from a user. Each read may be cancelled, and then leaves nothing on the screen.
 
-    Each raises EOFError when the person leaves (Ctrl-D, end of input) and Interrupted for Ctrl-C.
+    Each raises EOFError when the user leaves (Ctrl-D, end of input) and Interrupted for Ctrl-C.
     """
 
     @property
@@ -40,7 +40,7 @@ class Prompter(Protocol):
         ...
 
     def offer(self, complete: Complete, ask: AskForCompletions | None = None) -> None:
-        """What a line may go on as, for a person who asks (Tab); ``ask`` is asked where ``complete`` knows nothing."""
+        """What a line may go on as, for a user who asks (Tab); ``ask`` is asked where ``complete`` knows nothing."""
         ...
 
     async def read_prompt(self) -> str:

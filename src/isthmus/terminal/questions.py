@@ -1,4 +1,4 @@
-"""Questions to a person as choices, and what an answer means. Pure: asking and drawing happen elsewhere."""
+"""Questions to a user as choices, and what an answer means. Pure: asking and drawing happen elsewhere."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ class AnswerChoice:
 
 @dataclass(frozen=True, slots=True)
 class CallQuestion:
-    """A pending call as it is put to a person; ``edited`` is the person's own version of the proposed file."""
+    """A pending call as it is put to a user; ``edited`` is the user's own version of the proposed file."""
 
     call: ToolCall
     choices: tuple[AnswerChoice, ...]
@@ -47,7 +47,7 @@ class CallQuestion:
 
     @property
     def file_diff(self) -> FileDiff | None:
-        """The change under review, with the person's edits in it."""
+        """The change under review, with the user's edits in it."""
         request = self.call.confirmation_request
         diff = request.file_edit_details if request is not None else None
         if diff is None or self.edited is None:
@@ -65,7 +65,7 @@ class CallQuestion:
         return next((by_id[option_id] for option_id in wanted if option_id in by_id), None)
 
     def confirmation(self, choice: AnswerChoice) -> ToolCallConfirmation:
-        """The answer that a choice stands for; the person's edits go along unless the call is refused."""
+        """The answer that a choice stands for; the user's edits go along unless the call is refused."""
         option_id = choice.option_id or PROCEED_ONCE
         keeps_edits = self.edited is not None and option_id not in REFUSALS
         details = ModifiedFileDetails(self.edited) if keeps_edits and self.edited is not None else None
@@ -91,7 +91,7 @@ def question_of(call: ToolCall, edited: str | None = None) -> CallQuestion:
 
 
 def refusal(call: ToolCall) -> ToolCallConfirmation | None:
-    """The answer that refuses a call, for runs without a person; None when no option of it does."""
+    """The answer that refuses a call, for runs without a user; None when no option of it does."""
     request = call.confirmation_request
     for option in request.options if request is not None else ():
         if _refuses(option):

@@ -53,7 +53,7 @@ PAUSE_SECONDS = 1.5
 """The same within a text, where the next words are expected at once."""
 SHELL_TOOL = "run_shell_command"
 READING_TOOLS = frozenset({"glob", "grep_search", "list_directory", "read_file", "read_many_files"})
-"""What they give is the person's own files and not shown again; of other tools, as of MCP servers, the beginning is."""
+"""What they give is the user's own files and not shown again; of other tools, as of MCP servers, the beginning is."""
 RUNNING_SHOWN = 3
 """Calls at work at the same time that are shown; the others are counted."""
 
@@ -80,7 +80,7 @@ class TaskRenderer:
         self._awaited_servers = awaited_servers
 
     def begin(self, view: TaskView, now: float, shown_prompt: str | None) -> None:
-        """Another task. ``shown_prompt`` stands on the screen already, as the person typed it."""
+        """Another task. ``shown_prompt`` stands on the screen already, as the user typed it."""
         self._view, self._last_event, self._note = view, now, ""
         self._shown_prompt = shown_prompt
         self._text_id = ""
@@ -160,7 +160,7 @@ class TaskRenderer:
         self._began.clear()
 
     def prompt(self, text: str) -> None:
-        """A person's message that was not typed here."""
+        """A user's message that was not typed here."""
         glyph = self._screen.glyphs.prompt
         lines = visible(text.strip("\n")).split("\n")
         self._screen.block(
@@ -169,7 +169,7 @@ class TaskRenderer:
         self._screen.separate()
 
     def question(self, question: CallQuestion) -> None:
-        """Show what a person is about to be asked."""
+        """Show what a user is about to be asked."""
         self._screen.separate()
         self._screen.block(
             "question", question_block(question, self._view.workspace, self._screen.width, self._screen.glyphs)

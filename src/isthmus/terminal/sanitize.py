@@ -1,7 +1,7 @@
 """Untrusted text on its way to a terminal or a log: it may say anything and control nothing.
 
 Model text, tool output, file contents and file names all pass through here before they are printed. ``visible``
-shows what was hidden (for what a person reviews), ``without_escapes`` drops terminal sequences whole (for the output
+shows what was hidden (for what a user reviews), ``without_escapes`` drops terminal sequences whole (for the output
 of programs, and for text that other programs read). Deliberately not here: any layout or colour.
 """
 

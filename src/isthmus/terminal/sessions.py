@@ -1,4 +1,4 @@
-"""Sessions as a person speaks of them: a list, a short id, "latest". A session is a contextId and its tasks.
+"""Sessions as a user speaks of them: a list, a short id, "latest". A session is a contextId and its tasks.
 
 Deliberately not here: storage. Everything comes from ``AgentClient.tasks``, most recently changed first.
 """
@@ -43,7 +43,7 @@ class Conversation:
 
     @property
     def unfinished(self) -> tuple[TaskSnapshot, ...]:
-        """The tasks that wait for a person or are being worked on, oldest first."""
+        """The tasks that wait for a user or are being worked on, oldest first."""
         return tuple(task for task in self.tasks if not task.state.is_terminal)
 
 

@@ -98,7 +98,7 @@ def _tool_counts(calls: Iterable[CallView]) -> Counts:
 
 
 def _decision(view: CallView) -> str | None:
-    """The word of Gemini CLI for what a person, or the policy, decided; None when nothing was."""
+    """The word of Gemini CLI for what a user, or the policy, decided; None when nothing was."""
     if view.confirmation is not None:
         if view.confirmation.selected_option_id == "cancel":
             return "reject"

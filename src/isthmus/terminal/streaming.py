@@ -1,6 +1,6 @@
 """One task's events in order and without repetition, over as many turns of the agent client as that takes.
 
-A turn ends when a person is asked, and a connection may end at any time; ``TaskStream`` goes on where the last one
+A turn ends when a user is asked, and a connection may end at any time; ``TaskStream`` goes on where the last one
 stopped, so that fronts see one stream per task. It folds every event into a TaskView before it hands it on.
 """
 
@@ -35,7 +35,7 @@ class TaskStream:
         self._turn = turn
 
     async def deliveries(self) -> AsyncIterator[Delivery]:
-        """The events until the work ends or a person is asked; a stream that breaks off before is taken up again.
+        """The events until the work ends or a user is asked; a stream that breaks off before is taken up again.
 
         It ends as well when that fails RETRIES times in a row: then ``view.state`` is one of a task at work.
         """
@@ -112,7 +112,7 @@ class TaskStream:
 
     @property
     def is_asking(self) -> bool:
-        """A person is asked now."""
+        """A user is asked now."""
         return self.view.state is TaskState.INPUT_REQUIRED and bool(self.view.questions)
 
 

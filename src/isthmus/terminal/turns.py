@@ -1,6 +1,6 @@
-"""Turns on the screen: the events of a task until it ends or a person is asked, questions, Ctrl-C.
+"""Turns on the screen: the events of a task until it ends or a user is asked, questions, Ctrl-C.
 
-What is drawn is decided in ``render``, and how is asked in ``asking``. Deliberately not here: what a person may type
+What is drawn is decided in ``render``, and how is asked in ``asking``. Deliberately not here: what a user may type
 between turns (``interactive``).
 """
 
@@ -31,13 +31,13 @@ CANCEL_SECONDS = 10.0
 
 
 class TurnEnd(Enum):
-    """How a turn ended for the person."""
+    """How a turn ended for the user."""
 
     OVER = "over"
     ASKED_IN_WORDS = "asked in words"
     """The agent waits for an answer in words."""
     LEFT = "left"
-    """The person leaves; a question stays open."""
+    """The user leaves; a question stays open."""
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ class Turns:
         return f"The question stays open: {self.resume_command} asks it again."
 
     async def _work(self, stream: TaskStream) -> None:
-        """Show events until the work ends or a person is asked; Ctrl-C cancels the task."""
+        """Show events until the work ends or a user is asked; Ctrl-C cancels the task."""
         self.interrupted.clear()
         self.is_working = True
         self.screen.cursor(is_shown=False)

@@ -200,7 +200,7 @@ class ServerTools:
 class ToolSet:
     """Tools by name, in the order in which they are offered to the model.
 
-    ``trusted_servers`` are MCP servers whose tools the person's own settings let run without asking.
+    ``trusted_servers`` are MCP servers whose tools the user's own settings let run without asking.
     ``foreign_servers`` were brought by a client: what the settings allow by a name does not mean them.
     ``servers`` says which tools are of MCP servers. ``missing_servers`` are names of those that are configured and
     offer nothing now.

@@ -71,7 +71,7 @@ def proposed_diff(workspace: Workspace, target: EditTarget, new_content: str) ->
 
 
 def write_approved(context: ToolContext, shown: str, proposal: FileDiff, modified: str | None) -> FileDiff:
-    """Write what was approved, `modified` when a person changed it, and return the change that was really made.
+    """Write what was approved, `modified` when a user changed it, and return the change that was really made.
 
     Blocks until the file is on disk.
 

@@ -7,7 +7,7 @@ class ToolFailure(IsthmusError):
     """A tool cannot do what it was asked; becomes a FAILED call whose text goes to the user and the model.
 
     ``category`` is the error type of spec 2 (e.g. ``invalid_arguments``, ``file_not_found``, ``outside_workspace``).
-    ``for_others`` is what users of a server get in place of a text that is for the person whose machine it is.
+    ``for_others`` is what users of a server get in place of a text that is for the user whose machine it is.
     ``for_model`` is what the model gets in place of the text, where it repeats what strangers wrote.
     """
 
@@ -20,5 +20,5 @@ class ToolFailure(IsthmusError):
         self._for_others = for_others
 
     def told(self, user: str) -> str:
-        """The text for a user; the empty name is the person whose machine it is."""
+        """The text for a user; the empty name is the user whose machine it is."""
         return str(self) if not user or self._for_others is None else self._for_others

@@ -103,7 +103,7 @@ class ToolServers(Protocol):
         ...
 
     def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
-        """Log in to a server, telling on the way what the person has to do and how it ended.
+        """Log in to a server, telling on the way what the user has to do and how it ended.
 
         Where no browser is at hand it ends with the page to open; the login then waits some minutes for its answer.
 
@@ -113,7 +113,7 @@ class ToolServers(Protocol):
         ...
 
     def paste(self, scope: ToolScope, name: str, text: str) -> AsyncGenerator[str, None]:
-        """Go on with a login that waits, with the address that the person's browser ended at; tells how it ended.
+        """Go on with a login that waits, with the address that the user's browser ended at; tells how it ended.
 
         Raises:
             ToolFailure: no login waits, the text is no answer to it, or it failed.

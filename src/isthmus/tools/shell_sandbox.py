@@ -12,7 +12,7 @@ from isthmus.tools.failure import ToolFailure
 
 @dataclass(frozen=True, slots=True)
 class ShellSandbox:
-    """How shell commands are confined: to their workspace, and to what the person's settings open."""
+    """How shell commands are confined: to their workspace, and to what the user's settings open."""
 
     confinement: Confinement
     policy: SandboxPolicy

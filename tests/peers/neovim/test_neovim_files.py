@@ -172,7 +172,7 @@ async def test_a_huge_selection_is_cut_and_says_so(
     assert selection.text.endswith("... [TRUNCATED]")
 
 
-async def test_what_the_person_does_is_told_as_changes(
+async def test_what_the_user_does_is_told_as_changes(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
 ) -> None:
     path = make_file(workspace, "a.txt", LINES)

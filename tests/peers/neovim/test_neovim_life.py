@@ -99,21 +99,21 @@ async def test_a_companion_that_leaves_takes_everything_with_it(neovim: RunningN
         await editor.open_files()
 
 
-async def test_a_companion_that_dies_leaves_what_the_person_typed(neovim: RunningNeovim, workspace: Path) -> None:
+async def test_a_companion_that_dies_leaves_what_the_user_typed(neovim: RunningNeovim, workspace: Path) -> None:
     editor = await attach(neovim.address)
     await editor.open_diff(review(make_file(workspace, "a.py"), "untouched\n"))
     await editor.open_diff(review(make_file(workspace, "b.py"), "proposed\n", 2))
-    await neovim.set_lines("typed by the person")
+    await neovim.set_lines("typed by the user")
     # Cut the line without a word, as kill -9 does.
     await neovim.lua("for c in pairs(_G.isthmus_sessions) do vim.fn.chanclose(c) end")
     await neovim.type("l")
     await eventually_async(lambda: _orphaned(neovim), what="the script noticed")
-    assert await neovim.lines() == ["typed by the person"]
+    assert await neovim.lines() == ["typed by the user"]
     await neovim.command("write rescued.txt")
-    assert (workspace / "rescued.txt").read_text() == "typed by the person\n"
+    assert (workspace / "rescued.txt").read_text() == "typed by the user\n"
     await neovim.enter("write")
     (kept,) = [Path(path) for path in KeptTexts(data_directory() / "kept").paths()]
-    assert kept.read_text() == "typed by the person\n"
+    assert kept.read_text() == "typed by the user\n"
     assert kept.name.endswith("-b.py")
     assert kept.stat().st_mode & 0o777 == 0o600
     assert str(kept) in await neovim.lua("return vim.fn.execute('messages'):gsub('%s+', '')")

@@ -1,4 +1,4 @@
-"""Reviews whose Neovim quits, crashes or is killed while the person types: what they typed is told, and kept."""
+"""Reviews whose Neovim quits, crashes or is killed while the user types: what they typed is told, and kept."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Questions that a companion asks in a real Neovim, and the commands with which the person answers and decides."""
+"""Questions that a companion asks in a real Neovim, and the commands with which the user answers and decides."""
 
 import asyncio
 import os
@@ -60,7 +60,7 @@ async def test_a_question_that_is_not_shown_to_its_end_says_so(neovim: RunningNe
 
 
 @pytest.mark.parametrize(("command", "answer"), [("IsthmusAllow", True), ("IsthmusRefuse", False)])
-async def test_a_person_who_is_typing_goes_on_typing_and_answers_by_command(
+async def test_a_user_who_is_typing_goes_on_typing_and_answers_by_command(
     neovim: RunningNeovim, editor: NeovimEditor, command: str, answer: bool
 ) -> None:
     await neovim.connection.request("nvim_input", "i", timeout=30)
@@ -192,10 +192,10 @@ async def test_a_message_longer_than_the_screen_is_told_whole_and_makes_no_promp
         editor = await attach(address)
         await editor.show_message(f"what you typed into the review of a.py is kept in {name}")
         await eventually_async(lambda: terminal.screen_with("end"), what="the end of the message")
-        person = await msgpack_rpc.connect(address, lambda _: None, lambda: None)
-        mode: dict[str, Any] = await person.request("nvim_get_mode", timeout=30)
+        user = await msgpack_rpc.connect(address, lambda _: None, lambda: None)
+        mode: dict[str, Any] = await user.request("nvim_get_mode", timeout=30)
         assert mode == {"mode": "n", "blocking": False}
-        said: dict[str, str] = await person.request("nvim_exec2", "messages", {"output": True}, timeout=30)
+        said: dict[str, str] = await user.request("nvim_exec2", "messages", {"output": True}, timeout=30)
         assert name.replace(" ", "") in "".join(said["output"].split())
-        await person.aclose()
+        await user.aclose()
         await editor.aclose()

@@ -59,9 +59,9 @@ async def test_writing_accepts_what_is_in_the_buffer_and_touches_no_disk(
     path = make_file(workspace, "a.py")
     before = names(workspace)
     await editor.open_diff(review(path, "proposed\n"))
-    await neovim.set_lines("edited by the person", "é😀")
+    await neovim.set_lines("edited by the user", "é😀")
     await neovim.enter(command)
-    assert await heard.decision() == DiffAccepted("review-1", "edited by the person\né😀\n")
+    assert await heard.decision() == DiffAccepted("review-1", "edited by the user\né😀\n")
     await view_is_closed(neovim)
     assert content(path) == b"one\ntwo\nthree\n"
     assert names(workspace) == before
@@ -97,7 +97,7 @@ async def test_typed_commands_that_close_the_view_reject(
     await view_is_closed(neovim)
 
 
-async def test_the_person_stays_where_they_were_after_a_review(
+async def test_the_user_stays_where_they_were_after_a_review(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
 ) -> None:
     path = make_file(workspace, "a.py")
@@ -212,7 +212,7 @@ async def test_an_edit_keeps_line_ends_mark_and_missing_newline(
     assert await heard.decision() == DiffAccepted("review-1", expected)
 
 
-async def test_a_text_that_the_person_emptied_is_empty(
+async def test_a_text_that_the_user_emptied_is_empty(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
 ) -> None:
     await editor.open_diff(review(make_file(workspace, "a.txt"), "proposed\n"))
@@ -303,7 +303,7 @@ async def test_the_client_takes_a_review_back_with_the_text_that_is_in_it(
 
 
 @pytest.mark.parametrize(("keys", "mode"), [("ihel", "i"), ("wve", "v"), ("Vj", "V"), (":ec", "c")])
-async def test_a_review_does_not_catch_the_keys_of_a_person_who_is_typing(
+async def test_a_review_does_not_catch_the_keys_of_a_user_who_is_typing(
     neovim: RunningNeovim, editor: NeovimEditor, workspace: Path, keys: str, mode: str
 ) -> None:
     path = make_file(workspace, "a.txt", "alpha beta\ngamma\n")
@@ -318,7 +318,7 @@ async def test_a_review_does_not_catch_the_keys_of_a_person_who_is_typing(
     assert await editor.close_diff("review-1") == "proposed\n"
 
 
-async def test_a_person_who_was_typing_is_told_of_the_review_when_the_mode_line_is_gone(
+async def test_a_user_who_was_typing_is_told_of_the_review_when_the_mode_line_is_gone(
     neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
 ) -> None:
     path = make_file(workspace, "a.txt", "alpha beta\n")
@@ -336,7 +336,7 @@ async def test_a_person_who_was_typing_is_told_of_the_review_when_the_mode_line_
 
 
 @pytest.mark.parametrize("keys", ["", "itext<Esc>"])
-async def test_the_person_is_told_that_unsaved_changes_are_not_in_the_view(
+async def test_the_user_is_told_that_unsaved_changes_are_not_in_the_view(
     neovim: RunningNeovim, editor: NeovimEditor, workspace: Path, keys: str
 ) -> None:
     path = make_file(workspace, "a.txt", "alpha beta\n")

@@ -48,7 +48,7 @@ const answered = await send({
       data: {
         tool_call_id: question.tool_call_id,
         selected_option_id: question.confirmation_request.options[0].id,
-        file_details: { new_content: "changed by the person\n" },
+        file_details: { new_content: "changed by the user\n" },
       },
     },
   ],

@@ -29,7 +29,7 @@ def shown(message: Any) -> Any:
 
 
 def request(**message: Any) -> pb.SendMessageRequest:
-    """A request with a message of the person."""
+    """A request with a message of the user."""
     content = {"messageId": str(uuid.uuid4()), "role": "ROLE_USER", **message}
     return ParseDict({"message": content}, pb.SendMessageRequest())
 
@@ -71,7 +71,7 @@ async def main() -> None:
         answer = {
             "tool_call_id": question["tool_call_id"],
             "selected_option_id": question["confirmation_request"]["options"][0]["id"],
-            "file_details": {"new_content": "changed by the person\n"},
+            "file_details": {"new_content": "changed by the user\n"},
         }
         waiting = await stream_until_question(client, task["id"], context)
         answered = await stream(

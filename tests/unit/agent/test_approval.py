@@ -156,7 +156,7 @@ def test_the_refusal_of_a_command_names_what_is_missing_and_would_be_enough(comm
     assert f"--allowed-tools '{entry}'" in decision.reason
 
 
-def test_without_a_person_the_refusal_names_the_flags_that_would_allow_it() -> None:
+def test_without_a_user_the_refusal_names_the_flags_that_would_allow_it() -> None:
     decision = shell("git status", may_ask=False)
     assert isinstance(decision, Deny)
     assert "--approval-mode yolo" in decision.reason

@@ -175,7 +175,7 @@ class CallStates(RuleBasedStateMachine):
         return False
 
     def teardown(self) -> None:
-        """Every path ends: when the person has decided all, no call is open."""
+        """Every path ends: when the user has decided all, no call is open."""
         for _ in range(20):
             self.settle()
             for call in self.session.waiting:

@@ -108,7 +108,7 @@ async def test_an_answer_that_cannot_be_kept_holds_for_the_session(
     assert "a of the MCP server one is asked again: the disk is full" in caplog.text
 
 
-async def test_without_a_person_what_was_allowed_runs(harness: Any) -> None:
+async def test_without_a_user_what_was_allowed_runs(harness: Any) -> None:
     at = harness(replies("a", "b"), tools=tools(), approvals=Kept({APPROVAL}), policy=Policy(may_ask=False))
     await at.prompt("go")
     assert (at.states("a")[-1], at.states("b")[-1]) == ("SUCCEEDED", "FAILED")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Place:
-    """A workspace inside a git repository, and the person's own folder."""
+    """A workspace inside a git repository, and the user's own folder."""
 
     def __init__(self, folder: Path) -> None:
         self.home = folder / "home" / ".gemini"
@@ -44,7 +44,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path.resolve())
 
 
-async def test_files_come_from_the_person_the_git_root_down_and_the_folders_below(place: Place) -> None:
+async def test_files_come_from_the_user_the_git_root_down_and_the_folders_below(place: Place) -> None:
     (place.home / "GEMINI.md").write_text("own")
     place.write("GEMINI.md", "root")
     place.write("services/AGENTS.md", "services")
@@ -65,7 +65,7 @@ async def test_other_users_are_told_nothing_from_above_the_folders_they_may_work
     place.write("services/api/GEMINI.md", "api @../../secret.md @../shared.md")
     place.write("secret.md", "a secret")
     place.write("services/shared.md", "shared")
-    (place.home / "GEMINI.md").write_text("of the local person")
+    (place.home / "GEMINI.md").write_text("of the local user")
     for bounds, expected in (
         ((place.workspace,), ["api"]),
         ((place.project / "services", place.workspace), ["all services", "api"]),
@@ -78,7 +78,7 @@ async def test_other_users_are_told_nothing_from_above_the_folders_they_may_work
         assert ("shared\n" in theirs.text) is ("all services" in expected)
         own = await Memory(bounds).instructions(place.workspace, place.home)
         assert [file.text.split(" <")[0].split(" @")[0] for file in own.files][:2] == [
-            "of the local person",
+            "of the local user",
             "the whole repository",
         ]
 
@@ -180,7 +180,7 @@ async def test_what_geminiignore_closes_is_not_imported(place: Place) -> None:
     assert instructions.problems
 
 
-async def test_the_persons_markdown_can_be_imported_from_a_project(place: Place) -> None:
+async def test_the_users_markdown_can_be_imported_from_a_project(place: Place) -> None:
     (place.home / "style.md").write_text("my style")
     place.write("GEMINI.md", f"@{place.home}/style.md")
     assert "my style" in (await place.read()).text

@@ -103,7 +103,7 @@ def test_the_model_gets_the_results_of_a_message_together_and_in_its_order(event
 
 
 @given(st.lists(EVENTS, max_size=40))
-def test_two_messages_of_the_person_never_follow_each_other(events: list[AgentEvent]) -> None:
+def test_two_messages_of_the_user_never_follow_each_other(events: list[AgentEvent]) -> None:
     roles = [message.role for message in folded(events).messages]
     assert all(pair != ("user", "user") for pair in itertools.pairwise(roles))
 

@@ -29,7 +29,7 @@ def folded(*events: tuple[float, AgentEvent]) -> Statistics:
     return statistics
 
 
-def test_the_time_in_which_a_person_is_asked_does_not_count_as_work() -> None:
+def test_the_time_in_which_a_user_is_asked_does_not_count_as_work() -> None:
     use = folded(
         (100, Prompt("m", "go")),
         (101, StateChange(TaskState.WORKING)),

@@ -60,7 +60,7 @@ async def test_an_edit_waits_and_nothing_is_written_before_the_answer(harness: A
     assert at.calls[0].confirmation_request is None
 
 
-async def test_the_model_is_told_what_the_person_changed(harness: Any, workspace: Path) -> None:
+async def test_the_model_is_told_what_the_user_changed(harness: Any, workspace: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("one\n", encoding="utf-8")
     at = harness([Reply.of(edit(path, "one", "eins")), Reply.of(Say("done"))])

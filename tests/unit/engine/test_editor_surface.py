@@ -25,7 +25,7 @@ EDIT = FileDiff("a.txt", "/w/a.txt", "proposed\n", "old\n")
 
 @dataclass
 class Screen:
-    """An editor with one review at a time; the test is the person who decides."""
+    """An editor with one review at a time; the test is the user who decides."""
 
     name: str = "Screen"
     is_there: bool = True

@@ -1,4 +1,4 @@
-"""Asking the person on every surface at once: the editor's dialog and their terminal, the first answer counts."""
+"""Asking the user on every surface at once: the editor's dialog and their terminal, the first answer counts."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 class AskingEditor(HeadlessEditor):
-    """A headless editor that has a dialog: `answers` is what the person does in it."""
+    """A headless editor that has a dialog: `answers` is what the user does in it."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__((str(folder),))

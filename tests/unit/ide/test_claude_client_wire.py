@@ -131,7 +131,7 @@ def test_an_error_is_never_a_decision() -> None:
         ("a\n", "a\n", "a\n"),
     ],
 )
-def test_an_editor_that_joins_lines_anew_changes_only_what_the_person_changed(
+def test_an_editor_that_joins_lines_anew_changes_only_what_the_user_changed(
     proposed: str, returned: str, kept: str
 ) -> None:
     assert review_answer(said("FILE_SAVED", returned), proposed) == Accepted(kept)

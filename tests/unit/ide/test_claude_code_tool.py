@@ -1,4 +1,4 @@
-"""executeCode: nothing runs before the person said yes, and all that the code gave comes back."""
+"""executeCode: nothing runs before the user said yes, and all that the code gave comes back."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -75,7 +75,7 @@ async def _allow(user: ToolUser, yes: bool = True) -> None:
     assert user.companion.asking.answer((await user.question()).id, Consent.of(yes=yes)) is not None
 
 
-async def test_code_runs_when_the_person_allows_it_and_its_outputs_come_in_order(
+async def test_code_runs_when_the_user_allows_it_and_its_outputs_come_in_order(
     notebook_user: ToolUser, notebook_editor: NotebookEditor, workspace: Path
 ) -> None:
     notebook = workspace / "analysis.ipynb"
@@ -120,7 +120,7 @@ async def test_code_that_is_not_allowed_does_not_run(notebook_user: ToolUser, no
     assert notebook_editor.ran == []
 
 
-async def test_the_person_is_not_asked_about_code_that_cannot_run(workspace: Path) -> None:
+async def test_the_user_is_not_asked_about_code_that_cannot_run(workspace: Path) -> None:
     class WithoutKernel(NotebookEditor):
         async def require_kernel(self) -> None:
             raise EditorError("no notebook is open; open one")

@@ -89,7 +89,7 @@ async def test_open_file_in_the_background_describes_the_document(user: ToolUser
     assert (await user.json("getCurrentSelection"))["filePath"] == str(file)
 
 
-async def test_open_file_searches_what_the_person_sees(user: ToolUser, editor: HeadlessEditor, file: Path) -> None:
+async def test_open_file_searches_what_the_user_sees(user: ToolUser, editor: HeadlessEditor, file: Path) -> None:
     await editor.open_file(str(file))
     editor.edit(str(file), "unsaved words\n")
     assert await user.text("openFile", filePath=str(file), startText="words") == 'Opened file and selected text "words"'
@@ -115,7 +115,7 @@ async def test_what_cannot_be_opened_is_an_error_that_says_why(user: ToolUser, w
     assert str(MAXIMUM_FILE_BYTES) in await user.error("openFile", filePath=str(workspace / "large"))
 
 
-async def test_files_outside_the_workspace_are_opened_by_the_person_alone(
+async def test_files_outside_the_workspace_are_opened_by_the_user_alone(
     user: ToolUser, editor: HeadlessEditor, workspace: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside.txt"
@@ -155,7 +155,7 @@ async def test_an_open_file_that_becomes_a_link_out_of_the_workspace_tells_nothi
         assert (await user.json("getCurrentSelection"))["text"] == "mine again\n"
 
 
-async def test_what_the_person_opened_outside_of_the_workspace_stays_visible_by_its_link(
+async def test_what_the_user_opened_outside_of_the_workspace_stays_visible_by_its_link(
     user: ToolUser, editor: HeadlessEditor, workspace: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside.txt"

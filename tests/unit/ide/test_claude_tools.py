@@ -125,7 +125,7 @@ async def test_a_uri_is_taken_for_a_path_and_the_reverse(user: ToolUser, file: P
     assert await user.json("getDiagnostics", filePath=str(file)) == [{"uri": file.as_uri(), "diagnostics": []}]
 
 
-async def test_the_persons_own_tools_are_called_beside_the_twelve(user: ToolUser) -> None:
+async def test_the_users_own_tools_are_called_beside_the_twelve(user: ToolUser) -> None:
     @user.companion.tool
     def shout(word: str) -> str:
         """Say it louder."""

@@ -152,7 +152,7 @@ async def test_a_view_is_left_to_an_agent_that_is_there_or_may_come_back(
     assert [review.owner for review in editor.open_reviews] == ["one"]
 
 
-async def test_the_person_answers_the_agent_that_waits_before_one_that_is_gone(
+async def test_the_user_answers_the_agent_that_waits_before_one_that_is_gone(
     companion: Companion, client: Recorder, workspace: Path
 ) -> None:
     path = str(workspace / "a.py")
@@ -193,7 +193,7 @@ async def test_there_is_a_limit_of_open_reviews_and_it_is_said(companion: Compan
     await companion.open_diff(client, "/more", "new")
 
 
-async def test_what_a_decision_means_to_its_client_is_shown_to_the_person(
+async def test_what_a_decision_means_to_its_client_is_shown_to_the_user(
     companion: Companion, editor: HeadlessEditor, client: Recorder
 ) -> None:
     client.warning = "sent as rejected"
@@ -329,7 +329,7 @@ async def test_without_diffs_a_review_is_refused_and_the_agent_learns_where_to_a
 
 
 @pytest.mark.parametrize(("said", "started", "told"), [(None, None, None), (True, None, True), (True, False, False)])
-async def test_what_the_person_says_of_trust_counts_over_what_the_editor_says(
+async def test_what_the_user_says_of_trust_counts_over_what_the_editor_says(
     workspace: Path, said: bool | None, started: bool | None, told: bool | None
 ) -> None:
     editor = HeadlessEditor((str(workspace),), is_trusted=said)

@@ -1,4 +1,4 @@
-"""The person's channel: who may allow something over it."""
+"""The user's channel: who may allow something over it."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Which companion the person's commands take, and what is said of one that does not answer."""
+"""Which companion the user's commands take, and what is said of one that does not answer."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from isthmus.ide.control.control_client import NoCompanionError, RefusedError, R
 
 def _companion(port: int, *folders: Path) -> RunningCompanion:
     return RunningCompanion(
-        1, port, {"NAME": "agents"}, "headless", 1, tuple(str(folder) for folder in folders), "", "", "person"
+        1, port, {"NAME": "agents"}, "headless", 1, tuple(str(folder) for folder in folders), "", "", "user"
     )
 
 

@@ -179,5 +179,5 @@ def test_only_the_newest_context_waits_for_a_slow_client() -> None:
         (None, "agent"),
     ],
 )
-def test_a_client_is_called_what_its_person_calls_it(client: ClientInfo | None, title: str) -> None:
+def test_a_client_is_called_what_its_user_calls_it(client: ClientInfo | None, title: str) -> None:
     assert wire.client_title(client) == title

@@ -1,4 +1,4 @@
-"""Texts that are kept for the person: where, for whom, and how many."""
+"""Texts that are kept for the user: where, for whom, and how many."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""The editor over somebody's IDE extension, where no person decides: what all editors keep is the contract's."""
+"""The editor over somebody's IDE extension, where no user decides: what all editors keep is the contract's."""
 
 import asyncio
 from pathlib import Path

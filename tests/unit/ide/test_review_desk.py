@@ -340,10 +340,10 @@ async def test_a_replaced_review_ends_for_its_client_also_when_the_new_one_is_ca
     assert [review.id for review in one.closed] == [former.id]
 
 
-# What the person typed.
+# What the user typed.
 
 
-async def test_what_was_typed_is_kept_when_the_client_leaves_and_the_person_is_told_where(
+async def test_what_was_typed_is_kept_when_the_client_leaves_and_the_user_is_told_where(
     companion: Companion, editor: HeadlessEditor, one: Recorder, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     review = await companion.open_diff(one, path, "new\n")

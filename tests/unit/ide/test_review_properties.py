@@ -100,7 +100,7 @@ class Desk(RuleBasedStateMachine):
                 self._note(await companion.accept(review.id))
             case "accept other":
                 if await companion.accept(review.id, "another text\n") is not None:
-                    self.typed.pop(review.id, None)  # the person chose another text
+                    self.typed.pop(review.id, None)  # the user chose another text
             case "reject":
                 if await companion.reject(review.id) is not None:
                     self.typed.pop(review.id, None)

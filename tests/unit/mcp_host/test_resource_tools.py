@@ -20,7 +20,7 @@ LIST, READ = "list_mcp_resources", "read_mcp_resource"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "person"
+    folder = tmp_path / "user"
     folder.mkdir()
     return folder
 

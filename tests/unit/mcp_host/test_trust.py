@@ -49,7 +49,7 @@ def test_a_file_that_changes_counts_at_once(tmp_path: Path) -> None:
     assert trusts(tmp_path)
 
 
-def test_what_the_person_answers_is_kept_beside_what_stands_there(tmp_path: Path) -> None:
+def test_what_the_user_answers_is_kept_beside_what_stands_there(tmp_path: Path) -> None:
     path = trusted_folders_path(tmp_path)
     folder = tmp_path / "project"
     folder.mkdir()

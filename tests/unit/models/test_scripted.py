@@ -204,7 +204,7 @@ async def test_the_demonstration_reads_runs_proposes_and_sums_up() -> None:
     ("result", "is_error", "words"),
     [
         ("Modified greeting.py. User modified the content of the file to be: x", False, "You changed my proposal"),
-        ("The person rejected this call; it was not run.", True, "did not accept"),
+        ("The user rejected this call; it was not run.", True, "did not accept"),
         ("no space left to write greeting.py; nothing was changed", True, "no space left"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_secret_is_closed_wherever_it_would_be_seen(secret: str) -> None:
     assert kinds(view(disk, opened(f"~/{secret}")))[path] is MountKind.LISTED_WRITABLE
 
 
-def test_the_persons_own_gemini_folder_is_closed_also_in_a_workspace_that_is_home() -> None:
+def test_the_users_own_gemini_folder_is_closed_also_in_a_workspace_that_is_home() -> None:
     assert kinds(view(Disk("/home/me/.gemini/"), workspace=HOME))["/home/me/.gemini"] is MountKind.CLOSED
 
 

@@ -1,6 +1,6 @@
 """The agent card of a server over HTTP: from which address, trusting whom, and where it sends requests.
 
-A card is asked for without the token first; the token never goes to another origin than the one that the person named.
+A card is asked for without the token first; the token never goes to another origin than the one that the user named.
 Deliberately not here: what a card says (:mod:`isthmus.a2a.client.discovery`), and requests.
 """
 
@@ -92,7 +92,7 @@ async def read_body(response: httpx2.Response, limit: int, url: str) -> bytes:
 
 
 def endpoint_of(base: httpx2.URL, stated: str, *, has_token: bool) -> httpx2.URL:
-    """Where requests go. A token never goes to another origin than the one that the person named."""
+    """Where requests go. A token never goes to another origin than the one that the user named."""
     try:
         url = httpx2.URL(stated)
     except httpx2.InvalidURL as error:

@@ -21,7 +21,7 @@ from isthmus.development_tool import (
 from isthmus.encoding.codec import to_json
 
 CANCELLED = "[Operation Cancelled] Reason: User cancelled the operation."
-"""What that server tells the model of a call that a person refused."""
+"""What that server tells the model of a call that a user refused."""
 
 _SEPARATORS = re.compile(r"&&|\|\||[;|&\n]")
 _ASSIGNMENT = re.compile(r"^\w+=")
@@ -30,7 +30,7 @@ _ASSIGNMENT = re.compile(r"^\w+=")
 def encode_call(
     call: ToolCall, status: CallStatus, prompt_id: str, proposal: ConfirmationDetails | None = None
 ) -> JsonDict:
-    """A call in one state of the scheduler; ``proposal`` is what a person was shown, for one that was refused."""
+    """A call in one state of the scheduler; ``proposal`` is what a user was shown, for one that was refused."""
     encoded: JsonDict = {
         "request": {
             "callId": call.tool_call_id,
@@ -156,7 +156,7 @@ def _diff(diff: FileDiff) -> JsonDict:
 
 
 def _statistics(diff: FileDiff) -> JsonDict:
-    """Lines and characters of the diff's text, all counted as the model's; a person's share is not told apart."""
+    """Lines and characters of the diff's text, all counted as the model's; a user's share is not told apart."""
     lines = (diff.formatted_diff or "").splitlines()
     added = [line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")]
     removed = [line[1:] for line in lines if line.startswith("-") and not line.startswith("---")]

@@ -251,7 +251,7 @@ def _error(response: JsonMap) -> ErrorDetails:
 
 
 def _told_to_model(response: JsonMap) -> str:
-    """The output in the functionResponse, where nothing is there for a person."""
+    """The output in the functionResponse, where nothing is there for a user."""
     parts = response.get("responseParts")
     for part in cast("list[Any]", parts) if isinstance(parts, list) else ():
         called = optional_object((optional_object(part) or {}).get("functionResponse")) or {}

@@ -45,7 +45,7 @@ def wire_state(state: TaskState) -> str:
 
 
 def encode_task(snapshot: TaskSnapshot, history_length: int | None = None) -> JsonDict:
-    """A Task. ``status.message`` holds the calls that wait for a person, whole, or says why the task has ended.
+    """A Task. ``status.message`` holds the calls that wait for a user, whole, or says why the task has ended.
 
     That server's own Task has no message there; a client that saw no stream could not answer. Without history (in a
     push notification) it is the final text.
@@ -179,7 +179,7 @@ class CoderAgentEncoder:
         return (self._status(delivery, EventKind.STATE_CHANGE, parts, final=final, error=change.error),)
 
     def _resume(self, delivery: Delivery) -> list[JsonDict]:
-        """``working``, when that was not told since a person was asked."""
+        """``working``, when that was not told since a user was asked."""
         if self._state == TaskState.WORKING.value:
             return []
         return [self._working(delivery)]

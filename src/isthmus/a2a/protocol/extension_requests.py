@@ -95,7 +95,7 @@ def checked_settings(extended: Mapping[str, Any], where: str, *, needs_workspace
 
 
 def label_of(extended: Mapping[str, Any] | None) -> str | None:
-    """How the client calls the place of its person: shown to people, so nothing in it moves their cursor."""
+    """How the client calls the place of its user: shown to people, so nothing in it moves their cursor."""
     value = extended.get("answered_by") if extended is not None else None
     if not isinstance(value, str):
         return None

@@ -1,4 +1,4 @@
-"""A message of the person out of a request, the same in every version: text and attachments, or answers to questions.
+"""A message of the user out of a request, the same in every version: text and attachments, or answers to questions.
 
 How a version writes roles, parts and the configuration is its :class:`Grammar`. Errors name the field that does not
 fit. Sans-I/O.
@@ -56,7 +56,7 @@ class Grammar(Protocol):
     """How one protocol version writes what a message is made of. Every method raises RpcError for what does not fit."""
 
     def check(self, message: Mapping[str, Any], where: str) -> None:
-        """The message is one, and of the person."""
+        """The message is one, and of the user."""
         ...
 
     def part(self, part: Mapping[str, Any], where: str) -> ReadPart:

@@ -15,11 +15,11 @@ from isthmus.events import MessagePart, TaskState
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
-    """A message of the person: text that starts or continues a task, or answers to its questions, never both.
+    """A message of the user: text that starts or continues a task, or answers to its questions, never both.
 
     ``settings`` are AgentSettings with an absolute ``workspace_path``, when the message has them. ``stream`` asks for
     the events as they happen, else for the Task: once the work rests (``blocking``) or at once. ``answered_by`` is
-    how the client calls the place where the person sits. ``push`` is where news of the task shall go from now on.
+    how the client calls the place where the user sits. ``push`` is where news of the task shall go from now on.
 
     The rest is what the client's way of speaking allows: ``may_continue_completed`` and ``requires_settings`` as in
     :class:`~isthmus.client.PromptMessage`; with ``answers_in_text`` a text may answer the one question that waits;

@@ -43,7 +43,7 @@ def snapshot_of(task: TaskItem, uri: str | None, seq: int | None = None) -> Task
 
 
 def pending_calls(message: MessageItem | None) -> Iterator[ToolCall]:
-    """The tool calls in a message that wait for a person.
+    """The tool calls in a message that wait for a user.
 
     Raises:
         DecodeError: one does not have the documented shape.

@@ -45,7 +45,7 @@ class StreamDecoder:
 
     @property
     def at_rest(self) -> bool:
-        """The work has ended, or a person is asked: a stream that ends now is complete."""
+        """The work has ended, or a user is asked: a stream that ends now is complete."""
         return self._state is not None and self._state.ends_stream
 
     @property

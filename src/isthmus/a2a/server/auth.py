@@ -1,6 +1,6 @@
 """Who may speak to a server: bearer token, Host and Origin, checked on headers alone, before a body is read.
 
-The token is the server's own, which makes its sender the local person, or one of a user. Sans-I/O. Deliberately not
+The token is the server's own, which makes its sender the local user, or one of a user. Sans-I/O. Deliberately not
 here: the file of that token (:mod:`isthmus.a2a.token_file`), the table of users (:mod:`isthmus.a2a.server.users`) and
 what each of them may see.
 """
@@ -52,7 +52,7 @@ Authenticate: TypeAlias = Callable[[RequestHead], Awaitable[str | None]]
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who sends a request: a user, or the local person, who has no name, no ``token_id`` and no caps.
+    """Who sends a request: a user, or the local user, who has no name, no ``token_id`` and no caps.
 
     A user whom the program around the server has authenticated has no ``token_id`` either.
 
@@ -65,7 +65,7 @@ class Principal:
     tier: str | None = None
 
 
-LOCAL_PERSON = Principal()
+LOCAL_USER = Principal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class RequestGate:
             return self._unauthorized("expected the authorization scheme Bearer")
         given = given.strip()
         if hmac.compare_digest(given.encode(), self.token.encode()):
-            return LOCAL_PERSON
+            return LOCAL_USER
         match users.find(given, now) if users.entries else None:
             case TokenEntry() as entry:
                 return Principal(entry.name, entry.id, entry.caps, entry.tier)

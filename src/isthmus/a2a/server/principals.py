@@ -10,7 +10,7 @@ from typing import TypeAlias
 from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.operations import PushService
-from isthmus.a2a.server.auth import LOCAL_PERSON, Principal, Refusal
+from isthmus.a2a.server.auth import LOCAL_USER, Principal, Refusal
 from isthmus.a2a.server.endpoint import A2AEndpoint
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.wire import Caller
@@ -114,7 +114,7 @@ class Principals:
     def _made(self, visitor: Principal) -> Served:
         options = self._options
         agent, caps = self._agent, visitor.caps
-        if visitor != LOCAL_PERSON and self._for_user is not None:
+        if visitor != LOCAL_USER and self._for_user is not None:
             caps = caps.over(options.user_caps)
             agent = self._for_user(visitor.name, caps.limits)
         body_limit = min(options.body_limit, caps.max_request or options.body_limit)

@@ -160,7 +160,7 @@ class UserTable:
         return entry is not None and (entry.expires is None or entry.expires > now)
 
     def has_user(self, name: str, now: float) -> bool:
-        """Whether somebody may come in by this name; the local person, who has none, always may."""
+        """Whether somebody may come in by this name; the local user, who has none, always may."""
         return not name or any(
             entry.name == name and (entry.expires is None or entry.expires > now) for entry in self.entries.values()
         )

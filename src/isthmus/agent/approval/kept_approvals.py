@@ -1,6 +1,6 @@
-"""What a person allowed for all sessions to come: a port, and how it becomes grants of a session.
+"""What a user allowed for all sessions to come: a port, and how it becomes grants of a session.
 
-Only the local person's answers are kept, and only for tools of configured MCP servers: bound to the server's name, to
+Only the local user's answers are kept, and only for tools of configured MCP servers: bound to the server's name, to
 whose configuration it is of, and to what the tool was when they answered. Deliberately not here: where they are kept
 (:mod:`isthmus.app.approvals_file`), and asking.
 """
@@ -50,7 +50,7 @@ class KeptApprovals(Protocol):
 
 
 class SessionApprovals:
-    """The kept approvals in one segment of the local person's session, over the tools that there are."""
+    """The kept approvals in one segment of the local user's session, over the tools that there are."""
 
     def __init__(self, store: KeptApprovals, kept: Iterable[KeptApproval], tools: ToolSet) -> None:
         self._store = store
@@ -71,7 +71,7 @@ class SessionApprovals:
         return server in self._origins
 
     async def keep(self, details: McpDetails, version: str) -> None:
-        """Keep the person's answer. Where that fails it holds for this session all the same, and the log says why."""
+        """Keep the user's answer. Where that fails it holds for this session all the same, and the log says why."""
         origin = self._origins.get(details.server_name)
         if origin is None:
             return

@@ -1,4 +1,4 @@
-"""The approval policy: may this tool call run, must a person be asked, or is it refused?
+"""The approval policy: may this tool call run, must a user be asked, or is it refused?
 
 A pure function of the call, the mode and what was granted before. Also the choices that a question offers, and what
 each choice grants for the rest of the session. Deliberately not here: asking, and running.
@@ -81,14 +81,14 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequired:
-    """A person decides, by one of these options."""
+    """A user decides, by one of these options."""
 
     options: tuple[ConfirmationOption, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """The call is refused; ``reason`` is for the model and the person and says what would allow it."""
+    """The call is refused; ``reason`` is for the model and the user and says what would allow it."""
 
     reason: str
 
@@ -155,14 +155,14 @@ def decide(
 
 @dataclass(frozen=True, slots=True)
 class AskedEachTime:
-    """Why a person decides on a call whatever mode and earlier answers say; ``remedy`` is what would change that."""
+    """Why a user decides on a call whatever mode and earlier answers say; ``remedy`` is what would change that."""
 
     why: str
     remedy: str
 
 
 def decide_each_time(policy: Policy, tool_name: str, asked: AskedEachTime) -> Decision:
-    """Whether a call may run that somebody else than the person wrote."""
+    """Whether a call may run that somebody else than the user wrote."""
     if policy.mode is ApprovalMode.PLAN:
         return Deny(f"{tool_name} changes things, and plan mode is read-only.")
     if not policy.may_ask:
@@ -260,7 +260,7 @@ def _how_to_allow(tool_name: str, kind: ToolKind, missing: Sequence[Sequence[str
     entry = ",".join(f"{tool_name}({' '.join(prefix)})" for prefix in missing) or tool_name
     mode = "--approval-mode auto_edit" if kind is ToolKind.EDIT else "--approval-mode yolo"
     return (
-        f"{tool_name} needs a person's permission and nobody can be asked here, so it was not run. "
+        f"{tool_name} needs a user's permission and nobody can be asked here, so it was not run. "
         f"Allow it with {mode} or --allowed-tools '{entry}'."
     )
 

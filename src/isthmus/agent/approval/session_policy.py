@@ -115,7 +115,7 @@ def _problems(settings: AgentSettings, rule: SettingsRule, own: ApprovalMode) ->
             allowed = ", ".join(item for item in FREEDOM if not _is_freer(item, ceiling))
             problems.append(f"approval_mode {mode} is not allowed on this server; allowed are {allowed}")
     if settings.allowed_tools and not _may_allow_tools(rule):
-        problems.append("allowed_tools is not taken on this server: a person is asked for each tool; leave it out")
+        problems.append("allowed_tools is not taken on this server: a user is asked for each tool; leave it out")
     problems += _list_problems("allowed_tools", settings.allowed_tools)
     problems += [f"allowed_tools: {wrong}" for item in settings.allowed_tools if (wrong := wrong_entry(item.strip()))]
     if settings.model and not rule.may_widen:

@@ -1,7 +1,7 @@
 """Splits a shell command into the simple commands it would run, for the approval policy.
 
 Nothing is executed and nothing is looked up. Whatever is not understood for certain makes the whole command not
-analysable (None), so that a person is asked: unknown syntax, commands whose name comes from an expansion, assignments
+analysable (None), so that a user is asked: unknown syntax, commands whose name comes from an expansion, assignments
 and functions (they can change what a name means), and programs whose work is to run other commands.
 """
 

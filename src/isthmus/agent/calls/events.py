@@ -14,7 +14,7 @@ from isthmus.tools.failure import ToolFailure
 INTERRUPTED = "interrupted"
 """The error type of a call whose outcome is not known after a crash."""
 CANCELLED_CATEGORY = "cancelled"
-"""The error type of a call that a person, or what came in between, ended."""
+"""The error type of a call that a user, or what came in between, ended."""
 NAMED_TOOLS = 50
 """Maximum number of tools named to a model that asks for one that does not exist; servers may have hundreds."""
 
@@ -132,7 +132,7 @@ def given_up_calls(session: Session) -> tuple[ToolCallUpdate, ...]:
 def cancelled_calls(session: Session) -> tuple[AgentEvent, ...]:
     """What is recorded for the open calls of a session whose task is cancelled."""
     error = ErrorDetails("Cancelled by the user", CANCELLED_CATEGORY)
-    return _closed_calls(session, ToolCallStatus.CANCELLED, error, "The person cancelled the turn.")
+    return _closed_calls(session, ToolCallStatus.CANCELLED, error, "The user cancelled the turn.")
 
 
 def failed_calls(session: Session, why: str) -> tuple[AgentEvent, ...]:

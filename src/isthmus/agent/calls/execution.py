@@ -183,11 +183,11 @@ class CallExecution:
             return None
         if asked.prompt is not None:
             return (
-                "Asking the model for a server needs a person's permission and nobody can be asked here, so it was "
+                "Asking the model for a server needs a user's permission and nobody can be asked here, so it was "
                 "declined. Allow it with --approval-mode yolo."
             )
         return (
-            f"{asked.asker} asked for what only a person can answer, and nobody can be asked here, so it was "
+            f"{asked.asker} asked for what only a user can answer, and nobody can be asked here, so it was "
             "declined. Run it where somebody can answer: in a terminal or an editor, or over A2A."
         )
 
@@ -202,7 +202,7 @@ class CallExecution:
         name = next((option.name for option in asked.options if option.id == chosen.option_id), chosen.option_id)
         if chosen.option_id not in asked.accepting:
             question.answer(chosen)
-            await self._turn.emit(*_not_answered(at_rest, f"The person chose: {name}"))
+            await self._turn.emit(*_not_answered(at_rest, f"The user chose: {name}"))
             return
         if asked.prompt is not None:
             await self._ask_model(at_rest, question)

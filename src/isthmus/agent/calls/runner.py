@@ -1,6 +1,6 @@
 """Settles the open tool calls of a session: announces, decides, runs, and records what the model is told.
 
-Calls are settled in the order in which the model wrote them. Those that need a person are all announced at once; what
+Calls are settled in the order in which the model wrote them. Those that need a user are all announced at once; what
 follows such a call and needs no permission waits for it, since the model wrote it to come after. A call with an effect
 that was interrupted is never run again: its outcome is not known, and that is what is said. One without an effect is
 run once more, and no third time: it may be what ends the process.
@@ -110,11 +110,11 @@ class CallRunner:
     ) -> None:
         """``suspended`` keeps calls that ask in the middle of their work, ``open_model`` is for those that ask a model.
 
-        ``is_permitted``: the person asked for just these calls, so the policy is not.
+        ``is_permitted``: the user asked for just these calls, so the policy is not.
 
-        ``asked_each_time``: why a person is asked for each of these calls, whatever the policy allows.
+        ``asked_each_time``: why a user is asked for each of these calls, whatever the policy allows.
 
-        ``approvals``: what the person allowed for all sessions; None: nothing can be.
+        ``approvals``: what the user allowed for all sessions; None: nothing can be.
 
         ``before_edit`` is told of each file that is about to be edited.
         """
@@ -234,7 +234,7 @@ class CallRunner:
         if call is None:
             return
         if confirmation is not None and confirmation.selected_option_id == CANCEL:
-            result = "The person rejected this call; it was not run."
+            result = "The user rejected this call; it was not run."
             await self._turn.emit(
                 ToolCallUpdate(cancelled(call, "Rejected by the user")),
                 ToolResultRecorded(call.tool_call_id, result, is_error=True),
@@ -309,7 +309,7 @@ class CallRunner:
         return decision
 
     def _grants(self) -> frozenset[Grant]:
-        """What the person's answers allow; each answer is looked at once."""
+        """What the user's answers allow; each answer is looked at once."""
         answered = self._session.answered
         for call, option in answered[self._answers_seen :]:
             asked, tool = call.confirmation_request, self._tools.tools.get(call.tool_name)

@@ -14,7 +14,7 @@ async def about(context: CommandContext) -> None:
     policy = policy_for(
         options.policy, context.session.settings, options.settings_rule, yolo_refusal=context.tools.yolo_refusal
     )
-    # What it opens are folders of the person who runs the agent.
+    # What it opens are folders of the user who runs the agent.
     sandbox = options.sandbox.partition(";")[0] if context.session.user else options.sandbox
     await context.say(
         "\n".join(

@@ -23,7 +23,7 @@ SHELL = "run_shell_command"
 class CustomCommand:
     """A custom command: its names from the top folder down, and the file that it stands in.
 
-    ``is_of_project``: that file came with the project, and is not the person's own.
+    ``is_of_project``: that file came with the project, and is not the user's own.
     """
 
     path: tuple[str, ...]
@@ -73,7 +73,7 @@ async def run_custom(command: CustomCommand, context: CommandContext) -> None:
 
 
 async def _asked_each_time(command: CustomCommand, context: CommandContext) -> AskedEachTime | None:
-    """Why the person is asked for each shell command of a project that they do not trust; None where they need not."""
+    """Why the user is asked for each shell command of a project that they do not trust; None where they need not."""
     if not command.is_of_project or await context.resources.trusts_project(context.session.user, context.workspace):
         return None
     return AskedEachTime(

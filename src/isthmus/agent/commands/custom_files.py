@@ -1,6 +1,6 @@
-"""Finds custom commands: ``commands/**/*.toml`` in the person's folder and in the project's ``.gemini``.
+"""Finds custom commands: ``commands/**/*.toml`` in the user's folder and in the project's ``.gemini``.
 
-Sub-folders are namespaces. The project's counts more than the person's of the same name; a built-in one more than
+Sub-folders are namespaces. The project's counts more than the user's of the same name; a built-in one more than
 both, and then the custom one has another name. A file that cannot be used is named, and hurts no other.
 """
 
@@ -36,7 +36,7 @@ class CustomCommands:
 
 
 def find_custom_commands(home: Path | None, workspace: Path, built_in: Sequence[CommandNode]) -> CustomCommands:
-    """The custom commands for a workspace; ``home`` is the person's ``~/.gemini``. Blocks: for a thread."""
+    """The custom commands for a workspace; ``home`` is the user's ``~/.gemini``. Blocks: for a thread."""
     problems: list[str] = []
     found: dict[tuple[str, ...], CustomCommand] = {}
     own = home / "commands" if home is not None else None

@@ -23,7 +23,7 @@ Then write {path} with `write_file`. For a project of code it has, briefly and e
 For a folder of other things: what is in it, how it is ordered, and how it is used.
 
 Leave out what every agent knows anyway. {existing}"""
-EXISTING = "The file exists: keep what is still true and was plainly written by a person."
+EXISTING = "The file exists: keep what is still true and was plainly written by a user."
 
 
 class ReplaceInstructions:

@@ -49,7 +49,7 @@ async def restart(context: CommandContext) -> None:
         await context.say(NONE_CONFIGURED)
         return
     if context.session.user:
-        message = "Only the person who runs this server restarts its MCP servers: others may be using them."
+        message = "Only the user who runs this server restarts its MCP servers: others may be using them."
         raise CommandError(message, _NOT)
     before = await _servers(context)
     await servers.restart(context.scope, name)
@@ -72,7 +72,7 @@ async def _switch(context: CommandContext, *, is_enabled: bool) -> None:
         await context.say(NONE_CONFIGURED)
         return
     if context.session.user:
-        raise CommandError("Only the person who runs this server switches its MCP servers on and off.", _NOT)
+        raise CommandError("Only the user who runs this server switches its MCP servers on and off.", _NOT)
     before = await _servers(context)
     await servers.set_enabled(context.scope, name, is_enabled=is_enabled)
     await context.say(await _changes(context, before, name))
@@ -97,7 +97,7 @@ async def auth(context: CommandContext) -> None:
         return
     if context.session.user:
         # The login is kept for the account, and used by everybody.
-        raise CommandError("Only the person who runs this server logs it in to MCP servers.", _NOT)
+        raise CommandError("Only the user who runs this server logs it in to MCP servers.", _NOT)
     told = False
     steps = servers.paste(context.scope, name, pasted) if pasted.strip() else servers.login(context.scope, name)
     async with aclosing(steps) as progress:
@@ -109,7 +109,7 @@ async def auth(context: CommandContext) -> None:
 
 
 _NOT = "not_yours"
-"""The reason of what only the person may do whose machine it is."""
+"""The reason of what only the user may do whose machine it is."""
 
 
 async def _servers(context: CommandContext) -> Sequence[ServerStatus]:
@@ -119,10 +119,10 @@ async def _servers(context: CommandContext) -> Sequence[ServerStatus]:
 
 
 def _for_others(status: ServerStatus) -> ServerStatus:
-    """Without commands and folders of this machine, which are for its person alone; errors tell of them, too."""
+    """Without commands and folders of this machine, which are for its user alone; errors tell of them, too."""
     if status.problem is None or status.state is ServerState.CONNECTED:
         return replace(status, summary=())
-    return replace(status, summary=(), problem="the person who runs this server sees why")
+    return replace(status, summary=(), problem="the user who runs this server sees why")
 
 
 async def _discovery(context: CommandContext) -> DiscoveryState:

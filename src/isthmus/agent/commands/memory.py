@@ -24,10 +24,10 @@ async def paths(context: CommandContext) -> None:
 
 
 async def add(context: CommandContext) -> None:
-    """Append a fact to the person's own file."""
+    """Append a fact to the user's own file."""
     if context.home is None:
         raise CommandError("This agent has no folder of your own, so nothing can be remembered.", "no_memory")
-    # A project's settings may name any file; what is written to is Markdown of the person's.
+    # A project's settings may name any file; what is written to is Markdown of the user's.
     names = (*context.options.context_files, *DEFAULT_CONTEXT_FILES)
     name = next(name for name in names if is_markdown(name))
     tool = SaveMemory(context.home / name)

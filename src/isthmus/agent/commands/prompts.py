@@ -2,7 +2,7 @@
 
 A prompt keeps its own name when no built-in or custom command and no server before it in the configuration has it; else
 it is ``server__prompt``, as with tools. A name that was shown stays with its prompt as long as the agent runs. What the
-server makes of the arguments goes to the model, marked as the server's text: the person asked for it, so it is done,
+server makes of the arguments goes to the model, marked as the server's text: the user asked for it, so it is done,
 and it permits nothing. Deliberately not here: how arguments are read (:mod:`isthmus.slash_commands.arguments`).
 """
 
@@ -147,7 +147,7 @@ async def complete_prompt(prompt: ServerPrompt, resources: AgentResources, scope
 
 
 def help_of(name: str, prompt: ServerPrompt) -> str:
-    """What the command does and takes, for a person."""
+    """What the command does and takes, for a user."""
     arguments = _arguments(prompt)
     if not arguments:
         return f'Prompt "{prompt.name}" of the MCP server {prompt.server} has no arguments.\n{usage(name, ())}'

@@ -1,4 +1,4 @@
-"""Going back to a checkpoint: what can be gone back to, and the tool call that does it after a person agreed.
+"""Going back to a checkpoint: what can be gone back to, and the tool call that does it after a user agreed.
 
 The files are the store's matter (:mod:`isthmus.checkpoints.base`), the conversation is the session's: the command
 yields Restored after the call has succeeded. Deliberately not here: the command itself.
@@ -54,7 +54,7 @@ async def undo_of(tool_call_id: str, session: Session, checkpoints: Checkpoints)
 
 
 def checkpoint_list(infos: Sequence[CheckpointInfo]) -> str:
-    """The list for a person: id, local time, the files and the prompt's first line."""
+    """The list for a user: id, local time, the files and the prompt's first line."""
     if not infos:
         return "There is no checkpoint in this session: one is taken before each edit of a file."
     lines = [
@@ -68,7 +68,7 @@ def checkpoint_list(infos: Sequence[CheckpointInfo]) -> str:
 class RestoreCheckpoint:
     """Puts back the files of one session, as a tool of its command; the model does not have it.
 
-    Its call asks a person with the list of files, where the approval policy asks at all, and runs at most once like any
+    Its call asks a user with the list of files, where the approval policy asks at all, and runs at most once like any
     other with an effect.
     """
 

@@ -44,7 +44,7 @@ class CommandRunner:
         self._prompt_names = PromptNames()
 
     async def commands(self, scope: ToolScope, home: Path | None) -> Sequence[SlashCommand]:
-        """The tree for a scope and a person's own folder: built-in commands, custom ones, prompts of MCP servers."""
+        """The tree for a scope and a user's own folder: built-in commands, custom ones, prompts of MCP servers."""
         nodes, _ = await self._nodes(scope, home)
         return tuple(node.declared() for node in nodes)
 

@@ -1,4 +1,4 @@
-"""/tasks: the tasks of this session, or all of the person's."""
+"""/tasks: the tasks of this session, or all of the user's."""
 
 import time
 from collections.abc import Sequence

@@ -49,7 +49,9 @@ LONGEST_TEXTS = (8_000, 2_000, 500)
 """Characters of one text in the transcript: the first limit with which all fits is taken."""
 
 CUT_SUMMARY = "[The summary was cut here at its limit; what came after is not known any more.]"
-REQUEST_HEADING = "## The person's request, word for word"
+REQUEST_HEADING = "## The user's request, word for word"
+_EARLIER_REQUEST_HEADING = "## The person's request, word for word"
+"""The heading in summaries of earlier versions: their sessions go on after an upgrade."""
 
 SYSTEM = """\
 You write the summary of a coding session, so that the agent can go on with it without its older messages.
@@ -60,9 +62,9 @@ INSTRUCTION = """\
 Write the summary of the transcript above, in these sections, briefly and exactly (paths, names, commands, numbers):
 
 ## Goal
-What the person wants, with their own words where they matter, and their constraints and preferences.
+What the user wants, with their own words where they matter, and their constraints and preferences.
 ## Done
-What was changed or found out, file by file; what was tried and did not work; what the person rejected.
+What was changed or found out, file by file; what was tried and did not work; what the user rejected.
 ## State
 What is in the middle of being done, what is known about the workspace that is needed further on.
 ## Next
@@ -73,7 +75,7 @@ An earlier summary in the transcript must live on in this one. Answer with the s
 
 
 class NotCompactedError(IsthmusError):
-    """The conversation stays as it is; the text says why, for the person."""
+    """The conversation stays as it is; the text says why, for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,19 +182,19 @@ async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it
 
 
 def _begins_a_turn(message: Message) -> bool:
-    """A person's message that answers no tool request."""
+    """A user's message that answers no tool request."""
     return message.role == "user" and not any(isinstance(part, ModelToolResult) for part in message.parts)
 
 
 def _with_request(written: str, messages: Sequence[Message], cut: int) -> str:
-    """The summary's text, with the person's request itself when the turn that serves it is cut in the middle."""
+    """The summary's text, with the user's request itself when the turn that serves it is cut in the middle."""
     if messages[cut].role == "user":
         return f"{SUMMARY_HEADING}\n\n{written}"
     said = [message for message in messages[:cut] if message.role == "user" and text_of(message)]
     asked = text_of(said[-1]) if said else ""
     if said and is_summary(said[-1]):
         # The turn was cut before; its summary ends with the request.
-        _, _, asked = asked.partition(REQUEST_HEADING)
+        _, _, asked = asked.replace(_EARLIER_REQUEST_HEADING, REQUEST_HEADING).partition(REQUEST_HEADING)
     if not asked.strip():
         return f"{SUMMARY_HEADING}\n\n{written}"
     return f"{SUMMARY_HEADING}\n\n{written}\n\n{REQUEST_HEADING}\n{_shortened(asked.strip(), LONGEST_TEXTS[0])}"
@@ -217,7 +219,7 @@ def transcript(messages: Sequence[Message], limit: int) -> str:
 
 def _line(message: Message, longest: int) -> str:
     parts = [described for part in message.parts if (described := _described(part, longest)) is not None]
-    who = "person" if message.role == "user" else "agent"
+    who = "user" if message.role == "user" else "agent"
     return json.dumps({"from": who, "parts": parts}, ensure_ascii=False)
 
 

@@ -13,11 +13,11 @@ Stamp: TypeAlias = tuple[int, int, int, int] | None
 
 
 MARKDOWN = (".md", ".mdx", ".markdown")
-"""What is taken from the person's own folder, which also holds settings, keys and tokens."""
+"""What is taken from the user's own folder, which also holds settings, keys and tokens."""
 
 
 def is_markdown(name: str) -> bool:
-    """Whether a file of the person's own folder may hold instructions."""
+    """Whether a file of the user's own folder may hold instructions."""
     return name.lower().endswith(MARKDOWN)
 
 

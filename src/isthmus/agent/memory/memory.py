@@ -22,7 +22,7 @@ UNSETTLED_NANOSECONDS = 50_000_000
 """A file changed so shortly before it was read may change again without a difference to be seen."""
 
 _Key: TypeAlias = tuple[Path, Path | None, tuple[str, ...]]
-"""Workspace, the person's own folder, and the names of the files."""
+"""Workspace, the user's own folder, and the names of the files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Reading:
 
 
 class Memory:
-    """The instructions for each workspace and person."""
+    """The instructions for each workspace and user."""
 
     def __init__(self, bounds: Sequence[Path] = ()) -> None:
         """``bounds``: the folders that people without a folder of their own may work in; what is above tells them
@@ -51,7 +51,7 @@ class Memory:
     async def instructions(self, workspace: Path, home: Path | None, names: Sequence[str] = ()) -> Instructions:
         """What holds in a workspace now.
 
-        ``home`` is the folder of the person's own files; None: they have none. ``names`` stand in place of GEMINI.md
+        ``home`` is the folder of the user's own files; None: they have none. ``names`` stand in place of GEMINI.md
         and AGENTS.md when given.
         """
         return await asyncio.to_thread(self._instructions, (workspace, home, tuple(names) or DEFAULT_CONTEXT_FILES))

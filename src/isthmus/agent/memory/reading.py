@@ -1,8 +1,8 @@
-"""Finds and reads the files that instruct the agent: the person's own, those above the workspace, and those below.
+"""Finds and reads the files that instruct the agent: the user's own, those above the workspace, and those below.
 
-The person's own come first, then each folder from the top of the git repository (without one: the workspace) down to
+The user's own come first, then each folder from the top of the git repository (without one: the workspace) down to
 the workspace, then its sub-folders, nearest first, without what ignore files name. Files of the project may link and
-import inside the project and, for Markdown, the person's own folder; nowhere else. What is left out or cut is said.
+import inside the project and, for Markdown, the user's own folder; nowhere else. What is left out or cut is said.
 """
 
 import os
@@ -54,7 +54,7 @@ def read_instructions(
 
 
 def _some_of(problems: tuple[str, ...]) -> tuple[str, ...]:
-    """As many of the problems as a person, and a model, can make use of."""
+    """As many of the problems as a user, and a model, can make use of."""
     shown = tuple(problem[:MAXIMUM_PROBLEM_CHARACTERS] for problem in problems[:MAXIMUM_PROBLEMS])
     more = len(problems) - len(shown)
     return (*shown, f"{more} more notes of this kind are left out") if more else shown
@@ -151,7 +151,7 @@ class _Reader:
             return
         target = path if is_own else self._allowed(path)
         if is_own and not is_markdown(path.name):
-            self.problems.append(f"{shown} is left out: only Markdown is taken from the person's own folder")
+            self.problems.append(f"{shown} is left out: only Markdown is taken from the user's own folder")
             return
         if target is None:
             self.problems.append(f"{shown} leads out of the project, or is closed by .geminiignore; left out")
@@ -188,7 +188,7 @@ class _Reader:
         return text
 
     def _locate(self, written: str, folder: Path) -> Path | None:
-        """The file that an import means; only regular files inside the project, or Markdown of the person's own."""
+        """The file that an import means; only regular files inside the project, or Markdown of the user's own."""
         self._looked_up += 1
         if self._looked_up > MAXIMUM_LOOKUPS:
             if self._looked_up == MAXIMUM_LOOKUPS + 1:

@@ -1,4 +1,4 @@
-"""Adds a fact to the person's own file of instructions, under its heading, and keeps every other byte of it.
+"""Adds a fact to the user's own file of instructions, under its heading, and keeps every other byte of it.
 
 As a tool, so that it happens at most once whatever becomes of the process. Deliberately not here: reading the files.
 """
@@ -50,7 +50,7 @@ class SaveMemory:
     """Appends a fact to the file ``path``."""
 
     name = "save_memory"
-    description = "Remembers a fact about the person or how they work, for all sessions."
+    description = "Remembers a fact about the user or how they work, for all sessions."
     parameters: Mapping[str, Any] = {
         "type": "object",
         "properties": {"fact": {"type": "string", "description": "The fact, as one sentence."}},

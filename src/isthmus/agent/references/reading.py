@@ -1,6 +1,6 @@
-"""Reads what a person's message refers to of MCP servers, once, and puts it behind the message for the model.
+"""Reads what a user's message refers to of MCP servers, once, and puts it behind the message for the model.
 
-Each reference is a tool call that the person made by writing it: it needs no permission, it is shown, and its result is
+Each reference is a tool call that the user made by writing it: it needs no permission, it is shown, and its result is
 kept, so that after a crash the same content stands. What cannot be read is told, and the message goes on as it was
 typed. Deliberately not here: what a reference is (:mod:`isthmus.agent.references.syntax`).
 """
@@ -124,7 +124,7 @@ class _ReadReference:
     """The reading of references as a tool; the model does not have it."""
 
     name = READ_RESOURCE
-    description = "Reads a resource of an MCP server that the person's message refers to."
+    description = "Reads a resource of an MCP server that the user's message refers to."
     parameters: Mapping[str, Any] = {
         "type": "object",
         "properties": {"serverName": {"type": "string"}, "uri": {"type": "string"}},
@@ -144,7 +144,7 @@ class _ReadReference:
         return f"{arguments['uri']} of the MCP server {arguments['serverName']}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """Nothing: the person asked for it."""
+        """Nothing: the user asked for it."""
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:

@@ -1,4 +1,4 @@
-"""Finds what a person's message refers to of MCP servers: ``@server:uri`` and ``@server://path``. Pure.
+"""Finds what a user's message refers to of MCP servers: ``@server:uri`` and ``@server://path``. Pure.
 
 ``@docs:file:///guide.md`` names the resource ``file:///guide.md`` of the server ``docs``, as in Gemini CLI. Of
 ``@docs://guide`` the server may mean ``docs://guide``, ``guide`` or ``//guide``: what it lists decides. A reference

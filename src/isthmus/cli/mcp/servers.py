@@ -37,7 +37,7 @@ def settings_path(scope: str) -> Path:
     """The settings file of a scope.
 
     Raises:
-        BadInputError: the project's file would be the person's own.
+        BadInputError: the project's file would be the user's own.
     """
     workspace, home = Path.cwd().resolve(), Path.home()
     if scope == USER:
@@ -59,7 +59,7 @@ def own_environment() -> dict[str, str]:
 
 
 def load(trusts: "FolderTrust | None" = None) -> "McpConfiguration":
-    """The servers for work in the current folder; trusted as the person's file says, unless `trusts` says it."""
+    """The servers for work in the current folder; trusted as the user's file says, unless `trusts` says it."""
     from isthmus.mcp_host.config.folder_trust import file_trust
     from isthmus.mcp_host.config.workspace_config import load_configuration
 

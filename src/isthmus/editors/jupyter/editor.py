@@ -2,7 +2,7 @@
 
 A server knows which notebooks are open and runs their kernels, but it has no hand on the browser: it cannot show, close
 or select anything there, and does not see what is not saved. So files, focus and execution come from the server, and
-the person reviews on our own page (:mod:`review_page`) or with ``isthmus ide``. No process is started here.
+the user reviews on our own page (:mod:`review_page`) or with ``isthmus ide``. No process is started here.
 """
 
 import asyncio
@@ -114,11 +114,11 @@ class JupyterEditor(EditorBase):
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What the person was told, oldest first; the newest twenty."""
+        """What the user was told, oldest first; the newest twenty."""
         return self._board.messages
 
     def review_page(self) -> str:
-        """A link to the page on which the person reviews. It can be opened once; each call makes a new one."""
+        """A link to the page on which the user reviews. It can be opened once; each call makes a new one."""
         return self._page.link()
 
     async def start(self) -> None:
@@ -145,7 +145,7 @@ class JupyterEditor(EditorBase):
         return await self._look()
 
     async def open_diff(self, review: DiffReview) -> None:
-        """Show the review on our page, and tell the person where."""
+        """Show the review on our page, and tell the user where."""
         self._require_present()
         self._board.open(review)
         await self.show_message(

@@ -2,7 +2,7 @@
 
 How a kernel is reached is behind :class:`Channels`: a server's websocket (:mod:`jupyter_server_kernel`) or the sockets
 of a connection file (:mod:`jupyter_connection_file`). Deliberately not here: starting, restarting and stopping kernels;
-they are the person's.
+they are the user's.
 """
 
 import asyncio
@@ -120,7 +120,7 @@ class Kernel:
 
     async def _interrupt(self, channels: Channels, running: RunningExecution, reading: asyncio.Task[None]) -> None:
         """End what nobody waits for any more. Code that did not begin yet is interrupted when it begins: before, the
-        interrupt would hit what the person runs."""
+        interrupt would hit what the user runs."""
         with suppress(EditorError):
             while not running.has_started and not reading.done():
                 await asyncio.wait({reading}, timeout=0.05)

@@ -30,7 +30,7 @@ _TEXTS: Final = ("text/plain", "text/markdown", "text/latex", "application/json"
 
 
 def execute_request(code: str, session: str) -> JsonObject:
-    """The message that runs code; its ``msg_id`` is in the header. Nothing can be asked of the person (no stdin)."""
+    """The message that runs code; its ``msg_id`` is in the header. Nothing can be asked of the user (no stdin)."""
     content: dict[str, Any] = {
         "code": code,
         "silent": False,

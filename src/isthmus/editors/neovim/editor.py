@@ -53,15 +53,15 @@ _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
 )
 _CALL: Final = "local channel, name = ...; return _G.isthmus_sessions[channel][name](select(3, ...))"
 _START: Final = """
-local channel, files, focus, documents, reviews, person = ...
+local channel, files, focus, documents, reviews, user = ...
 local session = assert(loadstring(files, "=neovim.lua"))(channel)
 assert(loadstring(focus, "=neovim_focus.lua"))(session)
 assert(loadstring(documents, "=neovim_documents.lua"))(session)
 assert(loadstring(reviews, "=neovim_review.lua"))(session)
-assert(loadstring(person, "=neovim_person.lua"))(session)
+assert(loadstring(user, "=neovim_user.lua"))(session)
 return { pid = vim.fn.getpid(), folders = session.folders() }
 """
-_SCRIPTS: Final = ("neovim.lua", "neovim_focus.lua", "neovim_documents.lua", "neovim_review.lua", "neovim_person.lua")
+_SCRIPTS: Final = ("neovim.lua", "neovim_focus.lua", "neovim_documents.lua", "neovim_review.lua", "neovim_user.lua")
 _COMMAND_SECONDS: Final = 10.0
 _OPEN_DIFF_SECONDS: Final = 3.0
 _SNAPSHOT_SECONDS: Final = 0.5
@@ -162,7 +162,7 @@ class NeovimEditor(EditorBase):
     async def open_diff(self, review: DiffReview) -> None:
         """Show the review in a tab page of its own; ``:w`` accepts, ``:q`` rejects.
 
-        While the person is typing, the tab page opens behind the current one and a message tells of it. A Neovim that
+        While the user is typing, the tab page opens behind the current one and a message tells of it. A Neovim that
         waits at a prompt, or is busy, shows it when it gets to it: an agent would give up an edit that is refused.
         """
         current, note = await asyncio.to_thread(_read, review.file_path)
@@ -179,7 +179,7 @@ class NeovimEditor(EditorBase):
         try:
             await self._command(review.file_path, "open_diff", review.id, options, timeout=_OPEN_DIFF_SECONDS)
         except _BusyError:
-            pass  # the request waits in Neovim, and the person can answer with `isthmus ide` meanwhile
+            pass  # the request waits in Neovim, and the user can answer with `isthmus ide` meanwhile
         except BaseException:
             # The request may still be carried out when Neovim gets to it: this one comes right after it.
             self._reviews.pop(review.id, None)
@@ -213,7 +213,7 @@ class NeovimEditor(EditorBase):
         return dirty if isinstance(dirty, bool) else None
 
     async def save(self, path: str) -> None:
-        """``:write``, with the autocommands of the person. Never over a file that changed on disk meanwhile."""
+        """``:write``, with the autocommands of the user. Never over a file that changed on disk meanwhile."""
         await self._command(path, "save", path)
 
     async def text(self, path: str) -> str | None:
@@ -283,7 +283,7 @@ class NeovimEditor(EditorBase):
             raise EditorError(f"{subject}: {error}") from error
 
     async def _leave_typing(self, subject: str) -> None:
-        """To normal mode, so that the keys of a person who is typing or selecting do nothing to the next file."""
+        """To normal mode, so that the keys of a user who is typing or selecting do nothing to the next file."""
         connection = self._require_alive()
         try:
             async with asyncio.timeout(_COMMAND_SECONDS):

@@ -1,7 +1,7 @@
 -- What Isthmus runs inside Neovim (0.8 or newer) while a companion is attached: files, focus, selection, diagnostics.
 -- Argument: our channel. Everything is kept in _G.isthmus_sessions[channel] and taken away by detach(). Nothing here
--- waits, prompts or writes a file that the person did not name. neovim_focus.lua, neovim_documents.lua,
--- neovim_review.lua and neovim_person.lua add to the session what a companion does with files, its reviews, and what the person does.
+-- waits, prompts or writes a file that the user did not name. neovim_focus.lua, neovim_documents.lua,
+-- neovim_review.lua and neovim_user.lua add to the session what a companion does with files, its reviews, and what the user does.
 --
 -- Positions leave and enter as {line, character}, 0-based, character in UTF-16 units; times are Unix seconds.
 
@@ -22,7 +22,7 @@ local session = {}
 local group = api.nvim_create_augroup("isthmus_" .. channel, { clear = true })
 local focused = {} -- buffer -> Unix seconds
 local active, active_window -- the file that has, or had last, the focus
-local kept -- {buffer, selection}: a selection that ended because the person went to another window
+local kept -- {buffer, selection}: a selection that ended because the user went to another window
 local pending = false
 
 local orphan
@@ -349,7 +349,7 @@ function session.detach()
   forget()
 end
 
--- The companion is gone without detach(): what the person typed stays, everything else goes.
+-- The companion is gone without detach(): what the user typed stays, everything else goes.
 orphan = function()
   if _G.isthmus_sessions[channel] ~= session then
     return
@@ -364,14 +364,14 @@ local latest = 0
 for _, buffer in ipairs(api.nvim_list_bufs()) do
   local used = (fn.getbufinfo(buffer)[1] or { lastused = 0 }).lastused -- whole seconds; 0: never
   focused[buffer] = used > 0 and used or now() - 1
-  -- The companion is often started in a terminal: the file before it is the one that the person looks at.
+  -- The companion is often started in a terminal: the file before it is the one that the user looks at.
   if file_name(buffer) and (used > latest or used == latest and buffer == fn.bufnr("#")) then
     active, latest = buffer, used
   end
 end
 note_focus()
 
-function session.touch(buffer) -- as if the person had looked at it now
+function session.touch(buffer) -- as if the user had looked at it now
   focused[buffer] = now()
 end
 

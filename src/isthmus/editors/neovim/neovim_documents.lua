@@ -1,7 +1,7 @@
 -- What a companion does with the files of a Neovim: opens and closes them, reads and saves their text, tells their
 -- diagnostics, and leads new terminals to itself. Argument: the session that neovim.lua made.
 --
--- Nothing here asks the person anything: where Neovim would, the careful answer is given, or an error says why not.
+-- Nothing here asks the user anything: where Neovim would, the careful answer is given, or an error says why not.
 
 local session = ...
 local api, fn = vim.api, vim.fn

@@ -10,7 +10,7 @@ local group, notify, tell, find_buffer = session.group, session.notify, session.
 local focus = session.focus
 
 local reviews = {} -- id -> review, while undecided
-local terminals = {} -- window -> true, where the person typed into a terminal when a review was shown
+local terminals = {} -- window -> true, where the user typed into a terminal when a review was shown
 local leaving = false
 local last_closed = -math.huge -- when a view was closed last, in focus.now()
 local LARGE = 20000 -- lines; copying and colouring takes a while from here on
@@ -88,7 +88,7 @@ local function each_window(review, action)
   end
 end
 
-local function go_back(review) -- to the next review that waits, else to where the person was
+local function go_back(review) -- to the next review that waits, else to where the user was
   for _, other in pairs(reviews) do
     local window = fn.win_findbuf(other.proposed)[1]
     if window then
@@ -554,7 +554,7 @@ local function name_kept(review)
   tell(("what you typed into the review of %s is not decided and not saved: :w keeps it in %s"):format(review.options.label, path))
 end
 
-function session.keep_reviews() -- nobody waits any more: what the person typed stays, the other views go
+function session.keep_reviews() -- nobody waits any more: what the user typed stays, the other views go
   for _, review in pairs(reviews) do
     local touched = text_of(review) ~= nil
     decided(review)

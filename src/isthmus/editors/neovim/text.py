@@ -61,7 +61,7 @@ class BufferText:
 
 
 def final_text(proposed: str, text: object) -> str:
-    """The text in a review's view; what the person did not touch is the proposal itself, character by character."""
+    """The text in a review's view; what the user did not touch is the proposal itself, character by character."""
     if text is None:
         return proposed
     with suppress(DecodeError):

@@ -1,4 +1,4 @@
-"""What waits for the person in an editor that has no screen of its own: reviews, questions, messages.
+"""What waits for the user in an editor that has no screen of its own: reviews, questions, messages.
 
 The reviews' views and the questions as data; whoever shows them (:mod:`review_page`) answers through the methods. A
 decision goes out as an event, once. No I/O.
@@ -19,7 +19,7 @@ KEPT_MESSAGES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class ReviewView:
-    """A review that is shown; ``text`` is the proposal with the person's edits so far."""
+    """A review that is shown; ``text`` is the proposal with the user's edits so far."""
 
     review: DiffReview
     text: str
@@ -56,7 +56,7 @@ class PendingReviews:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What the person was told, oldest first; the newest twenty."""
+        """What the user was told, oldest first; the newest twenty."""
         return tuple(self._messages)
 
     def view(self, review_id: str) -> ReviewView | None:
@@ -73,7 +73,7 @@ class PendingReviews:
         return view.text if view is not None else None
 
     def edit(self, review_id: str, text: str) -> None:
-        """Keep what the person made of the proposal, and tell it: the editor may be gone before it is asked for.
+        """Keep what the user made of the proposal, and tell it: the editor may be gone before it is asked for.
 
         One that is not there any more changes nothing.
         """
@@ -113,7 +113,7 @@ class PendingReviews:
         return True
 
     def say(self, text: str) -> None:
-        """Keep a message for the person."""
+        """Keep a message for the user."""
         self._messages.append(text)
         del self._messages[:-KEPT_MESSAGES]
 

@@ -1,4 +1,4 @@
-"""The pages on which a person reviews edits in a browser, as HTML: no scripts, every text escaped.
+"""The pages on which a user reviews edits in a browser, as HTML: no scripts, every text escaped.
 
 Pure: data in, HTML out. Which requests may see them is :mod:`review_page`'s.
 """
@@ -56,7 +56,7 @@ def document(title: str, body: str, nonce: str, *, refresh: str = "") -> str:
 def overview(
     views: Sequence[ReviewView], questions: Sequence[PageQuestion], messages: Sequence[str], form: PageForm
 ) -> str:
-    """What waits for the person."""
+    """What waits for the user."""
     parts = ["<h1>Isthmus: what agents ask you</h1>"]
     for question in questions:
         parts.append(

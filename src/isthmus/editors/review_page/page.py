@@ -1,8 +1,8 @@
-"""The person's own review page: which requests it answers, and what they do. No sockets.
+"""The user's own review page: which requests it answers, and what they do. No sockets.
 
 A link works once: it opens a visit, whose cookie the browser sends to that visit's paths alone. Everything else is
 refused: another Host or Origin, a form without the visit's secret. Agents are never given a link. The proposal in the
-form is what the person saw; when the file or the proposal changed since, it is shown again instead of decided.
+form is what the user saw; when the file or the proposal changed since, it is shown again instead of decided.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ class ReviewPage:
         self._visits: OrderedDict[str, _Visit] = OrderedDict()
 
     def link(self) -> str:
-        """A new link for the person; the oldest of those that nobody opened stops to work."""
+        """A new link for the user; the oldest of those that nobody opened stops to work."""
         token = secrets.token_urlsafe(32)
         self._links[token] = None
         while len(self._links) > MAXIMUM_LINKS:
@@ -252,7 +252,7 @@ def _compared(view: ReviewView) -> tuple[str | None, NotebookChanges | None]:
 
 
 def _state(old: str | None, view: ReviewView) -> str:
-    """What the person sees, as one short name."""
+    """What the user sees, as one short name."""
     seen = hashlib.sha256()
     for text in (old or "", view.text):
         data = text.encode("utf-8", "surrogatepass")
@@ -270,7 +270,7 @@ def _chosen(changes: NotebookChanges, ticked: set[int], fields: Mapping[str, str
 
 
 def _typed(shown: str, typed: str | None) -> str:
-    """What the person made of a text. A browser sends other newlines than it was given, and no byte order mark."""
+    """What the user made of a text. A browser sends other newlines than it was given, and no byte order mark."""
     if typed is None:
         return shown
     bare = shown.removeprefix("\ufeff")

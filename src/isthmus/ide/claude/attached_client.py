@@ -63,7 +63,7 @@ class AttachedClient:
             await self._closed.wait()
         finally:
             self.session.connected = False
-            # First the views, so that what the person typed is kept; then who waits for them.
+            # First the views, so that what the user typed is kept; then who waits for them.
             await self._companion.detach(self.session.id)
             tasks = tuple(self._tasks)
             for task in tasks:
@@ -158,7 +158,7 @@ class AttachedClient:
         return self._reader is task
 
     async def _welcome(self) -> None:
-        """What the person looks at, as soon as the CLI may be told, and once more when it listens for sure."""
+        """What the user looks at, as soon as the CLI may be told, and once more when it listens for sure."""
         self.session.context_changed(await self._companion.context())
         await asyncio.sleep(SETTLE_SECONDS)
         self.session.settle()

@@ -50,7 +50,7 @@ def dialect_of(server_name: str) -> PositionBase:
 
 @dataclass(frozen=True, slots=True)
 class SelectionTold:
-    """The person's place in a file; ``text`` is what is selected, empty for none; ``range`` None: not said."""
+    """The user's place in a file; ``text`` is what is selected, empty for none; ``range`` None: not said."""
 
     path: str
     text: str
@@ -145,7 +145,7 @@ def review_answer(outcome: ToolOutcome, proposed: str) -> Outcome | None:
     """The decision in openDiff's result; None: it is none that can be relied on.
 
     ``FILE_SAVED`` counts only with the contents: what was saved is not known otherwise. ``TAB_CLOSED`` is a
-    rejection: the real CLI writes the file then, but a person who closes a tab has not agreed to anything.
+    rejection: the real CLI writes the file then, but a user who closes a tab has not agreed to anything.
     """
     texts = outcome.texts
     if outcome.is_error or not texts:
@@ -168,7 +168,7 @@ def _as_proposed(content: str, proposed: str) -> str:
     if proposed.startswith("\ufeff") and not content.startswith("\ufeff"):
         content = "\ufeff" + content
     end = "\r\n" if content.endswith("\r\n") else "\n"
-    # Only when that is all that differs: a person may well have added the newline.
+    # Only when that is all that differs: a user may well have added the newline.
     return proposed if content.removesuffix(end) == proposed else content
 
 
@@ -250,7 +250,7 @@ def folders_of(outcome: ToolOutcome) -> tuple[str, ...]:
 
 
 def trust_of(outcome: ToolOutcome) -> bool | None:
-    """Whether the person trusts the workspace: what our own companion adds to getWorkspaceFolders' result."""
+    """Whether the user trusts the workspace: what our own companion adds to getWorkspaceFolders' result."""
     said = as_object(json_of(outcome)).get("isTrusted")
     return said if isinstance(said, bool) else None
 

@@ -31,7 +31,7 @@ from isthmus.rpc.pending import PendingRequests
 MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
 PING_SECONDS = 30.0
 PONG_SECONDS = 60.0
-"""An editor that asks its person something may not answer for a while; it is not gone."""
+"""An editor that asks its user something may not answer for a while; it is not gone."""
 TOOLS_CHANGED = "notifications/tools/list_changed"
 
 log = logging.getLogger(__name__)

@@ -79,7 +79,7 @@ async def text_of(companion: Companion, path: str) -> str:
 
 
 async def require_openable(companion: Companion, path: str) -> None:
-    """Whether a client may have the person see this file, which is not open yet.
+    """Whether a client may have the user see this file, which is not open yet.
 
     Raises:
         EditorError: it is outside the workspace, missing, no regular file or too large.
@@ -93,7 +93,7 @@ def _require_openable(path: str, folders: tuple[str, ...]) -> str:
     if not is_inside(path, folders):
         raise EditorError(
             f"{path} is outside the workspace ({', '.join(folders)}) and not open: agents can have files in the "
-            "workspace opened, or those that the person has opened"
+            "workspace opened, or those that the user has opened"
         )
     try:
         status = Path(real).stat()

@@ -167,7 +167,7 @@ class Link(ClientBase):
             self._notify()
 
     async def _call(self, tool: str, arguments: Mapping[str, Any], seconds: float | None = None) -> ToolOutcome:
-        """Call a tool that asks no person. Raises :class:`IdeError`."""
+        """Call a tool that asks no user. Raises :class:`IdeError`."""
         connection = await self._ready(self._deadlines.connect)
         adjusted = adapted(dict(arguments), self._arguments_of(tool))
         return await connection.call_tool(tool_name(tool, connection.tools), adjusted, seconds or self._deadlines.call)

@@ -1,7 +1,7 @@
 """Our agent, or the bridge, as the client of an IDE extension that speaks spec 3: context in, reviews out.
 
 The reviews that wait are shown again when the connection was lost and is back; when that takes long they fail, so that
-nobody waits for a window that is gone. Writing files, and asking the person elsewhere at the same time, are the
+nobody waits for a window that is gone. Writing files, and asking the user elsewhere at the same time, are the
 caller's business. Connecting is in :mod:`link`, and what servers say is read in :mod:`client_wire`.
 """
 

@@ -26,10 +26,10 @@ class SeenFiles:
         self._active: str | None = None
         self._is_listed = False
         self.is_trusted: bool | None = None
-        """Whether the person trusts the workspace; None: the IDE does not say."""
+        """Whether the user trusts the workspace; None: the IDE does not say."""
 
     def selected(self, told: SelectionTold, now: float) -> None:
-        """The person is at this place; a file that does not exist is not looked at."""
+        """The user is at this place; a file that does not exist is not looked at."""
         if not self._exists(told.path):
             return
         self._told.pop(told.path, None)
@@ -53,7 +53,7 @@ class SeenFiles:
 
     @property
     def is_current(self) -> bool:
-        """Whether the tabs that were listed have the file that the person is at."""
+        """Whether the tabs that were listed have the file that the user is at."""
         return self._is_listed and (self._active is None or self._active in self._tabs)
 
     def open_files(self) -> tuple[OpenFile, ...]:

@@ -59,7 +59,7 @@ class ClaudeSession:
 
     @property
     def title(self) -> str:
-        """The client as a person knows it."""
+        """The client as a user knows it."""
         client = self.peer.client
         return TITLES.get(client.name, client.title) if client is not None else "agent"
 
@@ -145,7 +145,7 @@ class ClaudeSession:
             self._decisions.pop(review.id, None)
 
     def decided(self, review: DiffReview) -> str | None:
-        """The person accepted or rejected; there is never anything to show to them."""
+        """The user accepted or rejected; there is never anything to show to them."""
         self._resolve(review)
         return None
 

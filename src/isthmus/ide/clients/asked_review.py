@@ -19,7 +19,7 @@ class AskedReview:
     def __init__(self, proposed: str) -> None:
         self.proposed = proposed
         self.is_shown = False
-        """The IDE has said that the person sees it."""
+        """The IDE has said that the user sees it."""
         self._outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
     @property
@@ -38,11 +38,11 @@ class AskedReview:
         return await self._outcome
 
     def accept(self, content: str | None) -> None:
-        """The person accepted it; None: as it was proposed."""
+        """The user accepted it; None: as it was proposed."""
         self._answer(Accepted(self.proposed if content is None else content))
 
     def reject(self) -> None:
-        """The person rejected it."""
+        """The user rejected it."""
         self._answer(Rejected())
 
     def close(self, content: str | None) -> None:

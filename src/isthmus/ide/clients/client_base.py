@@ -21,7 +21,7 @@ class Deadlines:
     """All in seconds. ``first_context``: how long connecting waits for the context that most companions send at once.
 
     ``lost``: how long reviews outlive the connection. ``retry_first`` doubles up to ``retry_last``. ``call`` is for
-    what asks no person, ``poll`` how often an IDE is asked what it has open while somebody wants to know changes.
+    what asks no user, ``poll`` how often an IDE is asked what it has open while somebody wants to know changes.
     ``written``: how long the view of an accepted review stays for the file to be written, so that the editor reads it.
     """
 

@@ -15,7 +15,7 @@ from isthmus.ide.editor import Capability, CodeExecution, Diagnostic, FileMentio
 
 
 class IdeError(IsthmusError):
-    """The IDE cannot be asked, or did not do what it was asked; the text can go to the person as it is."""
+    """The IDE cannot be asked, or did not do what it was asked; the text can go to the user as it is."""
 
 
 class NotOfferedError(IdeError):
@@ -26,14 +26,14 @@ class NotOfferedError(IdeError):
 
 
 class UndecidedError(IdeError):
-    """A review ended in the IDE without a decision that can be relied on: the person decides elsewhere."""
+    """A review ended in the IDE without a decision that can be relied on: the user decides elsewhere."""
 
 
 class IdeClient(Protocol):
     """A connection to an IDE that is taken up again by itself when it is lost; for one event loop.
 
     Methods may be called concurrently. Each has a deadline of its own, except :meth:`open_diff`, which waits for a
-    person, and :meth:`execute_code`. All raise :class:`IdeError` while the IDE cannot be asked.
+    user, and :meth:`execute_code`. All raise :class:`IdeError` while the IDE cannot be asked.
     """
 
     @property
@@ -80,7 +80,7 @@ class IdeClient(Protocol):
         ...
 
     def context(self) -> IdeContext | None:
-        """What the person looks at: sorted, cut and normalised as spec 1 says; None when nothing is known."""
+        """What the user looks at: sorted, cut and normalised as spec 1 says; None when nothing is known."""
         ...
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
@@ -88,7 +88,7 @@ class IdeClient(Protocol):
         ...
 
     def on_mention(self, callback: Callable[[FileMentioned], None]) -> Callable[[], None]:
-        """Call ``callback`` when the person wants the agent to look at a file; the result ends that."""
+        """Call ``callback`` when the user wants the agent to look at a file; the result ends that."""
         ...
 
     async def refresh(self, seconds: float) -> None:
@@ -96,9 +96,9 @@ class IdeClient(Protocol):
         ...
 
     async def open_diff(self, path: str, new_content: str, *, on_shown: Callable[[], None] = lambda: None) -> Outcome:
-        """Let the person review a new content of the file ``path``, and wait for the decision; no deadline.
+        """Let the user review a new content of the file ``path``, and wait for the decision; no deadline.
 
-        Cancelling closes the view. ``on_shown`` is called once the IDE has said that the person sees it; only spec 1
+        Cancelling closes the view. ``on_shown`` is called once the IDE has said that the user sees it; only spec 1
         has a message for that.
 
         Raises:
@@ -143,7 +143,7 @@ class IdeClient(Protocol):
         ...
 
     async def execute_code(self, code: str) -> CodeExecution:
-        """Run code in the kernel of the open notebook; the IDE asks the person. No deadline; the caller cancels."""
+        """Run code in the kernel of the open notebook; the IDE asks the user. No deadline; the caller cancels."""
         ...
 
     async def aclose(self) -> None:

@@ -1,1 +1,1 @@
-"""The person beside the editor: commands from another terminal, questions, and who may not answer them."""
+"""The user beside the editor: commands from another terminal, questions, and who may not answer them."""

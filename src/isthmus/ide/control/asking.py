@@ -1,4 +1,4 @@
-"""Asks the person a question on every surface at once: in the editor, if it can, and in their terminals.
+"""Asks the user a question on every surface at once: in the editor, if it can, and in their terminals.
 
 The first answer wins and the others are closed. The terminals' side is ``isthmus ide questions`` and ``isthmus ide
 answer``, which come in through :meth:`CompanionQuestions.answer`. What a question is stands in :mod:`questions`.
@@ -103,13 +103,13 @@ class CompanionQuestions:
         """An editor that cannot ask leaves the answer to the terminals, and says where it is given."""
         try:
             if Capability.CONFIRM not in self._editor.unavailable:
-                # What the person reads has to be what they allow: editors obey marks that reorder text.
+                # What the user reads has to be what they allow: editors obey marks that reorder text.
                 self._settle(
                     self._table.answer(question.id, await self._consent(question.title, visible(question.text)))
                 )
                 return
         except EditorError:
-            pass  # a busy editor is no answer: the person still has the terminal
+            pass  # a busy editor is no answer: the user still has the terminal
         with suppress(EditorError):
             await self._editor.show_message(f"{question.title}: isthmus ide answer {question.id} yes|no")
 

@@ -1,4 +1,4 @@
-"""What the person can do from another terminal: the commands of the control channel, as data in and data out.
+"""What the user can do from another terminal: the commands of the control channel, as data in and data out.
 
 Each command takes the companion and a JSON object and gives a JSON object. Positions in this JSON are 1-based, as
 people and spec 1 count. Places to open and select count characters; those that agents are told, and those of
@@ -35,7 +35,7 @@ class ControlCommandError(IsthmusError):
 
 @runtime_checkable
 class SettableDiagnostics(Protocol):
-    """What only an editor without a screen lets the person do from outside."""
+    """What only an editor without a screen lets the user do from outside."""
 
     def set_diagnostics(self, path: str, found: tuple[Diagnostic, ...]) -> None:
         """Replace the diagnostics of a file."""
@@ -48,13 +48,13 @@ class HasMessages(Protocol):
 
     @property
     def messages(self) -> Sequence[str]:
-        """What the person was told, oldest first."""
+        """What the user was told, oldest first."""
         ...
 
 
 @runtime_checkable
 class PageServer(Protocol):
-    """An editor that serves the person a page to answer on."""
+    """An editor that serves the user a page to answer on."""
 
     def review_page(self) -> str:
         """A link to it that can be opened once."""
@@ -186,7 +186,7 @@ async def reject(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def page(companion: Companion, request: JsonObject) -> JsonObject:
-    """A link to the page on which the person answers, in an editor that has one; null in any other."""
+    """A link to the page on which the user answers, in an editor that has one; null in any other."""
     editor = companion.editor
     return {"page": editor.review_page() if isinstance(editor, PageServer) else None}
 
@@ -229,7 +229,7 @@ COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]]
 }
 
 PERMISSIONS = frozenset({"accept", "answer", "page"})
-"""The commands that allow something in the person's place. A rejection does no harm, whoever sends it."""
+"""The commands that allow something in the user's place. A rejection does no harm, whoever sends it."""
 
 
 async def _seen(companion: Companion) -> JsonObject:
@@ -244,7 +244,7 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
     if not found:
         waiting = ", ".join(review.file_path for review in reviews) or "none"
         raise ControlCommandError(f"no diff is open for {path}; open diffs: {waiting}")
-    # The one that the person sees: two agents that propose the same file are answered in the order they asked. One that
+    # The one that the user sees: two agents that propose the same file are answered in the order they asked. One that
     # is gone, perhaps for ever, does not stand in the way of one that waits.
     return min(found, key=lambda review: (not companion.is_heard(review), not companion.is_visible(review)))
 

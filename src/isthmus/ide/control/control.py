@@ -1,8 +1,8 @@
-"""The person's own channel to a running companion: a Unix socket that no agent is given.
+"""The user's own channel to a running companion: a Unix socket that no agent is given.
 
-One JSON object a line each way. A 0600 file in our runtime folder names the socket and holds the person's token; it is
+One JSON object a line each way. A 0600 file in our runtime folder names the socket and holds the user's token; it is
 also how ``isthmus ide`` and ``isthmus companion exec`` find the companions that run. An accept from below an attached
-agent is refused. What the commands mean is in :mod:`person`.
+agent is refused. What the commands mean is in :mod:`user`.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ class ControlServer:
     def announce(
         self, folders: Sequence[str], ports: tuple[int, ...], variables: Mapping[str, str], discovery_file: str
     ) -> None:
-        """Write the file by which the person's commands find this companion.
+        """Write the file by which the user's commands find this companion.
 
         ``ports`` are those of its servers, spec 1's first; ``variables`` what an agent's environment needs.
         """
@@ -160,7 +160,7 @@ class ControlServer:
             raise ControlCommandError(f"expected one JSON object a line: {error}") from error
         request = cast("JsonObject", value if isinstance(value, dict) else {})
         if not hmac.compare_digest(str(request.get("token", "")).encode(), self._token.encode()):
-            raise ControlCommandError("Unauthorized: expected the person's token of this companion")
+            raise ControlCommandError("Unauthorized: expected the user's token of this companion")
         name = request.get("command")
         if name == "agent":
             # `companion exec` is about to become an agent: it is one from now on, also while it is not connected.

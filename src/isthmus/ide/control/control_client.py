@@ -1,4 +1,4 @@
-"""Finding the companions that run on this machine, and asking one of them as the person. The other end of control.py.
+"""Finding the companions that run on this machine, and asking one of them as the user. The other end of control.py.
 
 For short-lived commands: blocking sockets, no event loop.
 """
@@ -33,7 +33,7 @@ class RefusedError(IsthmusError):
 class RunningCompanion:
     """What a companion's control file says of it. ``port`` is that of spec 1's server.
 
-    ``token`` is the person's; ``variables`` are what an agent's environment needs, the agents' token among them.
+    ``token`` is the user's; ``variables`` are what an agent's environment needs, the agents' token among them.
     """
 
     pid: int
@@ -47,7 +47,7 @@ class RunningCompanion:
     token: str
 
     def describe(self) -> str:
-        """For a message to a person."""
+        """For a message to a user."""
         return f"port {self.port} ({self.editor}, {os.pathsep.join(self.workspace_folders)})"
 
 

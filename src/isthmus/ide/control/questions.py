@@ -1,4 +1,4 @@
-"""Questions to the person that are answered by yes or no: one state machine each, and the table of the open ones.
+"""Questions to the user that are answered by yes or no: one state machine each, and the table of the open ones.
 
 No I/O and no clock: the caller asks on its surfaces and says what time it is. The first answer wins, whoever gives it;
 every later one changes nothing. What is not answered in time is a no. Reviews of edits are :mod:`review`'s.
@@ -69,7 +69,7 @@ class ClientQuestion:
 
     @property
     def is_allowed(self) -> bool:
-        """Whether the person said yes; everything else is a no."""
+        """Whether the user said yes; everything else is a no."""
         match self.state:
             case Answered(consent):
                 return consent.is_yes
@@ -108,7 +108,7 @@ class QuestionTable:
             TooManyQuestionsError: 20 wait already.
         """
         if len(self._open) >= MAXIMUM_QUESTIONS:
-            raise TooManyQuestionsError(f"{MAXIMUM_QUESTIONS} questions wait for the person already; ask again later")
+            raise TooManyQuestionsError(f"{MAXIMUM_QUESTIONS} questions wait for the user already; ask again later")
         while (question_id := self._new_id()) in self._used or question_id in self._open:
             pass
         self._used.append(question_id)

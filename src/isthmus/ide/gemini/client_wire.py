@@ -17,7 +17,7 @@ from isthmus.ide.mcp.mcp_client import ToolOutcome
 from isthmus.rpc.messages import Notification
 
 DIFF_CLOSED = "ide/diffClosed"
-"""Sent by old companions when the person closes the view."""
+"""Sent by old companions when the user closes the view."""
 
 
 # What a notification means. A closed union: match with assert_never.
@@ -25,7 +25,7 @@ DIFF_CLOSED = "ide/diffClosed"
 
 @dataclass(frozen=True, slots=True)
 class ContextUpdated:
-    """The person looks at something else; ``context`` is normalised."""
+    """The user looks at something else; ``context`` is normalised."""
 
     context: IdeContext
 
@@ -40,7 +40,7 @@ class ReviewAccepted:
 
 @dataclass(frozen=True, slots=True)
 class ReviewRejected:
-    """The person rejected, or closed the view."""
+    """The user rejected, or closed the view."""
 
     file_path: str
 

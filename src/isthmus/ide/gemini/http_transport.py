@@ -200,7 +200,7 @@ class McpEndpoint:
                 session.wake.clear()
                 events, must_arrive = log.after(position), log.has_unsent
                 if must_arrive:
-                    # First: a next life asks no person again what they have answered, and tells it unless it is heard.
+                    # First: a next life asks no user again what they have answered, and tells it unless it is heard.
                     self._sessions_changed()
                 for position, data in events:
                     yield b"id: %s\nevent: message\ndata: %s\n\n" % (log.event_id(position).encode(), data)

@@ -1,7 +1,7 @@
 """Our agent as the client of an IDE companion (spec 1): context in, reviews out, whoever's companion it is.
 
 A lost connection is taken up again by itself, with the reviews that still wait; when that fails for long they fail, so
-that nobody waits for a window that is gone. Writing files and asking the person elsewhere at the same time are the
+that nobody waits for a window that is gone. Writing files and asking the user elsewhere at the same time are the
 caller's business. The MCP SDK is not used.
 """
 
@@ -92,7 +92,7 @@ class GeminiPeer(ClientBase):
         return frozenset({Capability.SELECTION, Capability.DIFF} if shows_diffs else {Capability.SELECTION})
 
     def context(self) -> IdeContext | None:
-        """What the person looks at: sorted, cut and normalised as spec 1 says; None when nothing is known."""
+        """What the user looks at: sorted, cut and normalised as spec 1 says; None when nothing is known."""
         return self._context
 
     async def refresh(self, seconds: float) -> None:
@@ -124,9 +124,9 @@ class GeminiPeer(ClientBase):
         await within(self._has_context.wait(), self._deadlines.first_context)
 
     async def open_diff(self, path: str, new_content: str, *, on_shown: Callable[[], None] = lambda: None) -> Outcome:
-        """Let the person review a new content of the file ``path`` (absolute), and wait for their decision.
+        """Let the user review a new content of the file ``path`` (absolute), and wait for their decision.
 
-        There is no deadline on the person. Cancelling closes the view. ``on_shown`` is called when they see it.
+        There is no deadline on the user. Cancelling closes the view. ``on_shown`` is called when they see it.
 
         Raises:
             IdeError: the view cannot be shown, a review of this file is open already, or the connection is lost.
@@ -153,7 +153,7 @@ class GeminiPeer(ClientBase):
                 self._closing[path] = self._in_background(self._close_view(path))
 
     async def close_diff(self, path: str) -> str | None:
-        """Take a review back and return the text in its view, with the person's edits; None when it is not told.
+        """Take a review back and return the text in its view, with the user's edits; None when it is not told.
 
         The :meth:`open_diff` that waits for it returns ``Closed``.
 

@@ -142,7 +142,7 @@ class GeminiSession:
 
     @property
     def title(self) -> str:
-        """The client as a person knows it."""
+        """The client as a user knows it."""
         return wire.client_title(self.peer.client)
 
     @property
@@ -196,7 +196,7 @@ class GeminiSession:
         self.left.forget(file_path)
 
     def decided(self, review: DiffReview) -> str | None:
-        """Queue the decision; the text, if any, is to be shown to the person."""
+        """Queue the decision; the text, if any, is to be shown to the user."""
         decision = wire.decision_notification(review, self.client_name)
         if decision is None:
             return None

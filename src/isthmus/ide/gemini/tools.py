@@ -12,7 +12,7 @@ from isthmus.ide.reviews.review import DiffReview
 
 
 def offered_tools(companion: Companion) -> tuple[ToolDefinition, ...]:
-    """The diff tools, then the person's own.
+    """The diff tools, then the user's own.
 
     The diff tools are not listed where no diff can be shown: real clients then ask in their terminals from the start.
     Called all the same, they answer with the reason.
@@ -42,6 +42,6 @@ async def call_tool(companion: Companion, client: Client, client_name: str, call
 async def _close(companion: Companion, client: Client, file_path: str) -> DiffReview | None:
     review = companion.reviews.find(client.id, file_path)
     if review is not None and client.title == wire.QWEN_CODE:
-        # Answered in its terminal it writes its proposal, whatever closeDiff says: the person's own text is kept.
+        # Answered in its terminal it writes its proposal, whatever closeDiff says: the user's own text is kept.
         return await companion.close_review(review.id)
     return await companion.close_diff(client, file_path)

@@ -1,7 +1,7 @@
 """What an agent waits for when its companion is killed, as the next life has it from the one before. Data only.
 
-A proposal is shown to the person again. A decision that nobody knows to have arrived is told again, unless the agent
-names an event that came with it or after it: no answer of a person is asked for twice or lost.
+A proposal is shown to the user again. A decision that nobody knows to have arrived is told again, unless the agent
+names an event that came with it or after it: no answer of a user is asked for twice or lost.
 """
 
 from dataclasses import dataclass, field

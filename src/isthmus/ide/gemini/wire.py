@@ -31,7 +31,7 @@ _FILE_PATH = {"type": "string", "description": "The absolute path of the file."}
 TOOLS = (
     ToolDefinition(
         OPEN_DIFF,
-        "Open a diff view for a file so that the person can review, edit, accept or reject the proposed content. "
+        "Open a diff view for a file so that the user can review, edit, accept or reject the proposed content. "
         "Returns at once; the outcome follows as ide/diffAccepted or ide/diffRejected.",
         {
             "type": "object",
@@ -113,7 +113,7 @@ def close_diff_result(request: CloseDiffRequest, client_name: str, closed: DiffR
     """The answer to closeDiff.
 
     Spec 1: one text block with the final content. Real clients parse that text as JSON ``{"content": ...}`` and
-    would lose the person's edits otherwise; they are known by name or by ``suppressNotification``. A view that is not
+    would lose the user's edits otherwise; they are known by name or by ``suppressNotification``. A view that is not
     open is an error for the document's clients, and ``{}`` (nothing to take over) for the real ones.
     """
     as_json = client_name in REAL_CLIENTS or request.suppress_notification
@@ -138,14 +138,14 @@ def final_content(review: DiffReview) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DecisionMessage:
-    """What to send to the client about a decision, and what to tell the person when it is not what they did."""
+    """What to send to the client about a decision, and what to tell the user when it is not what they did."""
 
     message: JsonMessage
     warning: str | None = None
 
 
 def decision_notification(review: DiffReview, client_name: str) -> DecisionMessage | None:
-    """The notification of a decision that the person took; None when the client itself closed the review.
+    """The notification of a decision that the user took; None when the client itself closed the review.
 
     Real clients ignore an empty ``content`` and would write their proposal: an accepted empty text is sent to them as
     a rejection.
@@ -174,7 +174,7 @@ def context_notification(latest: context.IdeContext) -> JsonMessage:
 
 
 def client_title(client: ClientInfo | None) -> str:
-    """The client as a person knows it.
+    """The client as a user knows it.
 
     Qwen Code says the same name as the Gemini CLI that it descends from. It is told by a version that it never set,
     1.0.0, together with a protocol version that came after Gemini CLI had begun to set its own.

@@ -142,7 +142,7 @@ def _json(data: bytes, where: str) -> object:
 
 RUFF: Final = Linter(
     "ruff",
-    # Without a cache: a project's settings may put it into any folder of the person's.
+    # Without a cache: a project's settings may put it into any folder of the user's.
     ("ruff", "check", "--output-format=json", "--force-exclude", "--no-fix", "--no-cache", "-q", "--exit-zero", "--"),
     10.0,
     decode_ruff,

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class LinterRunner:
-    """The linters that the person asked for, by name; ``folders`` are the workspace's, and may be set anew.
+    """The linters that the user asked for, by name; ``folders`` are the workspace's, and may be set anew.
 
     Raises:
         LinterError: a name is not known, or its program is not installed.

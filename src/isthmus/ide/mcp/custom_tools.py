@@ -1,4 +1,4 @@
-"""Custom tools: Python functions of the person's own that a companion offers to every attached agent CLI.
+"""Custom tools: Python functions of the user's own that a companion offers to every attached agent CLI.
 
 A tool's name is the function's, its description the docstring, its schema comes out of the type hints. What it
 raises is an error result: nothing that a tool does ends the companion. Tools that belong to the agent rather than to

@@ -64,7 +64,7 @@ class ClientInfo:
 
     @property
     def title(self) -> str:
-        """What a person calls it: its name, and our own agent as it is written everywhere."""
+        """What a user calls it: its name, and our own agent as it is written everywhere."""
         return "Isthmus" if self.name == "isthmus" else self.name or "agent"
 
 

@@ -1,7 +1,7 @@
-"""What a person typed into a review that ended without their decision: kept as files for this user alone.
+"""What a user typed into a review that ended without their decision: kept as files for this user alone.
 
 One file for each text, in our data folder, named by when it was kept, by whose proposal it was and by the file that was
-reviewed. Only so many are kept; the oldest go. Nothing is ever read back: they are for the person.
+reviewed. Only so many are kept; the oldest go. Nothing is ever read back: they are for the user.
 """
 
 import logging

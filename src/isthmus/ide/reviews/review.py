@@ -16,7 +16,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The person accepted; ``content`` is the final text, which may differ from the proposal and may be empty."""
+    """The user accepted; ``content`` is the final text, which may differ from the proposal and may be empty."""
 
     content: str
 
@@ -33,9 +33,9 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Ended without the person's decision; ``content`` is the text in the view at that moment.
+    """Ended without the user's decision; ``content`` is the text in the view at that moment.
 
-    ``problem`` is why the person could not be asked at all; empty: they could, or the client did not want to know.
+    ``problem`` is why the user could not be asked at all; empty: they could, or the client did not want to know.
     """
 
     content: str
@@ -47,11 +47,11 @@ ReviewState: TypeAlias = Open | Accepted | Rejected | Closed
 
 @dataclass(frozen=True, slots=True)
 class DiffReview:
-    """One proposed edit that a person is to decide.
+    """One proposed edit that a user is to decide.
 
     ``id`` is unique for ever (an answer to an older review of the same file is thus never taken for this one).
     ``file_path`` is the exact string that the client sent: clients compare it as a string. ``proposed`` is the whole
-    new text. ``owner`` says which client asked (opaque to editors), ``title`` names it to the person. ``tab_name`` is
+    new text. ``owner`` says which client asked (opaque to editors), ``title`` names it to the user. ``tab_name`` is
     the client's own name for it, where its protocol has one. ``target`` is the real path of the file: reviews with the
     same one wait for each other.
     """

@@ -1,7 +1,7 @@
-"""Where proposed edits wait for the person: shows one review of a file after the other, and takes one answer for each.
+"""Where proposed edits wait for the user: shows one review of a file after the other, and takes one answer for each.
 
-The answer may come from the editor or from the person's terminal; the first one wins and goes only to the client that
-asked. What the person typed into a review that ends without their decision is kept as a file. No protocol, and never a
+The answer may come from the editor or from the user's terminal; the first one wins and goes only to the client that
+asked. What the user typed into a review that ends without their decision is kept as a file. No protocol, and never a
 write to a file that is reviewed: the agent does that, and is given a moment for it before the next review is shown.
 """
 
@@ -74,7 +74,7 @@ class ReviewQueue:
         was_shown = replaced is not None and self.reviews.is_shown(replaced.id)
         former = self.reviews.open(review)
         if former is not None:
-            self._remember(former)  # the person's answer may be on its way
+            self._remember(former)  # the user's answer may be on its way
         client.asked_again(file_path)
         try:
             if former is not None:
@@ -128,7 +128,7 @@ class ReviewQueue:
         await self._announce()
         return sum(review is not None for review in ended)
 
-    # What the person answers.
+    # What the user answers.
 
     async def accept(self, review_id: str, content: str | None = None) -> DiffReview | None:
         """See :meth:`isthmus.ide.companion.Companion.accept`."""
@@ -148,7 +148,7 @@ class ReviewQueue:
         return decided
 
     async def accepted_in_editor(self, review_id: str, content: str) -> None:
-        """The editor told that the person accepted."""
+        """The editor told that the user accepted."""
         if await self._decide(self.reviews.accept(review_id, content)) is None:
             ended = self._ended.get(review_id)
             # Its client left, or asked again, in the same moment. One that was accepted elsewhere has its text.
@@ -182,11 +182,11 @@ class ReviewQueue:
         return owner is not None and owner.connected
 
     def is_visible(self, review: DiffReview) -> bool:
-        """Whether the person can see a review: it is open, it is its turn, and the editor has shown it."""
+        """Whether the user can see a review: it is open, it is its turn, and the editor has shown it."""
         return self._views.has(review)
 
     async def stop(self) -> None:
-        """End all reviews: views are closed, clients told, and what the person typed is kept. No more are taken."""
+        """End all reviews: views are closed, clients told, and what the user typed is kept. No more are taken."""
         self.is_stopped = True
         for target in tuple(self._settling):
             self._stop_settling(target)
@@ -274,7 +274,7 @@ class ReviewQueue:
         return self._typed.get(review_id, review.proposed) if text is None else text
 
     async def _take_back(self, review: DiffReview) -> DiffReview | None:
-        """End a review because its client says so; when the person has answered in the same moment, their answer."""
+        """End a review because its client says so; when the user has answered in the same moment, their answer."""
         content = self._typed.get(review.id)
         before = FileStamp.of(review.target)
         if self.reviews.is_shown(review.id):
@@ -345,7 +345,7 @@ class ReviewQueue:
             size -= len(forgotten.proposed)
 
     async def _keep(self, review: DiffReview, text: str) -> None:
-        """Keep a text that differs from the proposal, and tell the person where."""
+        """Keep a text that differs from the proposal, and tell the user where."""
         if text == review.proposed:
             return
         try:
@@ -368,7 +368,7 @@ class ReviewQueue:
             client.review_closed(review)
 
     async def _is_decided_soon(self, review: DiffReview) -> bool:
-        """The view is gone, so the person has answered and the editor's event is coming."""
+        """The view is gone, so the user has answered and the editor's event is coming."""
         async with self._changed:
             try:
                 async with asyncio.timeout(DECISION_WAIT_SECONDS):
@@ -378,7 +378,7 @@ class ReviewQueue:
         return True
 
     def say(self, text: str) -> None:
-        """Tell the person something in the editor. Not waited for: an editor that hangs must not hold up anything."""
+        """Tell the user something in the editor. Not waited for: an editor that hangs must not hold up anything."""
         self._later(self._show_message(text))
 
     async def _show_message(self, text: str) -> None:

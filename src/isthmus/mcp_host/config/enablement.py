@@ -1,4 +1,4 @@
-"""Which MCP servers the person switched off, in Gemini CLI's file ``~/.gemini/mcp-server-enablement.json``.
+"""Which MCP servers the user switched off, in Gemini CLI's file ``~/.gemini/mcp-server-enablement.json``.
 
 An object of names in lower case, ``{"enabled": false}`` for each that is off; on is what is not there. Pure; the file
 is changed by :mod:`isthmus.settings.edit_file`.

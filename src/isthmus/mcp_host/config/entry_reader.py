@@ -16,7 +16,7 @@ class ServerConfigError(IsthmusError):
 
 
 class Entry:
-    """Reads typed values out of one object. ``where`` is its place, for errors; ``warnings`` are for the person.
+    """Reads typed values out of one object. ``where`` is its place, for errors; ``warnings`` are for the user.
     ``filled`` are the variables that stood in what was read, with their values.
 
     What is not there is None, or empty. All raise ServerConfigError for what has another type.

@@ -1,8 +1,8 @@
-"""Which folders a person trusts: what a project's files can start, runs only there.
+"""Which folders a user trusts: what a project's files can start, runs only there.
 
 Kept in Gemini CLI's ``~/.gemini/trustedFolders.json``: an object of absolute paths, each ``TRUST_FOLDER`` (it and
 what is below), ``TRUST_PARENT`` (the same for the folder around it) or ``DO_NOT_TRUST`` (neither it nor what is below).
-The longest path that fits decides; no path that fits means no trust. Asking the person is a front's business.
+The longest path that fits decides; no path that fits means no trust. Asking the user is a front's business.
 """
 
 import os
@@ -16,7 +16,7 @@ from isthmus.encoding.jsonc_edit import set_member
 from isthmus.settings.edit_file import change_file
 
 FolderTrust: TypeAlias = Callable[[Path], bool]
-"""Whether the person trusts what the files of this folder would start."""
+"""Whether the user trusts what the files of this folder would start."""
 
 
 def trusted_folders_path(home: Path) -> Path:
@@ -51,7 +51,7 @@ def is_trusted(folder: Path, rules: Mapping[str, str]) -> bool | None:
 
 
 def stated_trust(home: Path, folder: Path) -> bool | None:
-    """What the person's file says of a folder now; None: nothing, or it is no file that says anything. Blocks."""
+    """What the user's file says of a folder now; None: nothing, or it is no file that says anything. Blocks."""
     try:
         return is_trusted(folder.resolve(), _rules(trusted_folders_path(home).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, JsoncError):
@@ -59,12 +59,12 @@ def stated_trust(home: Path, folder: Path) -> bool | None:
 
 
 def file_trust(home: Path) -> FolderTrust:
-    """The trust that the person's file states, read anew for each question; a file that is not JSON trusts nothing."""
+    """The trust that the user's file states, read anew for each question; a file that is not JSON trusts nothing."""
     return lambda folder: stated_trust(home, folder) is True
 
 
 def state_trust(home: Path, folder: Path, rule: TrustRule) -> None:
-    """Write into the person's file what counts for `folder`; its other rules and its comments stay. Blocks.
+    """Write into the user's file what counts for `folder`; its other rules and its comments stay. Blocks.
 
     Raises:
         SettingsFileError: the file cannot be changed, and was not.

@@ -93,7 +93,7 @@ class ServerConfig:
     ``trust`` (no confirmations) counts from the user's own file alone. ``include_tools`` None: all. ``lazy``: it is
     started by the first call alone. ``always_load``: the model has the schemas of its tools from the beginning, however
     many there are. ``required``: without it no turn begins. ``sandbox`` is what its program may do in the sandbox;
-    None: it runs without one. ``warnings`` are for the person. ``source`` is the file; None for a client's.
+    None: it runs without one. ``warnings`` are for the user. ``source`` is the file; None for a client's.
     ``variables`` are the names and values of those that were filled in.
     """
 
@@ -276,7 +276,7 @@ def _auth_provider(entry: Entry, endpoint: Endpoint, oauth: OAuthSettings, origi
                 raise entry.error(key, f"{meaning}, since authProviderType is {provider}", None)
     host = urlsplit(endpoint.url).hostname or ""
     if origin is not Origin.USER and not f".{host}".endswith(".googleapis.com"):
-        # It would hand the person's identity at Google to whatever host the project's files name.
+        # It would hand the user's identity at Google to whatever host the project's files name.
         raise ServerConfigError(
             f"{entry.where}.authProviderType: {provider} counts in your own settings file only, for it gives {host} "
             "a token of your Google account"

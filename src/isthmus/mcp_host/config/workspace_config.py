@@ -3,7 +3,7 @@
 The project's file wins over the user's for a server of the same name, and both over ``.mcp.json``. The order is that
 of the files: the user's servers, then those that only the project has; it decides who gets a name that two servers'
 tools have. A file or server with an error never hides the others. A project can narrow ``mcp.allowed`` and
-``mcp.excluded``, never widen them. The person can switch off each server (:mod:`isthmus.mcp_host.config.enablement`).
+``mcp.excluded``, never widen them. The user can switch off each server (:mod:`isthmus.mcp_host.config.enablement`).
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ class Hindrance(Enum):
     GATE = "gate"
     """``mcp.allowed`` or ``mcp.excluded``."""
     SWITCH = "switch"
-    """The person switched it off."""
+    """The user switched it off."""
     TRUST = "trust"
     """The folder is not trusted."""
 
@@ -88,7 +88,7 @@ def read_text(path: Path) -> str | None:
 def load_configuration(
     workspace: Path, home: Path, variables: Mapping[str, str], trusts: FolderTrust, read: ReadText = read_text
 ) -> McpConfiguration:
-    """The servers for work in `workspace` (absolute, resolved) by the person whose home folder is `home`."""
+    """The servers for work in `workspace` (absolute, resolved) by the user whose home folder is `home`."""
     files = [_File(Origin.USER, user_settings_path(home))]
     if project_settings_path(workspace).resolve() != files[0].path.resolve():
         files.append(_File(Origin.PROJECT, project_settings_path(workspace)))

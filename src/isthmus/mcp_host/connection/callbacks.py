@@ -13,7 +13,7 @@ from isthmus.mcp_host.elicitation.server_questions import SamplingWish, WishMess
 from isthmus.mcp_host.elicitation.server_requests import DeclinedError, ServerAsking
 
 REJECTED = -1
-"""MCP's code for sampling that a person, or the client in that person's place, rejected."""
+"""MCP's code for sampling that a user, or the client in that user's place, rejected."""
 
 
 def elicitation(asking: ServerAsking) -> ElicitationFnT:

@@ -194,7 +194,7 @@ class ServerConnection:
 
         `version` is that of the tool that was approved; None: whatever the server has under this name. Where the
         server ends in the middle of it, the call is made once more only if the tool says that this does no harm and
-        the person trusts its server.
+        the user trusts its server.
 
         Raises:
             ToolGoneError: the server does not have that tool, once it is connected.
@@ -269,7 +269,7 @@ class ServerConnection:
         return self._session
 
     def hidden(self, text: str) -> str:
-        """A text for the person or the model, without what is secret in the configuration."""
+        """A text for the user or the model, without what is secret in the configuration."""
         return self._secrets.hidden(text)
 
     # --- The task that owns the session ------------------------------------------------------------------------------

@@ -31,6 +31,6 @@ class ConnectionContext:
     sandbox: "SandboxFinder | None" = None
     trace: "Trace | None" = None
     open_browser: Callable[[str], object] | None = None
-    """Shows a page to the person, where there is one at this machine."""
+    """Shows a page to the user, where there is one at this machine."""
     reads_freely: bool = False
     """Its tools that say that they only read run without asking."""

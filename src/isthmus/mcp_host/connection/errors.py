@@ -17,7 +17,7 @@ class ServerLostError(IsthmusError):
     def failure(self, server: str) -> ToolFailure:
         """The failure of a call. Other users of an agent do not get what the server wrote: it serves them all, and may
         write what one of them sent."""
-        told = f"the MCP server {server!r} is not connected; the person who runs this agent sees why"
+        told = f"the MCP server {server!r} is not connected; the user who runs this agent sees why"
         if self.was_sent:
             told = (
                 f"the MCP server {server!r} ended before it answered; whether the call had an effect is not known, and "
@@ -35,7 +35,7 @@ class ToolGoneError(IsthmusError):
 
 
 class ConnectFailedError(IsthmusError):
-    """A way to connect that did not work; the text is for the person.
+    """A way to connect that did not work; the text is for the user.
 
     ``is_about_question``: the connection broke over what is asked before the handshake. ``discovered``: what the server
     answered there, before it refused the handshake.
@@ -64,8 +64,8 @@ class NeedsLoginError(IsthmusError):
 
     def failure(self, server: str, what: str, hidden: Callable[[str], str]) -> ToolFailure:
         """The failure of `what` (e.g. "add of the MCP server 'a' was not called"); `hidden` takes secrets out of a
-        text. Where to log in is for the person who can, not for other users of the agent."""
-        told = f"the MCP server {server!r} wants a login of the person who runs this agent"
+        text. Where to log in is for the user who can, not for other users of the agent."""
+        told = f"the MCP server {server!r} wants a login of the user who runs this agent"
         return ToolFailure(hidden(f"{what}: {self}"), "mcp_needs_login", told)
 
 
@@ -74,4 +74,4 @@ class AbandonedError(IsthmusError):
 
 
 class OAuthError(IsthmusError):
-    """A login, or the renewal of one, does not work; the text is for the person and holds no secret."""
+    """A login, or the renewal of one, does not work; the text is for the user and holds no secret."""

@@ -87,7 +87,7 @@ def ending(entries: Sequence[TraceEntry], log: ServerLog) -> str:
 
 
 def advice(config: ServerConfig, state: ServerState, entries: Sequence[TraceEntry], log: ServerLog) -> str:
-    """What a person can do about a server that cannot be used; a sentence or two."""
+    """What a user can do about a server that cannot be used; a sentence or two."""
     if state is ServerState.NEEDS_LOGIN:
         return f"Log in: isthmus mcp login {config.name}"
     if isinstance(config.endpoint, HttpEndpoint):

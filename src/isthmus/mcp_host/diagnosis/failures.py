@@ -1,4 +1,4 @@
-"""Why a server cannot be used, in a sentence for the person: which step failed, and what the server itself said.
+"""Why a server cannot be used, in a sentence for the user: which step failed, and what the server itself said.
 
 Takes apart what the SDK wraps: groups of exceptions, codes without words, ends of streams. URLs are named without
 their query, where tokens stand.

@@ -1,6 +1,6 @@
-"""The host of a page that somebody else sends a person to, as a browser will understand it. Pure.
+"""The host of a page that somebody else sends a user to, as a browser will understand it. Pure.
 
-What Python and browsers read differently is refused: a person would be shown another host than the one they come to.
+What Python and browsers read differently is refused: a user would be shown another host than the one they come to.
 Deliberately not here: asking whether the page is opened.
 """
 
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class UrlError(IsthmusError):
-    """A URL is none that a person should be sent to."""
+    """A URL is none that a user should be sent to."""
 
 
 def host_of(url: str) -> str:

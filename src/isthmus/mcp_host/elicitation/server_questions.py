@@ -1,4 +1,4 @@
-"""What a server may ask, as questions to a person: their texts, options and data. Pure.
+"""What a server may ask, as questions to a user: their texts, options and data. Pure.
 
 Whatever the server says is shown as its words, each line marked, and cut when long. Deliberately not here: who is
 asked and what becomes of the answer (:mod:`isthmus.mcp_host.elicitation.server_requests`).
@@ -26,7 +26,7 @@ ALLOW_ALWAYS = "proceed_always_sampling"
 LONGEST_SCHEMA = 100_000
 """Characters of a form's schema that goes along with its question, for fronts to ask each field by itself."""
 SHOWN_MESSAGE = 1_000
-"""Characters of each message of a prompt that a person is shown."""
+"""Characters of each message of a prompt that a user is shown."""
 SHOWN_HINTS = 200
 _KIND = re.compile(r"[\w.+-]{1,40}(/[\w.+-]{1,60})?", re.ASCII)
 
@@ -63,7 +63,7 @@ class SamplingWish:
 def form_question(
     server: str, message: str, form: Form, workspace: Path, problem: str = "", last: str = ""
 ) -> UserQuestion:
-    """The question of a form: its choices where it is one, else a document that a person fills in.
+    """The question of a form: its choices where it is one, else a document that a user fills in.
 
     ``problem`` says what was wrong with the ``last`` one.
     """
@@ -86,7 +86,7 @@ def form_question(
 
 
 def url_question(server: str, message: str, url: str, *, opens_browser: bool) -> UserQuestion:
-    """The question whether a person goes to a server's page.
+    """The question whether a user goes to a server's page.
 
     Raises:
         UrlError: nobody should be sent there.
@@ -107,7 +107,7 @@ def url_question(server: str, message: str, url: str, *, opens_browser: bool) ->
 
 
 def done_question(server: str, tool: str, urls: Sequence[str]) -> UserQuestion:
-    """Whether a person is done with pages that a tool needs before it runs."""
+    """Whether a user is done with pages that a tool needs before it runs."""
     pages = "\n".join(f"  {url}" for url in urls)
     text = f"{tool} of the MCP server {server} is called again when you are done with:\n{pages}"
     options = (ConfirmationOption(ACCEPT, "I am done"), ConfirmationOption(CANCEL, "Give up"))
@@ -116,7 +116,7 @@ def done_question(server: str, tool: str, urls: Sequence[str]) -> UserQuestion:
 
 
 def sampling_question(server: str, wish: SamplingWish) -> UserQuestion:
-    """Whether a server may ask the session's model, at the person's cost."""
+    """Whether a server may ask the session's model, at the user's cost."""
     lines = [f"The MCP server {server} wants the model to answer this, at your cost:"]
     if wish.system:
         lines += ["system:", *quoted(wish.system, limit=SHOWN_MESSAGE)]

@@ -146,7 +146,7 @@ class ServerAsking:
     # --- requests of the server --------------------------------------------------------------------------------------
 
     async def elicit_form(self, message: str, schema: Mapping[str, Any]) -> Elicited:
-        """Ask a person to fill in a form."""
+        """Ask a user to fill in a form."""
         try:
             asks = self._asks(len(message))
             form = form_of(schema)
@@ -155,7 +155,7 @@ class ServerAsking:
             return self._decline("an elicitation", str(error))
 
     async def elicit_url(self, message: str, url: str) -> Elicited:
-        """Ask a person to go to a page."""
+        """Ask a user to go to a page."""
         try:
             asks = self._asks(len(message))
             question = url_question(self._server, message, url, opens_browser=self.open_browser is not None)
@@ -207,7 +207,7 @@ class ServerAsking:
             raise DeclinedError(f"the task has had {MAXIMUM_SAMPLES} requests to the model of this server, the maximum")
 
     def completed(self, elicitation_id: str) -> None:
-        """The server says that what a person had to do elsewhere is done."""
+        """The server says that what a user had to do elsewhere is done."""
         self._completed.append(elicitation_id)
         for done, missing in self._waiting:
             missing.discard(elicitation_id)
@@ -230,7 +230,7 @@ class ServerAsking:
             self._waiting.remove((done, missing))
 
     async def show(self, url: str) -> None:
-        """Open a page that a person has consented to, where that person is at this machine."""
+        """Open a page that a user has consented to, where that user is at this machine."""
         if self.open_browser is None:
             return
         try:
@@ -256,7 +256,7 @@ class ServerAsking:
                 return Elicited(ACCEPT, form.read(reply.content or form.document(self._server, message)))
             except FormError as error:
                 problem, last = str(error), reply.content or ""
-        # Without the problem, which quotes what a person filled in: others see the notes, and the log has them.
+        # Without the problem, which quotes what a user filled in: others see the notes, and the log has them.
         self._note("an elicitation", f"what was filled in did not fit {ATTEMPTS} times")
         return Elicited("cancel")
 
@@ -289,7 +289,7 @@ def _messages(wish: SamplingWish, folder: Path) -> tuple[SamplingMessage, ...]:
             messages.append(SamplingMessage(message.role, message.text))
             continue
         found = render(McpResult(parts_of(message.blocks)), folder, f"sampling-{number}")
-        # Media is taken in a person's messages alone; of the model's own, the text says what it was.
+        # Media is taken in a user's messages alone; of the model's own, the text says what it was.
         messages.append(SamplingMessage(message.role, found.for_model, found.media if message.role == "user" else ()))
     return tuple(messages)
 

@@ -1,6 +1,6 @@
-"""A server's refusal of a call because a person has to visit pages first, such as one to log in. Pure.
+"""A server's refusal of a call because a user has to visit pages first, such as one to log in. Pure.
 
-Deliberately not here: sending the person there (:mod:`isthmus.mcp_host.tool`).
+Deliberately not here: sending the user there (:mod:`isthmus.mcp_host.tool`).
 """
 
 from collections.abc import Mapping

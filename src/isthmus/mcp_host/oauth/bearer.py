@@ -1,8 +1,8 @@
 """Sends a bearer token with each request to a server, and gets another when that one is refused.
 
 Where the token comes from is a BearerSource: a kept login (:mod:`isthmus.mcp_host.oauth.kept_login`) or Google's
-credentials (:mod:`isthmus.mcp_host.oauth.google_account`). What only a person can mend is reported, not raised: a
-request that is refused breaks no session. Deliberately not here: logging a person in
+credentials (:mod:`isthmus.mcp_host.oauth.google_account`). What only a user can mend is reported, not raised: a
+request that is refused breaks no session. Deliberately not here: logging a user in
 (:mod:`isthmus.mcp_host.oauth.login`).
 """
 
@@ -51,7 +51,7 @@ class BearerAuth(httpx2.Auth):
         """Make sure, before anything is sent, that there is a token where one is needed.
 
         Raises:
-            NeedsLoginError: there is none, and only a person can get one.
+            NeedsLoginError: there is none, and only a user can get one.
             ConnectFailedError: there is none for now.
         """
         try:

@@ -1,6 +1,6 @@
 """Who we are to an authorization server: a configured client, a metadata document, a kept or a new registration.
 
-A kept registration is used again only where the server still knows it: many forget, and say so to the person alone,
+A kept registration is used again only where the server still knows it: many forget, and say so to the user alone,
 on a page that leads nowhere. Deliberately not here: HTTP.
 """
 

@@ -1,4 +1,4 @@
-"""Which credentials a connection is made with: a kept login, a client's own, the person's Google account, or none.
+"""Which credentials a connection is made with: a kept login, a client's own, the user's Google account, or none.
 
 Deliberately not here: sending them (:mod:`isthmus.mcp_host.oauth.bearer`), and getting them.
 """
@@ -14,7 +14,7 @@ from isthmus.mcp_host.oauth.machine_login import MachineLogin
 
 
 def stored_login(config: ServerConfig, home: Path, report: Report = lambda _problem: None) -> BearerAuth | None:
-    """What a connection is logged in with; None for a program, and where the person's own headers say who they are."""
+    """What a connection is logged in with; None for a program, and where the user's own headers say who they are."""
     endpoint = config.endpoint
     if not isinstance(endpoint, HttpEndpoint):
         return None

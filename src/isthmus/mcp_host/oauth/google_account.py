@@ -1,4 +1,4 @@
-"""Tokens of the person's Google account for a server: Application Default Credentials, or an identity they may lend.
+"""Tokens of the user's Google account for a server: Application Default Credentials, or an identity they may lend.
 
 ``google_credentials`` sends an access token with the configured scopes; ``service_account_impersonation`` an ID token
 of a service account for an audience, from IAM's generateIdToken (as servers behind Identity-Aware Proxy want it).

@@ -39,7 +39,7 @@ class Answer:
 
 
 class OAuthHttp:
-    """Asks on behalf of one MCP server. ``trusted`` are addresses that the person wrote: loopback may be among them."""
+    """Asks on behalf of one MCP server. ``trusted`` are addresses that the user wrote: loopback may be among them."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class OAuthHttp:
         return await self._ask("POST", url, what, form, body, headers)
 
     def require(self, url: str, what: str) -> None:
-        """Make sure that an address may be asked, or shown to the person.
+        """Make sure that an address may be asked, or shown to the user.
 
         Raises:
             OAuthError: it may not.

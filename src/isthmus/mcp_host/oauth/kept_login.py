@@ -1,7 +1,7 @@
 """The login to one server as it is kept: its token while it holds, and one that is renewed, by one process at a time.
 
 Whoever renews holds a lock; who waited for it finds the new token in the store and asks nobody. A refresh token that
-is refused is forgotten with all that hangs on it. Without a person here: NeedsLoginError says what only a person can
+is refused is forgotten with all that hangs on it. Without a user here: NeedsLoginError says what only a user can
 do. Deliberately not here: HTTP requests to the server itself (:mod:`isthmus.mcp_host.oauth.bearer`).
 """
 
@@ -54,7 +54,7 @@ class KeptLogin:
         """The token to send; None when nobody logged in.
 
         Raises:
-            NeedsLoginError: it ended, and only a person can get another.
+            NeedsLoginError: it ended, and only a user can get another.
             OAuthError: it ended, and the renewal failed for now.
         """
         token = self._token
@@ -77,7 +77,7 @@ class KeptLogin:
         """Another token than the one that the server refused.
 
         Raises:
-            NeedsLoginError: there is none without a person.
+            NeedsLoginError: there is none without a user.
             OAuthError: the renewal failed for now.
         """
         token = self._token

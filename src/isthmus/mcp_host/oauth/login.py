@@ -33,7 +33,7 @@ class Logins:
         self._going: dict[ServerConnection, Login] = {}
 
     async def begin(self, connection: "ServerConnection", paste: Paste | None = None) -> AsyncGenerator[str, None]:
-        """Log in, telling on the way what the person has to do and how it ended.
+        """Log in, telling on the way what the user has to do and how it ended.
 
         Raises:
             ToolFailure: there is no login to this server, it failed, or took too long.

@@ -1,4 +1,4 @@
-"""One login of a person to a server: finds out where, shows the page, takes the answer, keeps the tokens, connects.
+"""One login of a user to a server: finds out where, shows the page, takes the answer, keeps the tokens, connects.
 
 A login goes on by itself for some minutes, whoever follows it: the browser may be on another machine, and the address
 that it ended at is pasted later. The page is named before a browser opens it. Deliberately not here: receiving the
@@ -43,20 +43,20 @@ if TYPE_CHECKING:
     from isthmus.mcp_host.connection.connection import ServerConnection
 
 LOGIN_SECONDS = 300.0
-"""How long a person may take."""
+"""How long a user may take."""
 ANSWER_SECONDS = 10.0
 _LOG = logging.getLogger("isthmus.mcp")
 
 Paste: TypeAlias = Callable[[], Awaitable[str]]
-"""Waits for what the person pastes: the whole address that the browser ended at, or the code in it. Called again after
+"""Waits for what the user pastes: the whole address that the browser ended at, or the code in it. Called again after
 a text that was neither; cancelled when the redirect itself came. EOFError: nothing will be pasted."""
 OpenBrowser: TypeAlias = Callable[[str], bool | None]
-"""Shows a page to the person; False: there is no browser here."""
+"""Shows a page to the user; False: there is no browser here."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserPrompts:
-    """How the person is reached. ``open_browser`` None: no browser is here. ``paste`` None: nobody waits for a text."""
+    """How the user is reached. ``open_browser`` None: no browser is here. ``paste`` None: nobody waits for a text."""
 
     open_browser: OpenBrowser | None = None
     paste: Paste | None = None
@@ -66,13 +66,13 @@ class Login:
     """One login that is going on, from `start` until it is done, fails or takes too long."""
 
     def __init__(
-        self, connection: "ServerConnection", endpoint: HttpEndpoint, logins: KeptLogins, person: UserPrompts
+        self, connection: "ServerConnection", endpoint: HttpEndpoint, logins: KeptLogins, user: UserPrompts
     ) -> None:
         self._connection = connection
         self._endpoint = endpoint
         self._http = http_of(connection.config, endpoint.url)
         self._logins = logins
-        self._person = person
+        self._user = user
         self._receiver: RedirectReceiver | None = None
         self._lines: list[str] = []
         self._taken = 0
@@ -88,7 +88,7 @@ class Login:
         return self._task.done()
 
     def paste(self, text: str) -> None:
-        """Take what the person pasted.
+        """Take what the user pasted.
 
         Raises:
             ToolFailure: it is no answer to this login.
@@ -102,7 +102,7 @@ class Login:
         self._is_left = False
 
     async def follow(self, *, from_now: bool = False) -> AsyncGenerator[str, None]:
-        """What is told of it; ends with it, or when the person has to come back with what the browser shows.
+        """What is told of it; ends with it, or when the user has to come back with what the browser shows.
 
         Raises:
             ToolFailure: it failed.
@@ -208,7 +208,7 @@ class Login:
     async def _authorized(
         self, receiver: RedirectReceiver, found: Found, registration: Registration, scope: str | None
     ) -> StoredToken:
-        """Send the person to the page, and redeem the code that comes back."""
+        """Send the user to the page, and redeem the code that comes back."""
         verifier, client, redirect_uri = Verifier(), registration.client, receiver.uri
         audiences = self._connection.config.oauth.audiences
         url = authorization_url(
@@ -234,7 +234,7 @@ class Login:
         )
 
     async def _show(self, url: str, found: Found, redirect_uri: str) -> None:
-        name, browser, paste = self._connection.config.name, self._person.open_browser, self._person.paste
+        name, browser, paste = self._connection.config.name, self._user.open_browser, self._user.paste
         where = urlsplit(found.endpoints.authorize).netloc
         opens = "your browser opens" if browser is not None else "open"
         way = "paste it here" if paste is not None else f"give it with /mcp auth {name} ADDRESS"
@@ -259,7 +259,7 @@ class Login:
             self._tell(f"The login to {name} waits for {minutes} minutes; /mcp shows whether it is connected.")
 
     async def _answer(self, receiver: RedirectReceiver) -> Mapping[str, str]:
-        paste = self._person.paste
+        paste = self._user.paste
         if paste is None:
             return await receiver.answer
         pasting = asyncio.create_task(self._pasting(receiver, paste))

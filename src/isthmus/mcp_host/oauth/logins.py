@@ -1,4 +1,4 @@
-"""The person's logins to MCP servers: the store that their settings name, asked beside the event loop.
+"""The user's logins to MCP servers: the store that their settings name, asked beside the event loop.
 
 Deliberately not here: what is done with a login (:mod:`isthmus.mcp_host.oauth.kept_login`), and the stores.
 """
@@ -69,7 +69,7 @@ class KeptLogins:
 
 
 def open_store(home: Path) -> TokenStore:
-    """Where this person's logins are kept, as ``isthmus.tokenStore`` of their settings says. May block."""
+    """Where this user's logins are kept, as ``isthmus.tokenStore`` of their settings says. May block."""
     file = FileTokenStore.of(home)
     try:
         wanted = load_settings(home, home).token_store

@@ -117,7 +117,7 @@ def authorization_url(
     scope: str | None,
     audiences: Sequence[str],
 ) -> str:
-    """The page at which the person logs in."""
+    """The page at which the user logs in."""
     parameters = [
         ("response_type", "code"),
         ("client_id", client.id),
@@ -255,7 +255,7 @@ def said(values: Mapping[str, object]) -> str:
 
 
 def pasted(text: str) -> Mapping[str, str]:
-    """The values of a redirect that the person pasted: its whole address, its query, or the code alone.
+    """The values of a redirect that the user pasted: its whole address, its query, or the code alone.
 
     Raises:
         OAuthError: there is no code in it.

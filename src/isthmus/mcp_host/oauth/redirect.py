@@ -1,4 +1,4 @@
-"""A small HTTP server on the loopback that takes the redirect of one login; what the person pastes comes here too.
+"""A small HTTP server on the loopback that takes the redirect of one login; what the user pastes comes here too.
 
 At ``http://localhost:7777/oauth/callback``, at another port when that one is taken, or where the configuration says.
 Only an answer with the state of this very login counts.
@@ -43,7 +43,7 @@ class RedirectReceiver:
         self.state = state
 
     def paste(self, text: str) -> None:
-        """Take what the person pasted: the address that the browser ended at, or the code in it.
+        """Take what the user pasted: the address that the browser ended at, or the code in it.
 
         Raises:
             OAuthError: it is neither, or belongs to another login.

@@ -42,7 +42,7 @@ class TokenStore(Protocol):
 
     @property
     def place(self) -> str:
-        """Where they are, for the person."""
+        """Where they are, for the user."""
         ...
 
     def find(self, server: str, server_url: str) -> StoredToken | None:

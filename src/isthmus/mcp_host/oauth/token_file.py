@@ -30,7 +30,7 @@ class FileTokenStore:
 
     @classmethod
     def of(cls, home: Path) -> "FileTokenStore":
-        """The store of the person whose home folder is `home`."""
+        """The store of the user whose home folder is `home`."""
         return cls(home / ".gemini" / "mcp-oauth-tokens.json")
 
     @property

@@ -94,7 +94,7 @@ def _why(server: str, what: str, error: Exception) -> str:
 
 
 def _prompt_parts(found: "GetPromptResult") -> tuple[ResultPart, ...]:
-    """The messages of a prompt; whose they are is said where they are not all the person's."""
+    """The messages of a prompt; whose they are is said where they are not all the user's."""
     dumped = [message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in found.messages]
     has_example = any(message["role"] != "user" for message in dumped)
     parts: list[ResultPart] = [TextPart(EXAMPLE)] * has_example

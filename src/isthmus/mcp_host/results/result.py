@@ -1,10 +1,10 @@
-"""What a tool call gave, split for the model and for the person (spec 4, "Response Handling" and "Rich Content").
+"""What a tool call gave, split for the model and for the user (spec 4, "Response Handling" and "Rich Content").
 
 `McpResult` is the result as parts, text and binary ones in their order, free of the SDK's types. `render` makes of it
-the text for the model (cut where it is too long), the media for models that take them, and what the person reads.
+the text for the model (cut where it is too long), the media for models that take them, and what the user reads.
 
 Whom a part is for (MCP's ``audience``): what is for the user alone does not go to the model, which is told so. Nothing
-is hidden from the person: they also read what is for the assistant alone. Structured content is told where there is
+is hidden from the user: they also read what is for the assistant alone. Structured content is told where there is
 no text: servers put the same into their text. Pure, but for the files that keep what is long or no text.
 """
 
@@ -24,7 +24,7 @@ from isthmus.text.visible import visible_prose, without_control_characters
 from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
 
 MAXIMUM_CHARACTERS = 30_000
-"""Of a result's text that reach the model and the person, unless the server says how many (`anthropic/...`)."""
+"""Of a result's text that reach the model and the user, unless the server says how many (`anthropic/...`)."""
 MOST_CHARACTERS = 500_000
 """How many a server may say."""
 HEAD_SHARE = 2 / 3
@@ -51,8 +51,8 @@ class TextPart:
 
     text: str
     uri: str | None = None
-    is_for_person: bool = False
-    """For the person alone, here and in the other parts."""
+    is_for_user: bool = False
+    """For the user alone, here and in the other parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class BinaryPart:
     media_type: str
     data: bytes
     uri: str | None = None
-    is_for_person: bool = False
+    is_for_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class LinkPart:
     name: str
     description: str = ""
     media_type: str | None = None
-    is_for_person: bool = False
+    is_for_user: bool = False
 
 
 ResultPart: TypeAlias = TextPart | BinaryPart | LinkPart
@@ -94,7 +94,7 @@ class Rendered:
     """A result as text: whole or cut, with a note on where the rest is. ``media`` is what of it is no text."""
 
     for_model: str
-    for_person: str
+    for_user: str
     media: tuple[Media, ...] = ()
 
 
@@ -112,38 +112,38 @@ def said_maximum(meta: object) -> int | None:
 def _part(block: Mapping[str, Any]) -> ResultPart:
     annotations: object = block.get("annotations")
     audience = cast("Mapping[str, object]", annotations).get("audience") if isinstance(annotations, Mapping) else None
-    is_for_person = audience == ["user"]
+    is_for_user = audience == ["user"]
     match block.get("type"):
         case "text":
-            return TextPart(str(block.get("text", "")), None, is_for_person)
+            return TextPart(str(block.get("text", "")), None, is_for_user)
         case "image" | "audio" as kind:
-            return _binary(str(kind), block.get("mimeType"), block.get("data"), None, is_for_person)
+            return _binary(str(kind), block.get("mimeType"), block.get("data"), None, is_for_user)
         case "resource":
             resource = cast("Mapping[str, Any]", block.get("resource") or {})
             uri = str(resource.get("uri", ""))
             if isinstance(resource.get("text"), str):
-                return TextPart(resource["text"], uri, is_for_person)
-            return _binary("resource", resource.get("mimeType"), resource.get("blob"), uri, is_for_person)
+                return TextPart(resource["text"], uri, is_for_user)
+            return _binary("resource", resource.get("mimeType"), resource.get("blob"), uri, is_for_user)
         case "resource_link":
             return LinkPart(
                 str(block.get("uri", "")),
                 str(block.get("title") or block.get("name") or ""),
                 str(block.get("description") or ""),
                 block.get("mimeType"),
-                is_for_person,
+                is_for_user,
             )
         case kind:
-            return TextPart(f"[content of the type {kind!r}]", None, is_for_person)
+            return TextPart(f"[content of the type {kind!r}]", None, is_for_user)
 
 
-def _binary(kind: str, media_type: object, data: object, uri: str | None, is_for_person: bool) -> ResultPart:
+def _binary(kind: str, media_type: object, data: object, uri: str | None, is_for_user: bool) -> ResultPart:
     shown = "application/octet-stream"
     if isinstance(media_type, str) and _MEDIA_TYPE.fullmatch(plain := media_type.partition(";")[0].strip()):
         shown = plain
     try:
-        return BinaryPart(kind, shown, _decoded(str(data or "")), uri, is_for_person)
+        return BinaryPart(kind, shown, _decoded(str(data or "")), uri, is_for_user)
     except ValueError:
-        return TextPart(f"[{kind} {shown}: its data is not base64]", uri, is_for_person)
+        return TextPart(f"[{kind} {shown}: its data is not base64]", uri, is_for_user)
 
 
 def _decoded(text: str) -> bytes:
@@ -180,15 +180,15 @@ def render(
         pieces.take(part)
     if not pieces.has_text and result.structured is not None:
         pieces.take(TextPart(json.dumps(result.structured, ensure_ascii=False, indent=2)))
-    told, shown = "\n".join(pieces.for_model), "\n".join(pieces.for_person)
+    told, shown = "\n".join(pieces.for_model), "\n".join(pieces.for_user)
     is_same = told == shown and maximum == MAXIMUM_CHARACTERS
     told, told_note = _cut(told, maximum, pieces.keeper)
     shown, shown_note = (told, told_note) if is_same else _cut(shown, MAXIMUM_CHARACTERS, pieces.keeper)
-    withheld = f"[{show_count(pieces.withheld, 'part')} for the person alone, who sees it]" if pieces.withheld else ""
+    withheld = f"[{show_count(pieces.withheld, 'part')} for the user alone, who sees it]" if pieces.withheld else ""
     body = marked(told) if told and is_marked else told
     return Rendered(
         "\n".join(item for item in (body, told_note, withheld) if item) or NO_OUTPUT,
-        "\n".join(item for item in (" + ".join(pieces.summary()), _for_person(shown), shown_note) if item) or NO_OUTPUT,
+        "\n".join(item for item in (" + ".join(pieces.summary()), _for_user(shown), shown_note) if item) or NO_OUTPUT,
         tuple(pieces.media),
     )
 
@@ -199,7 +199,7 @@ class _Pieces:
     def __init__(self, keeper: KeptFiles) -> None:
         self.keeper = keeper
         self.for_model: list[str] = []
-        self.for_person: list[str] = []
+        self.for_user: list[str] = []
         self.media: list[Media] = []
         self.withheld = 0
         self.has_text = False
@@ -209,8 +209,8 @@ class _Pieces:
     def take(self, part: ResultPart) -> None:
         """Add a part."""
         text = clean(self._text(part))
-        self.for_person.append(text)
-        if part.is_for_person:
+        self.for_user.append(text)
+        if part.is_for_user:
             self.withheld += 1
         else:
             self.for_model.append(text)
@@ -246,7 +246,7 @@ class _Pieces:
             return f"not kept: {error.strerror or error}"
         if path is None:
             return f"not kept: only the first {MAXIMUM_FILES} are"
-        if not part.is_for_person:
+        if not part.is_for_user:
             self.media.append(Media(part.media_type, path))
         return f"kept in {path}"
 
@@ -282,7 +282,7 @@ def marked(text: str) -> str:
     return f"<untrusted_context>\n{inside}\n</untrusted_context>"
 
 
-def _for_person(text: str) -> str:
+def _for_user(text: str) -> str:
     """JSON in a code block, as Gemini CLI shows it; other text as it is."""
     stripped = text.strip()
     if stripped[:1] not in ("{", "["):

@@ -36,7 +36,7 @@ class HttpWatch:
     is_connecting: bool = True
     challenge: str | None = None
     login: LoginProblem | None = None
-    """Why its login is of no use; what the person is told before anything else."""
+    """Why its login is of no use; what the user is told before anything else."""
 
     def note_login(self, problem: LoginProblem | None) -> None:
         """See :data:`isthmus.mcp_host.oauth.bearer.Report`."""

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 def write(folder: Path, name: str, prompt: str, description: str = "Does it.") -> Path:
-    """A command of a person's or a project's .gemini folder."""
+    """A command of a user's or a project's .gemini folder."""
     path = folder / "commands" / f"{name}.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"description = {description!r}\nprompt = {json.dumps(prompt)}\n")
@@ -57,9 +57,9 @@ async def test_sub_folders_are_namespaces_in_the_tree_and_with_a_colon(open_harn
         assert "/git commit" in (execution.message or "")
 
 
-async def test_a_projects_command_counts_more_than_the_persons(open_harness: OpenHarness) -> None:
+async def test_a_projects_command_counts_more_than_the_users(open_harness: OpenHarness) -> None:
     async with open_harness() as harness:
-        write(harness.home, "plan", "The person's.")
+        write(harness.home, "plan", "The user's.")
         write(project(harness), "plan", "The project's.")
         await harness.run("/plan")
         assert harness.last_user_text() == "The project's."
@@ -126,7 +126,7 @@ async def test_a_built_in_command_keeps_its_name_and_the_custom_one_gets_another
         assert "/about is named /project.about, since /about is built in" in helped.text
 
 
-async def test_a_shell_command_waits_for_the_person_and_its_output_is_put_in(open_harness: OpenHarness) -> None:
+async def test_a_shell_command_waits_for_the_user_and_its_output_is_put_in(open_harness: OpenHarness) -> None:
     async with open_harness() as harness:
         write(project(harness), "look", "Made: !{touch made; echo 'a { b }'} end")
         ran = await harness.run("/look")

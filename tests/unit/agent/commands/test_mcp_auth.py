@@ -15,11 +15,11 @@ pytestmark = pytest.mark.anyio
 async def test_auth_lists_shows_the_page_and_takes_the_address_that_the_browser_ended_at(
     tmp_path: Path, open_harness: OpenHarness
 ) -> None:
-    person = tmp_path / "its-person"
-    person.mkdir()
+    user = tmp_path / "its-user"
+    user.mkdir()
     async with (
         oauth_mcp_server() as server,
-        hosting(person, {"tickets": {"httpUrl": server.url}}) as host,
+        hosting(user, {"tickets": {"httpUrl": server.url}}) as host,
         open_harness(servers=host) as harness,
     ):
         await harness.run("/mcp refresh tickets")

@@ -148,7 +148,7 @@ async def test_refresh_shows_a_tool_that_was_added_meanwhile(open_harness: OpenH
         assert (wrong.state, wrong.end.reason) == (TaskState.FAILED, "unknown_server")
 
 
-async def test_restart_is_for_one_server_and_for_the_local_person(open_harness: OpenHarness) -> None:
+async def test_restart_is_for_one_server_and_for_the_local_user(open_harness: OpenHarness) -> None:
     servers = notes_and_locked()
     async with open_harness(servers=servers) as harness:
         assert "notes: + added" in (await harness.run("/mcp restart notes")).text
@@ -157,7 +157,7 @@ async def test_restart_is_for_one_server_and_for_the_local_person(open_harness: 
         assert servers.restarted == ["notes"]
 
 
-async def test_servers_are_switched_off_and_on_by_the_local_person(open_harness: OpenHarness) -> None:
+async def test_servers_are_switched_off_and_on_by_the_local_user(open_harness: OpenHarness) -> None:
     servers = notes_and_locked()
     async with open_harness(servers=servers) as harness:
         assert (await harness.of("alice").run("/mcp disable notes")).end.reason == "not_yours"
@@ -197,4 +197,4 @@ async def test_other_users_see_no_commands_or_addresses_of_this_machine(open_har
         assert "notes (CONNECTED)" in theirs
         assert "Command:" not in theirs
         assert "http://x" not in theirs
-        assert "Login: the person who runs this server sees why" in theirs
+        assert "Login: the user who runs this server sees why" in theirs

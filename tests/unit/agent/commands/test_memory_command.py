@@ -55,7 +55,7 @@ async def test_memory_list_names_the_files_and_their_imports(open_harness: OpenH
         assert ran.text.splitlines() == [str(own), str(project), f"  @{style}"]
 
 
-async def test_memory_add_is_in_the_persons_file_and_the_next_request(open_harness: OpenHarness) -> None:
+async def test_memory_add_is_in_the_users_file_and_the_next_request(open_harness: OpenHarness) -> None:
     async with open_harness() as harness:
         own = write(harness.home / "GEMINI.md", "")
         own.write_bytes(b"# Mine\r\n\r\nBe brief.\r\n")
@@ -156,7 +156,7 @@ async def test_without_any_instructions_memory_show_says_how_to_come_to_some(ope
         assert "Context from" not in harness.system()
 
 
-async def test_other_users_neither_see_nor_change_what_is_the_persons_own(open_harness: OpenHarness) -> None:
+async def test_other_users_neither_see_nor_change_what_is_the_users_own(open_harness: OpenHarness) -> None:
     async with open_harness() as harness:
         own = write(harness.home / "GEMINI.md", "My secret habit.")
         write(harness.workspace / "GEMINI.md", "Of the project.")
@@ -181,7 +181,7 @@ async def test_other_users_neither_see_nor_change_what_is_the_persons_own(open_h
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])
-async def test_a_projects_files_speak_for_the_person_only_in_a_folder_that_they_trust(
+async def test_a_projects_files_speak_for_the_user_only_in_a_folder_that_they_trust(
     open_harness: OpenHarness, is_trusted: bool
 ) -> None:
     def trusts(folder: Path) -> bool:
@@ -191,7 +191,7 @@ async def test_a_projects_files_speak_for_the_person_only_in_a_folder_that_they_
         write(harness.workspace / "GEMINI.md", "Use tabs.")
         await harness.prompt("hello")
         assert ("speak for them" in harness.system()) is is_trusted
-        assert ("not the person's words" in harness.system()) is not is_trusted
+        assert ("not the user's words" in harness.system()) is not is_trusted
         turn = await harness.engine.for_user("alice").prompt(PromptMessage("hello"))
         assert [item async for item in turn.deliveries]
         assert "speak for them" not in harness.system()

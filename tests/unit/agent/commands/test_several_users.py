@@ -24,7 +24,7 @@ async def test_restoring_touches_no_file_of_another_user_whose_session_has_the_s
         alice, bob = harness.of("alice"), harness.of("bob")
         await written(alice, "alice.txt", "of alice")
         await written(bob, "bob.txt", "of bob")
-        await written(harness, "mine.txt", "of the local person")
+        await written(harness, "mine.txt", "of the local user")
         listed = (await alice.run("/restore", SHARED)).text
         assert "alice.txt" in listed
         assert "bob.txt" not in listed
@@ -36,14 +36,14 @@ async def test_restoring_touches_no_file_of_another_user_whose_session_has_the_s
         assert (await alice.answer(asked)).state is TaskState.COMPLETED
         assert not (harness.workspace / "alice.txt").exists()
         assert (harness.workspace / "bob.txt").read_text() == "of bob"
-        assert (harness.workspace / "mine.txt").read_text() == "of the local person"
+        assert (harness.workspace / "mine.txt").read_text() == "of the local user"
         theirs = (await bob.run("/restore", SHARED)).text.split()[0]
         refused = await alice.run(f"/restore {theirs}", SHARED)
         assert refused.end.reason == "not_restored"
         assert theirs not in (refused.end.error or "").replace(f"'{theirs}'", "")
 
 
-async def test_only_the_local_person_logs_the_account_in_to_servers(open_harness: OpenHarness) -> None:
+async def test_only_the_local_user_logs_the_account_in_to_servers(open_harness: OpenHarness) -> None:
     servers = notes_and_locked()
     async with open_harness(servers=servers) as harness:
         refused = await harness.of("alice").run("/mcp auth locked")
@@ -53,7 +53,7 @@ async def test_only_the_local_person_logs_the_account_in_to_servers(open_harness
         assert servers.logins == ["locked"]
 
 
-async def test_commands_of_other_users_get_none_of_the_local_persons_secrets(open_harness: OpenHarness) -> None:
+async def test_commands_of_other_users_get_none_of_the_local_users_secrets(open_harness: OpenHarness) -> None:
     secret = {
         "GITHUB_TOKEN": "s3cr3t-1",
         "AWS_SECRET_ACCESS_KEY": "s3cr3t-2",

@@ -55,7 +55,7 @@ async def test_about_names_version_model_workspace_and_extension(open_harness: O
         assert "Approval mode: plan" in (await harness.run("/about", approval_mode="plan")).text
 
 
-async def test_about_names_the_sandbox_and_only_to_its_person_what_it_opens(open_harness: OpenHarness) -> None:
+async def test_about_names_the_sandbox_and_only_to_its_user_what_it_opens(open_harness: OpenHarness) -> None:
     async with open_harness(sandbox="bubblewrap 0.8.0; writes in the workspace, ~/private") as harness:
         assert "Sandbox: bubblewrap 0.8.0; writes in the workspace, ~/private\n" in (await harness.run("/about")).text
         assert "Sandbox: bubblewrap 0.8.0\n" in (await harness.of("bob").run("/about")).text

@@ -95,7 +95,7 @@ def offered_tools(companion: Companion) -> tuple[ToolDefinition, ...]:
 async def call_tool(companion: Companion, client: ClaudeSession, call: CallTool) -> CallToolResult:
     """Run one call; whatever fails is an error result whose text says why.
 
-    The peer has made sure that the tool exists. ``openDiff`` and ``executeCode`` wait for the person.
+    The peer has made sure that the tool exists. ``openDiff`` and ``executeCode`` wait for the user.
     """
     try:
         if call.name in companion.tools:

@@ -1,7 +1,7 @@
 """close_tab: close a tab by its name: a diff view of this client's own, else an open file.
 
 Real CLIs call it twice for every diff, also when the diff has been decided: an unknown name is a success. A diff that
-still waits is answered with a rejection first; what the person typed into it is kept.
+still waits is answered with a rejection first; what the user typed into it is kept.
 """
 
 from pathlib import PurePath
@@ -23,7 +23,7 @@ TOOL = ToolDefinition(
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Close it; nothing of the person's that is unsaved is ever lost."""
+    """Close it; nothing of the user's that is unsaved is ever lost."""
     name = arguments.required_text("tab_name")
     reviews = [review for review in companion.reviews.all(client.id) if review.tab_name == name]
     for review in reviews:

@@ -1,6 +1,6 @@
-"""executeCode: run code in the kernel of the open notebook, after the person has allowed it.
+"""executeCode: run code in the kernel of the open notebook, after the user has allowed it.
 
-The person sees the code and answers in the editor or in a terminal (``isthmus ide answer``). What the code prints and
+The user sees the code and answers in the editor or in a terminal (``isthmus ide answer``). What the code prints and
 shows comes back in order, texts and images; what it raises is an error result with the traceback.
 """
 
@@ -25,13 +25,13 @@ TOOL = ToolDefinition(
 )
 
 MAXIMUM_CODE_CHARACTERS = 100_000
-"""More than a person reads before a yes."""
+"""More than a user reads before a yes."""
 EXECUTE_SECONDS = 600.0
 
 
 @runtime_checkable
 class KernelKnower(Protocol):
-    """An editor that can tell beforehand that no code can run: the person is not asked in vain."""
+    """An editor that can tell beforehand that no code can run: the user is not asked in vain."""
 
     async def require_kernel(self) -> None:
         """Return when there is a kernel.

@@ -11,11 +11,11 @@ TOOL = ToolDefinition(GET_WORKSPACE_FOLDERS, "Get all workspace folders currentl
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Those that the person named for the companion, else the editor's."""
+    """Those that the user named for the companion, else the editor's."""
     folders = await companion.workspace_folders()
     named = [
         {"name": path.rstrip("/").rpartition("/")[2] or path, "uri": file_uri(path), "path": path} for path in folders
     ]
-    # Beyond the document, for our own agent: whether the person trusts what lies there.
+    # Beyond the document, for our own agent: whether the user trusts what lies there.
     trust = {} if companion.is_trusted is None else {"isTrusted": companion.is_trusted}
     return json_result({"success": True, "folders": named, "rootPath": folders[0], **trust})

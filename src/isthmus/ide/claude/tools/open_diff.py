@@ -1,4 +1,4 @@
-"""openDiff: have the person review a proposed edit, and wait until it is decided.
+"""openDiff: have the user review a proposed edit, and wait until it is decided.
 
 The answer has the form that real CLIs accept: two items, ``FILE_SAVED`` and the final contents, or ``DIFF_REJECTED``
 and the tab's name. An empty final text is an answer like any other. ``TAB_CLOSED`` is never one: real CLIs would take
@@ -19,7 +19,7 @@ from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Open, Rejec
 
 TOOL = ToolDefinition(
     OPEN_DIFF,
-    "Open a diff of a file for the person to review, edit, save or reject; blocks until they have decided",
+    "Open a diff of a file for the user to review, edit, save or reject; blocks until they have decided",
     schema(
         {
             "old_file_path": string("Path to the file as it is"),
@@ -48,7 +48,7 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
 
 
 def result(review: DiffReview) -> CallToolResult:
-    """The answer to openDiff for a review that has ended; one that ended without the person is rejected."""
+    """The answer to openDiff for a review that has ended; one that ended without the user is rejected."""
     match review.state:
         case Accepted(content):
             return _two_items("FILE_SAVED", content)

@@ -1,7 +1,7 @@
-"""openFile: show a file to the person, and select a part of it by its text or its lines.
+"""openFile: show a file to the user, and select a part of it by its text or its lines.
 
 There is no preview mode in the Editor port: ``preview`` is taken and makes no difference. What is selected is searched
-in the text as the person sees it, unsaved changes included; in files hidden from agents nothing is searched, since the
+in the text as the user sees it, unsaved changes included; in files hidden from agents nothing is searched, since the
 answer would tell what is in them.
 """
 

@@ -1,4 +1,4 @@
--- What the person does by command while a companion is attached, and questions that wait for a yes or a no in a small
+-- What the user does by command while a companion is attached, and questions that wait for a yes or a no in a small
 -- window of their own. Argument: the session that neovim.lua made; reviews are in it already.
 --
 -- The commands act on every attached companion. An answer leaves as a notification, once; a question that is taken back
