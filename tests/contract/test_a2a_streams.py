@@ -299,13 +299,13 @@ import asyncio, sys
 sys.path.insert(0, {tests!r})
 from support.memory_agent import MemoryAgent, Wait
 from support.script_agent import Serve, serve_with
-from isthmus.a2a.server.listen import Server, bind
+from isthmus.a2a.server.listen import A2AServer, bind
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.application import application
 
 async def main():
     agent = MemoryAgent(lambda _: (Wait(asyncio.Event()),))
-    server = Server(application(agent, ServerOptions("test-token")), bind("127.0.0.1", 0))
+    server = A2AServer(application(agent, ServerOptions("test-token")), bind("127.0.0.1", 0))
     print(server.url, flush=True)
     await server.run_until_stopped()
     await agent.aclose()

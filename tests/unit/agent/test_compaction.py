@@ -155,6 +155,18 @@ async def test_a_long_turn_is_cut_between_result_and_next_message_and_keeps_the_
     assert again.text.count("rename the function everywhere") == 1
 
 
+async def test_the_request_in_a_summary_of_an_earlier_version_is_kept() -> None:
+    summary = f"{SUMMARY_HEADING}\n\nsome files\n\n## The person's request, word for word\nrename it"
+    events: list[AgentEvent] = [Compacted(summary, 0, 900, 100)]
+    for number in range(10):
+        events += [reply(ToolRequest(f"c{number}", "read", {})), ToolResultRecorded(f"c{number}", "text " * 100)]
+    session = session_of(*events)
+    await compacted(session, Author("again"))
+    first = session.messages[0].parts[0]
+    assert isinstance(first, Text)
+    assert first.text.endswith("\n\n## The user's request, word for word\nrename it")
+
+
 async def test_provider_state_of_what_is_kept_is_intact() -> None:
     session = session_of(*turn(1), *turn(2), *turn(3))
     await compacted(session, Author("short"))
