@@ -15,7 +15,6 @@ from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server.application import application
 from isthmus.a2a.server.listen import LIMITS, A2AServer, ListenError, bind, url_of
 from isthmus.events import TextContent
-from isthmus.listeners import listener
 from support.a2a_serving import TOKEN, RawClient, prompt, rpc, serving
 from support.memory_agent import MemoryAgent, Wait
 from support.waiting import eventually_async
@@ -157,11 +156,8 @@ async def test_a_client_that_sends_a_large_body_to_its_end_reads_why_it_is_refus
     ("before", "begun"),
     [(b"", b""), (b"", b"POST / HT"), (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"POST / HT")],
 )
-async def test_a_request_whose_head_does_not_come_is_not_waited_for(
-    before: bytes, begun: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(listener, "DEFER_SECONDS", 0)
-    limits = replace(LIMITS, head_seconds=2 if before else 0.1)  # the first request may take its time
+async def test_a_request_whose_head_does_not_come_is_not_waited_for(before: bytes, begun: bytes) -> None:
+    limits = replace(LIMITS, head_seconds=2 if before else 0.1, defer_seconds=0)  # the first request may take its time
     async with serving(MemoryAgent(), limits=limits) as server:
         port = int(server.url.rstrip("/").rsplit(":", 1)[1])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,9 +17,11 @@ import pytest
 from isthmus.files.locations import data_directory
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
+from isthmus.ide.limits import CompanionLimits
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 from support.companion_recorder import Recorder
+from support.editor_deadlines import PATIENT_LIMITS
 from support.editor_driver import DRIVERS, EditorDriver
 from support.waiting import eventually_async
 
@@ -60,8 +62,10 @@ class Scene:
 
 
 @asynccontextmanager
-async def _companion(driver: EditorDriver, kept_folder: Path) -> AsyncGenerator[Scene]:
-    companion = Companion(driver.editor, kept=KeptTexts(kept_folder))
+async def _companion(
+    driver: EditorDriver, kept_folder: Path, limits: CompanionLimits = PATIENT_LIMITS
+) -> AsyncGenerator[Scene]:
+    companion = Companion(driver.editor, kept=KeptTexts(kept_folder), limits=limits)
     one, two = Recorder("one", "First agent"), Recorder("two", "Second agent")
     companion.attach(one)
     companion.attach(two)
@@ -85,15 +89,20 @@ async def driver(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenera
 
 
 @pytest.fixture
-async def scene(driver: EditorDriver, tmp_path: Path) -> AsyncGenerator[Scene]:
-    async with _companion(driver, tmp_path / "kept") as scene:
-        yield scene
+def limits() -> CompanionLimits:
+    return PATIENT_LIMITS
+
+
+soon = pytest.mark.parametrize(
+    "limits", [replace(PATIENT_LIMITS, reviews=replace(PATIENT_LIMITS.reviews, settle_seconds=0.05))], ids=["soon"]
+)
+"""A client that was told a text has little time to write it: for tests in which it never does."""
 
 
 @pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that was told a text has little time to write it: for tests in which it never does."""
-    monkeypatch.setattr("isthmus.ide.reviews.review_queue.SETTLE_SECONDS", 0.05)
+async def scene(driver: EditorDriver, tmp_path: Path, limits: CompanionLimits) -> AsyncGenerator[Scene]:
+    async with _companion(driver, tmp_path / "kept", limits) as scene:
+        yield scene
 
 
 def _file(workspace: Path, content: bytes = b"one\ntwo\nthree\n", name: str = "a.py") -> Path:
@@ -135,7 +144,7 @@ async def test_rejected(scene: Scene, workspace: Path) -> None:
     assert scene.companion.reviews.all() == ()
 
 
-@pytest.mark.usefixtures("soon")
+@soon
 async def test_closed_by_its_client_with_what_was_typed(scene: Scene, workspace: Path) -> None:
     path = str(_file(workspace))
     review = await scene.companion.open_diff(scene.one, path, "new\n")
@@ -163,7 +172,7 @@ async def test_what_was_typed_is_kept_when_the_user_rejects_all_the_same(scene: 
 
 
 @everything
-@pytest.mark.usefixtures("soon")
+@soon
 async def test_what_was_typed_is_kept_when_the_client_refuses_its_edit(scene: Scene, workspace: Path) -> None:
     path = _file(workspace)
     review = await scene.companion.open_diff(scene.one, str(path), "new\n")

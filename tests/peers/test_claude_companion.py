@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from websockets.typing import Subprotocol
 from isthmus.ide.editor import Position, Range
 from support.claude_cli import AUTHORIZATION, CallError, ClaudeCli, Edit, Lock, choose, claude_cli, locks
 from support.companion import REAL_CLIENT, RunningCompanion, attached_agent, running_companion
+from support.editor_deadlines import PATIENT_LIMITS
 from support.waiting import eventually_async
 from support.wire_transcript import play
 
@@ -259,11 +261,8 @@ async def test_each_start_has_a_token_of_its_own(workspace: Path) -> None:
     assert all(token is not None and len(token) == 36 for token in tokens)
 
 
-async def test_a_lock_file_that_somebody_removed_is_made_again(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("isthmus.ide.host.HOUSEKEEPING_SECONDS", 0.05)
-    async with running_companion(workspace):
+async def test_a_lock_file_that_somebody_removed_is_made_again(workspace: Path) -> None:
+    async with running_companion(workspace, limits=replace(PATIENT_LIMITS, housekeeping_seconds=0.05)):
         lock = _lock(workspace)
         path = Path(os.environ["HOME"]) / ".claude" / "ide" / f"{lock.port}.lock"
         path.unlink()

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
 
-from isthmus.ide.claude import bounded_connection, server
-from isthmus.listeners import listener
+from isthmus.ide.limits import ClaudeServerLimits
 from support.claude_cli import AUTHORIZATION, CLIENT_INFO, Lock, claude_cli, locks
 from support.companion import running_companion
+from support.editor_deadlines import PATIENT_LIMITS
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -167,10 +168,10 @@ async def test_fragments_are_put_together(workspace: Path) -> None:
     ids=["binary", "not UTF-8", "over the cap", "compressed", "a rest of nothing", "a long ping"],
 )
 async def test_a_wrong_frame_closes_its_connection_with_the_code_for_it(
-    workspace: Path, frame: Frame, code: int, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, frame: Frame, code: int
 ) -> None:
-    monkeypatch.setattr(bounded_connection, "MAXIMUM_MESSAGE_BYTES", 64 * 1024)
-    async with running_companion(workspace), claude_cli(workspace) as cli:
+    limits = replace(PATIENT_LIMITS, claude=ClaudeServerLimits(maximum_message_bytes=64 * 1024))
+    async with running_companion(workspace, limits=limits), claude_cli(workspace) as cli:
         async with _client(_lock(workspace)) as connection:
             await _initialize(connection)
             connection.transport.write(_serialized(frame))
@@ -186,9 +187,9 @@ def _serialized(frame: Frame) -> bytes:
     return bytes([head]) + (length or bytes([0x80 | 127]) + size.to_bytes(8)) + bytes(4) + bytes(frame.data)
 
 
-async def test_a_message_in_many_fragments_counts_as_a_whole(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_connection, "MAXIMUM_MESSAGE_BYTES", 64 * 1024)
-    async with running_companion(workspace), _client(_lock(workspace)) as connection:
+async def test_a_message_in_many_fragments_counts_as_a_whole(workspace: Path) -> None:
+    limits = replace(PATIENT_LIMITS, claude=ClaudeServerLimits(maximum_message_bytes=64 * 1024))
+    async with running_companion(workspace, limits=limits), _client(_lock(workspace)) as connection:
         with contextlib.suppress(ConnectionClosed):
             await connection.send("x" * 10_000 for _ in range(10))
         assert await _closed_with(connection) == 1009
@@ -216,11 +217,9 @@ async def _send_for_ever(connection: ClientConnection, message: str) -> None:
             await connection.send(message)
 
 
-async def test_a_client_that_does_not_read_the_answers_to_its_pings_is_cut_off(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounded_connection, "MAXIMUM_UNREAD_BYTES", 256 * 1024)
-    async with running_companion(workspace), claude_cli(workspace) as cli:
+async def test_a_client_that_does_not_read_the_answers_to_its_pings_is_cut_off(workspace: Path) -> None:
+    limits = replace(PATIENT_LIMITS, claude=ClaudeServerLimits(maximum_unread_bytes=256 * 1024))
+    async with running_companion(workspace, limits=limits), claude_cli(workspace) as cli:
         async with _client(_lock(workspace)) as connection:
             connection.transport.pause_reading()
             pings = Frame(Opcode.PING, b"x" * 125).serialize(mask=True) * 1000
@@ -234,13 +233,11 @@ async def test_a_client_that_does_not_read_the_answers_to_its_pings_is_cut_off(
         assert await cli.begin_turn() == 0
 
 
-async def test_a_peer_that_answers_no_ping_is_gone_and_its_views_too(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_peer_that_answers_no_ping_is_gone_and_its_views_too(workspace: Path) -> None:
     file = workspace / "a.py"
     file.write_text("one\n", encoding="utf-8")
-    monkeypatch.setattr(server, "PING_SECONDS", 1.0)
-    async with running_companion(workspace) as companion:
+    limits = replace(PATIENT_LIMITS, claude=ClaudeServerLimits(ping_seconds=1.0))
+    async with running_companion(workspace, limits=limits) as companion:
         async with _client(_lock(workspace)) as connection:
             await _initialize(connection)
             names = ("old_file_path", "new_file_path", "new_file_contents")
@@ -255,9 +252,9 @@ async def test_a_peer_that_answers_no_ping_is_gone_and_its_views_too(
             assert await cli.begin_turn() == 0
 
 
-async def test_only_so_many_clients_are_attached_at_once(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MAXIMUM_CLIENTS", 2)
-    async with running_companion(workspace), claude_cli(workspace):
+async def test_only_so_many_clients_are_attached_at_once(workspace: Path) -> None:
+    limits = replace(PATIENT_LIMITS, claude=ClaudeServerLimits(maximum_clients=2))
+    async with running_companion(workspace, limits=limits), claude_cli(workspace):
         lock = _lock(workspace)
         async with _client(lock):
             with pytest.raises(InvalidStatus) as refused:
@@ -274,11 +271,9 @@ async def test_only_so_many_clients_are_attached_at_once(workspace: Path, monkey
         await eventually_async(let_in, what="room for another client")
 
 
-async def test_connections_that_say_nothing_are_few_and_end(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener, "MAXIMUM_UNPROVEN", 3)
-    monkeypatch.setattr(listener, "DEFER_SECONDS", 0)
-    monkeypatch.setattr(server, "HANDSHAKE_SECONDS", 2.0)
-    async with running_companion(workspace):
+async def test_connections_that_say_nothing_are_few_and_end(workspace: Path) -> None:
+    limits = replace(PATIENT_LIMITS, claude=ClaudeServerLimits(head_seconds=2.0, maximum_unproven=3, defer_seconds=0))
+    async with running_companion(workspace, limits=limits):
         lock = _lock(workspace)
         silent = [await asyncio.open_connection("127.0.0.1", lock.port) for _ in range(6)]
         try:

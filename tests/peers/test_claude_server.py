@@ -13,7 +13,9 @@ from isthmus.editors.headless import HeadlessEditor
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.claude.server import ClaudeServer
 from isthmus.ide.companion import Companion
+from isthmus.ide.limits import ClaudeServerLimits
 from support.claude_cli import claude_cli
+from support.editor_deadlines import PATIENT_LIMITS
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -34,9 +36,9 @@ async def _serving(server: ClaudeServer, folder: Path, former: JsonObject | None
         await asyncio.wait_for(serving, 30)
 
 
-def _server(workspace: Path) -> tuple[Companion, ClaudeServer]:
-    companion = Companion(HeadlessEditor((str(workspace),)))
-    return companion, ClaudeServer(companion)
+def _server(workspace: Path, limits: ClaudeServerLimits = ClaudeServerLimits()) -> tuple[Companion, ClaudeServer]:
+    companion = Companion(HeadlessEditor((str(workspace),)), limits=PATIENT_LIMITS)
+    return companion, ClaudeServer(companion, limits)
 
 
 @pytest.mark.requirement("CLD-084")
@@ -118,11 +120,8 @@ async def test_it_knows_whether_its_lock_file_is_there(workspace: Path) -> None:
     assert not Path(path).exists()
 
 
-async def test_a_connection_that_never_says_who_it_is_does_not_hold_up_the_end(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("isthmus.ide.claude.server.HANDSHAKE_SECONDS", 600.0)
-    _, server = _server(workspace)
+async def test_a_connection_that_never_says_who_it_is_does_not_hold_up_the_end(workspace: Path) -> None:
+    _, server = _server(workspace, ClaudeServerLimits(head_seconds=600.0))
     async with _serving(server, workspace), claude_cli(workspace):
         strangers = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
         strangers[0][1].write(b"GET / HTTP/1.1\r\n")

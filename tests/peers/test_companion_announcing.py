@@ -4,6 +4,7 @@ import json
 import signal
 import stat
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from isthmus.files.locations import runtime_directory
 from isthmus.ide.editor import Capability, EditorError
 from isthmus.ide.options import CompanionOptions
 from support.companion import attached_agent, running_companion, running_host
+from support.editor_deadlines import PATIENT_LIMITS
 from support.isolation import IsolatedFolders
 from support.isthmus_program import companion_program, isthmus, would_choose
 from support.neovim import running_neovim
@@ -21,6 +23,8 @@ from support.stdio_editor import stdio_driver
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
+
+_VIGILANT = replace(PATIENT_LIMITS, housekeeping_seconds=0.05)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -62,10 +66,9 @@ def test_a_home_folder_that_takes_no_lock_keeps_nobody_from_the_companion(
 
 
 async def test_files_that_somebody_removes_or_spoils_come_back(
-    workspace: Path, isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
-    monkeypatch.setattr("isthmus.ide.host.HOUSEKEEPING_SECONDS", 0.05)
-    async with running_companion(workspace) as companion:
+    async with running_companion(workspace, limits=_VIGILANT) as companion:
         files = [Path(file) for server in companion.ready.servers for file in server.discovery_files]
         files += runtime_directory().glob("companion-*.json")
         assert len(files) == 4
@@ -212,10 +215,7 @@ async def test_a_terminal_inside_the_editor_names_the_companion_for_every_protoc
             )
 
 
-async def test_an_editor_that_was_busy_at_first_is_given_the_variables_later(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("isthmus.ide.host.HOUSEKEEPING_SECONDS", 0.05)
+async def test_an_editor_that_was_busy_at_first_is_given_the_variables_later(workspace: Path) -> None:
     given: list[Mapping[str, str | None]] = []
 
     class Busy(HeadlessEditor):
@@ -228,6 +228,6 @@ async def test_an_editor_that_was_busy_at_first_is_given_the_variables_later(
             if len(given) == 1:
                 raise EditorError("it is busy")
 
-    async with running_host(Busy((str(workspace),)), CompanionOptions()) as (_, ready, _):
+    async with running_host(Busy((str(workspace),)), CompanionOptions(), _VIGILANT) as (_, ready, _):
         await eventually_async(lambda: len(given) == 2, what="the variables are given again")
         assert given[1]["GEMINI_CLI_IDE_SERVER_PORT"] == str(ready.port)

@@ -11,8 +11,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from isthmus.ide import http_server
+from isthmus.ide.limits import GeminiServerLimits
 from support.companion import RunningCompanion, bare_agent, running_companion
+from support.editor_deadlines import PATIENT_LIMITS
 
 pytestmark = pytest.mark.anyio
 
@@ -203,11 +204,9 @@ async def test_a_known_protocol_version_is_agreed_on_and_else_the_latest_offered
         assert refused.status_code == 400
 
 
-async def test_a_connection_that_says_nothing_is_closed_and_a_quiet_stream_is_not(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http_server, "LIMITS", replace(http_server.LIMITS, head_seconds=0.1))
-    async with running_companion(workspace) as companion, bare_agent(companion) as agent:
+async def test_a_connection_that_says_nothing_is_closed_and_a_quiet_stream_is_not(workspace: Path) -> None:
+    limits = replace(PATIENT_LIMITS, gemini=GeminiServerLimits(head_seconds=0.1))
+    async with running_companion(workspace, limits=limits) as companion, bare_agent(companion) as agent:
         await agent.initialize()
         async with agent.stream() as stream:
             await stream.next()
@@ -219,12 +218,10 @@ async def test_a_connection_that_says_nothing_is_closed_and_a_quiet_stream_is_no
 
 
 @pytest.mark.parametrize("rest", ["GET /mc", "the first bytes of a body"])
-async def test_a_connection_that_only_begins_a_request_after_an_answer_is_closed(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, rest: str
-) -> None:
-    monkeypatch.setattr(http_server, "LIMITS", replace(http_server.LIMITS, head_seconds=0.1))
+async def test_a_connection_that_only_begins_a_request_after_an_answer_is_closed(workspace: Path, rest: str) -> None:
+    limits = replace(PATIENT_LIMITS, gemini=GeminiServerLimits(head_seconds=0.1))
     length = 0 if rest.startswith("GET") else 1000
-    async with running_companion(workspace) as companion:
+    async with running_companion(workspace, limits=limits) as companion:
         reader, writer = await asyncio.open_connection("127.0.0.1", companion.ready.port)
         writer.write(f"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n".encode())
         async with asyncio.timeout(30):
@@ -235,10 +232,10 @@ async def test_a_connection_that_only_begins_a_request_after_an_answer_is_closed
 
 
 async def test_a_body_that_never_ends_is_cut_off_with_the_companion_and_no_fault_of_it(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    workspace: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(http_server, "LIMITS", replace(http_server.LIMITS, grace_seconds=0.05))
-    async with running_companion(workspace) as companion:
+    limits = replace(PATIENT_LIMITS, gemini=GeminiServerLimits(grace_seconds=0.05))
+    async with running_companion(workspace, limits=limits) as companion:
         head = f"POST /mcp HTTP/1.1\nhost: 127.0.0.1:{companion.ready.port}\nauthorization: Bearer {companion.token}\n"
         more = "expect: 100-continue\ncontent-type: application/json\ncontent-length: 100\n\n"
         reader, writer = await asyncio.open_connection("127.0.0.1", companion.ready.port)

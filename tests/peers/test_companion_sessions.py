@@ -1,12 +1,15 @@
 """Sessions and streams of the companion: how they begin, end, are lost and come back, over a real socket."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from isthmus.ide.limits import GeminiServerLimits
 from isthmus.ide.reviews.review import DiffReview
 from support.companion import BareAgent, bare_agent, running_companion
+from support.editor_deadlines import PATIENT_LIMITS
 from support.isthmus_program import user
 from support.waiting import eventually_async
 
@@ -66,9 +69,9 @@ async def test_a_new_stream_takes_the_place_of_the_old_one(workspace: Path) -> N
                 assert message["params"]["workspaceState"]["openFiles"][0]["path"] == str(file)
 
 
-async def test_a_quiet_stream_is_kept_alive(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.ide.gemini.http_transport.KEEP_ALIVE_SECONDS", 0.05)
-    async with running_companion(workspace) as companion, bare_agent(companion) as agent:
+async def test_a_quiet_stream_is_kept_alive(workspace: Path) -> None:
+    limits = replace(PATIENT_LIMITS, gemini=GeminiServerLimits(keep_alive_seconds=0.05))
+    async with running_companion(workspace, limits=limits) as companion, bare_agent(companion) as agent:
         await agent.initialize()
         headers = {"accept": "text/event-stream", **agent.session}
         async with asyncio.timeout(60), agent.http.stream("GET", "/mcp", headers=headers) as response:
@@ -192,28 +195,22 @@ async def test_another_workspace_takes_nothing_over(
         assert again.token != token
 
 
-async def test_the_discovery_file_comes_back_when_somebody_removes_it(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("isthmus.ide.host.HOUSEKEEPING_SECONDS", 0.05)
-    async with running_companion(workspace) as companion:
+async def test_the_discovery_file_comes_back_when_somebody_removes_it(workspace: Path) -> None:
+    async with running_companion(workspace, limits=replace(PATIENT_LIMITS, housekeeping_seconds=0.05)) as companion:
         path = Path(companion.ready.discovery_file)
         path.unlink()
         await eventually_async(path.exists, what="the file is back")
 
 
-async def test_views_of_an_agent_that_went_away_are_closed_and_those_of_others_stay(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("isthmus.ide.host.HOUSEKEEPING_SECONDS", 0.05)
-    monkeypatch.setattr("isthmus.ide.gemini.session.LOST_STREAM_SECONDS", 0.2)
+async def test_views_of_an_agent_that_went_away_are_closed_and_those_of_others_stay(workspace: Path) -> None:
+    limits = replace(PATIENT_LIMITS, housekeeping_seconds=0.05, gemini=GeminiServerLimits(lost_stream_seconds=0.2))
 
     async def propose(agent: BareAgent, name: str) -> None:
         arguments = {"filePath": str(workspace / name), "newContent": "new\n"}
         await agent.request("tools/call", {"name": "openDiff", "arguments": arguments})
 
     async with (
-        running_companion(workspace) as companion,
+        running_companion(workspace, limits=limits) as companion,
         bare_agent(companion) as stays,
         bare_agent(companion) as leaves,
     ):

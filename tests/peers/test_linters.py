@@ -19,6 +19,7 @@ from isthmus.ide.linters.linter import decode_pyright, decode_ruff
 from isthmus.ide.linters.process import LinterError, run_to_end
 from isthmus.ide.linters.runner import LinterRunner
 from isthmus.ide.options import CompanionOptions
+from support.editor_deadlines import PATIENT_LIMITS
 from support.isthmus_program import companion_program, isthmus, process_ends
 from support.waiting import eventually, eventually_async
 
@@ -193,7 +194,7 @@ def test_output_that_is_something_else_is_refused(data: bytes) -> None:
 
 @asynccontextmanager
 async def companion_of(editor: HeadlessEditor, *linters: str) -> AsyncGenerator[Companion]:
-    companion = Companion(editor, CompanionOptions(linters=linters))
+    companion = Companion(editor, CompanionOptions(linters=linters), limits=PATIENT_LIMITS)
     task = asyncio.create_task(companion.run())
     yield companion
     editor.quit()

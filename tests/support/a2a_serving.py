@@ -15,7 +15,7 @@ from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server.application import Application, application
 from isthmus.a2a.server.listen import LIMITS, A2AServer, bind
 from isthmus.client import AgentClient
-from isthmus.listeners.http_server import ServerLimits
+from isthmus.listeners.limits import ServerLimits
 from support.plain_http import plain_client
 
 TOKEN = "test-token"

@@ -13,9 +13,11 @@ from isthmus.ide.claude.tools import call_tool, offered_tools
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.questions import ClientQuestion
 from isthmus.ide.editor import Editor
+from isthmus.ide.limits import CompanionLimits
 from isthmus.ide.mcp.mcp_peer import CallTool, CallToolResult
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.reviews.review import DiffReview
+from support.editor_deadlines import PATIENT_LIMITS
 
 _numbers = count()
 
@@ -69,9 +71,11 @@ class ToolUser:
 
 
 @asynccontextmanager
-async def tool_user(editor: Editor, options: CompanionOptions | None = None) -> AsyncGenerator[ToolUser]:
+async def tool_user(
+    editor: Editor, options: CompanionOptions | None = None, limits: CompanionLimits = PATIENT_LIMITS
+) -> AsyncGenerator[ToolUser]:
     """A client of a companion that follows `editor`."""
-    companion = Companion(editor, options)
+    companion = Companion(editor, options, limits=limits)
     following = asyncio.create_task(companion.run())
     try:
         yield ToolUser(companion)

@@ -18,7 +18,9 @@ from pydantic import ConfigDict
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.editor import Editor
 from isthmus.ide.host import CompanionHost, Ready
+from isthmus.ide.limits import CompanionLimits
 from isthmus.ide.options import CompanionOptions
+from support.editor_deadlines import PATIENT_LIMITS
 from support.plain_http import plain_client
 from support.waiting import eventually_async
 
@@ -59,21 +61,25 @@ class RunningCompanion:
 
 @asynccontextmanager
 async def running_companion(
-    workspace: Path, *, fresh: bool = False, allow_agent_accept: bool = False
+    workspace: Path,
+    *,
+    fresh: bool = False,
+    allow_agent_accept: bool = False,
+    limits: CompanionLimits = PATIENT_LIMITS,
 ) -> AsyncGenerator[RunningCompanion]:
     """A companion with the headless editor on `workspace`."""
     editor = HeadlessEditor((str(workspace),))
     options = CompanionOptions(fresh=fresh, allow_agent_accept=allow_agent_accept)
-    async with running_host(editor, options) as (host, ready, task):
+    async with running_host(editor, options, limits) as (host, ready, task):
         yield RunningCompanion(editor, host, ready, task)
 
 
 @asynccontextmanager
 async def running_host(
-    editor: Editor, options: CompanionOptions
+    editor: Editor, options: CompanionOptions, limits: CompanionLimits = PATIENT_LIMITS
 ) -> "AsyncGenerator[tuple[CompanionHost, Ready, asyncio.Task[None]]]":
     """A companion with any editor; it is stopped at the end."""
-    host = CompanionHost(editor, options)
+    host = CompanionHost(editor, options, limits)
     ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(host.run(ready.set_result))
     await asyncio.wait({task, ready}, timeout=30, return_when=asyncio.FIRST_COMPLETED)

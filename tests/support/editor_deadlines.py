@@ -7,15 +7,16 @@ it themselves.
 
 import pytest
 
+from isthmus.ide.limits import CompanionLimits, ReviewLimits
+
 SECONDS = 60.0
 SHORT = (
     "isthmus.editors.neovim.editor._SNAPSHOT_SECONDS",
     "isthmus.editors.plugin.editor.SNAPSHOT_SECONDS",
-    "isthmus.ide.claude.tools.get_diagnostics.FIND_SECONDS",
-    "isthmus.ide.companion.DIAGNOSTICS_SECONDS",
-    "isthmus.ide.reviews.review_queue.LEAVE_SECONDS",
 )
 """How long the product waits for an editor, where it goes on without an answer."""
+PATIENT_LIMITS = CompanionLimits(diagnostics_seconds=SECONDS, reviews=ReviewLimits(shutdown_seconds=SECONDS))
+"""The same of a companion."""
 
 
 def lengthen_editor_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from isthmus.ide.gemini.peer import GeminiPeer
 from isthmus.ide.host import CompanionHost, Ready
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.reviews.review import DiffReview
+from support.editor_deadlines import PATIENT_LIMITS
 from support.waiting import eventually_async
 
 
@@ -95,7 +96,7 @@ def remote_editor_driver(protocol: str) -> Callable[[Path], AbstractAsyncContext
     @asynccontextmanager
     async def driver(folder: Path) -> AsyncGenerator[RemoteEditorDriver]:
         behind = HeadlessEditor((str(folder),))
-        host = CompanionHost(behind, CompanionOptions(protocols=(protocol,)))
+        host = CompanionHost(behind, CompanionOptions(protocols=(protocol,)), PATIENT_LIMITS)
         ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(host.run(ready.set_result))
         await asyncio.wait({serving, ready}, timeout=30, return_when=asyncio.FIRST_COMPLETED)

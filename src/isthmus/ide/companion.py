@@ -36,6 +36,7 @@ from isthmus.ide.editor import (
     Range,
     WorkspaceChanged,
 )
+from isthmus.ide.limits import CompanionLimits
 from isthmus.ide.linters.process import LinterError
 from isthmus.ide.linters.runner import LinterRunner
 from isthmus.ide.mcp.custom_tools import ToolRegistry
@@ -46,9 +47,6 @@ from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
 from isthmus.ide.reviews.review import DiffReview, ReviewTable
 from isthmus.ide.reviews.review_queue import ReviewQueue
 from isthmus.ide.workspace_paths import require_within_reach
-
-DIAGNOSTICS_SECONDS = 0.9
-"""Real agents ask before each turn and wait for the answer without a deadline of their own."""
 
 
 class Companion:
@@ -62,9 +60,11 @@ class Companion:
         clock: Callable[[], float] = time.monotonic,
         workspace_changed: Callable[[], None] = lambda: None,
         kept: KeptTexts | None = None,
+        limits: CompanionLimits = CompanionLimits(),
     ) -> None:
         self.editor = editor
         self.options = options or CompanionOptions()
+        self.limits = limits
         self.asking = CompanionQuestions(editor, clock)
         self.tools = ToolRegistry()
         self.tool = self.tools.tool
@@ -72,7 +72,7 @@ class Companion:
         self._workspace_changed = workspace_changed
         self._clients: dict[str, Client] = {}
         self._kept_texts = kept or KeptTexts(data_directory() / KEPT_FOLDER)
-        self._desk = ReviewQueue(editor, self._clients, self._kept_texts)
+        self._desk = ReviewQueue(editor, self._clients, self._kept_texts, limits.reviews)
         self.typed_texts = self._desk.typed_texts
         self._hidden = HiddenFiles()
         self.opens = self._hidden.opens
@@ -182,13 +182,14 @@ class Companion:
         if reason is not None and self._linters is None:
             raise NotAvailableError(self.editor.identity, reason)
         try:
-            async with asyncio.timeout(DIAGNOSTICS_SECONDS):
+            async with asyncio.timeout(self.limits.diagnostics_seconds):
                 of_editor, of_linters = await asyncio.gather(
                     self.editor.diagnostics(path) if reason is None else _nothing(), self._linted(path)
                 )
         except TimeoutError as error:
             name = self.editor.identity.display_name
-            raise EditorError(f"{name} did not tell its diagnostics within {DIAGNOSTICS_SECONDS} s") from error
+            seconds = self.limits.diagnostics_seconds
+            raise EditorError(f"{name} did not tell its diagnostics within {seconds} s") from error
         found = tuple(dict.fromkeys((*of_editor, *of_linters)))
         hidden = {name for name in {diagnostic.path for diagnostic in found} if for_agents and self._hidden.hides(name)}
         return tuple(diagnostic for diagnostic in found if diagnostic.path not in hidden)

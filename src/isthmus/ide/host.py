@@ -21,14 +21,13 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.control.control import ControlServer
 from isthmus.ide.editor import Capability, Editor, EditorError, EditorGoneError
 from isthmus.ide.gemini.server import GeminiServer
+from isthmus.ide.limits import CompanionLimits
 from isthmus.ide.mcp.custom_tools import load_tools
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.processes import process_is_alive
 from isthmus.ide.restart_state import RestartStateFile
 from isthmus.ide.terminal_environment import terminal_environment
 
-HOUSEKEEPING_SECONDS = 2.0
-"""How long a discovery file that somebody removed is missing at most."""
 WATCH_SECONDS = 0.5
 UNSET_ATTEMPTS = 2
 
@@ -74,9 +73,12 @@ class Ready:
 class CompanionHost:
     """One companion process."""
 
-    def __init__(self, editor: Editor, options: CompanionOptions | None = None) -> None:
+    def __init__(
+        self, editor: Editor, options: CompanionOptions | None = None, limits: CompanionLimits = CompanionLimits()
+    ) -> None:
         self._editor = editor
         self._options = options or CompanionOptions()
+        self._limits = limits
         self._stopping = asyncio.Event()
         self._workspace_changed = asyncio.Event()
         self._lives: RestartStateFile | None = None
@@ -98,7 +100,7 @@ class CompanionHost:
             EditorError: the editor was gone before it began.
         """
         options = self._options
-        companion = Companion(self._editor, options, workspace_changed=self._workspace_changed.set)
+        companion = Companion(self._editor, options, workspace_changed=self._workspace_changed.set, limits=self._limits)
         for file in options.tool_files:
             load_tools(file, companion.tools)
         folders = await companion.workspace_folders()
@@ -146,8 +148,8 @@ class CompanionHost:
 
     def _make_servers(self, companion: Companion) -> tuple[AgentServer, ...]:
         makers: dict[str, Callable[[], AgentServer]] = {
-            "gemini": lambda: GeminiServer(companion, self._keep),
-            "claude": lambda: ClaudeServer(companion),
+            "gemini": lambda: GeminiServer(companion, self._keep, self._limits.gemini),
+            "claude": lambda: ClaudeServer(companion, self._limits.claude),
         }
         chosen = self._options.protocols
         if not chosen or any(name not in makers for name in chosen):
@@ -231,7 +233,7 @@ class CompanionHost:
         lead_here = await self._set_terminals(folders)
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(HOUSEKEEPING_SECONDS):
+                async with asyncio.timeout(self._limits.housekeeping_seconds):
                     await self._workspace_changed.wait()
             moved = self._workspace_changed.is_set()
             self._workspace_changed.clear()

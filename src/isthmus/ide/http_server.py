@@ -14,21 +14,19 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from isthmus.ide.limits import HttpServerLimits
 from isthmus.listeners.http_protocol import HttpProtocol
-from isthmus.listeners.http_server import HttpApplication, HttpServer, ServerLimits
-from isthmus.listeners.listener import MAXIMUM_UNPROVEN
+from isthmus.listeners.http_server import HttpApplication, HttpServer
+from isthmus.listeners.limits import ServerLimits
 
 EVENT_STREAM = b"text/event-stream"
-MAXIMUM_CONNECTIONS = 256
-"""With a token."""
-LIMITS = ServerLimits(
-    descriptor_share=0.25, head_seconds=10, grace_seconds=2, concurrency=MAXIMUM_CONNECTIONS + MAXIMUM_UNPROVEN
-)
 
 
-def companion_server(application: HttpApplication, listener: socket.socket, name: str) -> HttpServer:
+def companion_server(
+    application: HttpApplication, listener: socket.socket, name: str, limits: ServerLimits = HttpServerLimits()
+) -> HttpServer:
     """Return the server of an application on a bound socket; ``name`` is what the log calls it."""
-    return HttpServer(application, listener, name=name, protocol=CloseDelimitedProtocol, limits=LIMITS)
+    return HttpServer(application, listener, name=name, protocol=CloseDelimitedProtocol, limits=limits)
 
 
 class CloseDelimitedConnection(h11.Connection):

@@ -9,7 +9,6 @@ import contextlib
 import logging
 import socket
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -18,6 +17,7 @@ import uvicorn
 from isthmus.listeners.beginnings import http_beginning
 from isthmus.listeners.guest import Guest, with_guest
 from isthmus.listeners.http_protocol import HttpProtocol
+from isthmus.listeners.limits import ServerLimits
 from isthmus.listeners.listener import Listener
 from isthmus.listeners.occurrence import Occurrence
 
@@ -32,19 +32,6 @@ LEAVE_SECONDS = 0.5
 
 _WITHOUT_WEBSOCKETS = "No supported WebSocket library"
 """The beginning of uvicorn's advice to install one; none of our HTTP servers speaks WebSockets."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerLimits:
-    """Limits of one server. ``concurrency`` is uvicorn's for connections and requests together; None: no limit."""
-
-    descriptor_share: float
-    """Share (0 to 1) of this process's descriptors for connections."""
-    head_seconds: float
-    """How long the head of a request may take."""
-    grace_seconds: float
-    """How long answers may take at the end."""
-    concurrency: int | None = None
 
 
 class HttpApplication(Protocol):
@@ -123,8 +110,7 @@ class HttpServer(uvicorn.Server):
                 listener,
                 self._protocol,
                 name=self._name,
-                share=self._limits.descriptor_share,
-                silence=self._limits.head_seconds,
+                limits=self._limits,
                 tls=self.config.ssl,
                 read_beginning=http_beginning,
             )

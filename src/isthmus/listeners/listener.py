@@ -30,6 +30,7 @@ from isthmus.listeners.beginnings import (
 )
 from isthmus.listeners.descriptors import descriptor_limit
 from isthmus.listeners.guest import Guest, GuestProtocol
+from isthmus.listeners.limits import ListenerLimits
 from isthmus.listeners.occurrence import Occurrence
 from isthmus.listeners.oldest_first import OldestFirst, address_key
 from isthmus.listeners.silence import Watch, best_watch
@@ -38,14 +39,6 @@ BACKLOG = 4096
 """Connections that wait in the kernel; of a flood they are accepted, and dropped, in order."""
 BATCH = 32
 """Connections accepted in a row, before what was accepted before has its turn."""
-MAXIMUM_UNPROVEN = 1024
-"""Of each kind (silent, speaking) of one listener, however many descriptors there are."""
-LOOK_SECONDS = 1.0
-"""How often silent connections are looked at."""
-DEFER_SECONDS = 30
-"""How long Linux keeps a connection that has sent nothing to itself: one with a request overtakes it then."""
-PAUSE_SECONDS = 0.1
-"""How long accepting pauses when descriptors have run out."""
 
 _DESCRIPTORS_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
@@ -57,8 +50,7 @@ _log = logging.getLogger(__name__)
 class Listener(asyncio.AbstractServer):
     """Accepts on ``listener`` from :meth:`start_serving` to :meth:`close`; ``make_protocol`` makes each protocol.
 
-    ``name`` is what the log calls it. Its connections take at most ``share`` (0 to 1) of the descriptors of this
-    process. One that has not sent a request, as ``read_beginning`` tells, after ``silence`` seconds is closed.
+    ``name`` is what the log calls it; ``read_beginning`` tells whether a connection has sent a request.
     """
 
     def __init__(
@@ -67,20 +59,19 @@ class Listener(asyncio.AbstractServer):
         make_protocol: Callable[[Guest], GuestProtocol],
         *,
         name: str,
-        share: float,
-        silence: float,
+        limits: ListenerLimits,
         tls: ssl.SSLContext | None = None,
         read_beginning: ReadBeginning = any_beginning,
     ) -> None:
         self._listener = listener
         self._make_protocol = make_protocol
         self._name = name
-        self._silence = silence
+        self._limits = limits
         self._tls = tls
         self._read_beginning = tls_beginning if tls is not None else read_beginning
         self._watch: Watch | None = None
-        self._maximum = max(4, int(descriptor_limit() * share))
-        unproven = max(1, min(MAXIMUM_UNPROVEN, self._maximum // 3))
+        self._maximum = max(4, int(descriptor_limit() * limits.descriptor_share))
+        unproven = max(1, min(limits.maximum_unproven, self._maximum // 3))
         per_address = max(1, unproven * 3 // 4)
         self._silent = OldestFirst[Guest](unproven, per_address)
         self._speaking = OldestFirst[Guest](unproven, per_address)
@@ -117,8 +108,8 @@ class Listener(asyncio.AbstractServer):
             self._listener.listen(BACKLOG)
             if sys.platform == "linux":
                 with suppress(OSError):
-                    self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, DEFER_SECONDS)
-                    self._is_deferring = DEFER_SECONDS > 0
+                    self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, self._limits.defer_seconds)
+                    self._is_deferring = self._limits.defer_seconds > 0
             self._listener.setblocking(False)
             self._watch = best_watch(asyncio.get_running_loop())
             self._accepting = asyncio.create_task(self._accept())
@@ -181,7 +172,7 @@ class Listener(asyncio.AbstractServer):
                 self._make_way(guest)
         elif error.errno != errno.ECONNABORTED:
             _log.warning("%s could not accept a connection: %s", self._name, error)
-        await asyncio.sleep(PAUSE_SECONDS)
+        await asyncio.sleep(self._limits.pause_seconds)
 
     def _accepted(self, connection: socket.socket, address: tuple[str, int]) -> None:
         connection.setblocking(False)
@@ -277,7 +268,7 @@ class Listener(asyncio.AbstractServer):
                 await loop.connect_accepted_socket(protocol, connection)
             else:
                 await loop.connect_accepted_socket(
-                    protocol, connection, ssl=self._tls, ssl_handshake_timeout=self._silence
+                    protocol, connection, ssl=self._tls, ssl_handshake_timeout=self._limits.head_seconds
                 )
         except (OSError, TimeoutError):  # ssl.SSLError is an OSError
             guest.leave()
@@ -287,10 +278,11 @@ class Listener(asyncio.AbstractServer):
         """Close what has been silent for too long; again and again."""
         loop = asyncio.get_running_loop()
         for guest in self._silent.members():
-            if loop.time() - guest.since >= self._silence:
+            if loop.time() - guest.since >= self._limits.head_seconds:
                 _say_last(guest.connection)
                 self._drop(guest)
-        self._next_look = loop.call_later(min(LOOK_SECONDS, self._silence / 4), self._look_at_silent)
+        seconds = min(self._limits.look_seconds, self._limits.head_seconds / 4)
+        self._next_look = loop.call_later(seconds, self._look_at_silent)
 
     def _token_shown(self, guest: Guest) -> None:
         self._speaking.discard(guest)

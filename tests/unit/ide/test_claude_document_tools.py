@@ -17,6 +17,7 @@ from isthmus.ide.editor import (
     Range,
     Severity,
 )
+from isthmus.ide.limits import CompanionLimits
 from support.claude_tools import ToolUser, tool_user
 
 pytestmark = pytest.mark.anyio
@@ -321,7 +322,7 @@ class HangingEditor(HeadlessEditor):
 
 async def test_diagnostics_of_an_editor_that_hangs_are_an_error_and_not_waited_for(workspace: Path, file: Path) -> None:
     editor = HangingEditor((str(workspace),))
-    async with tool_user(editor) as user:
+    async with tool_user(editor, limits=CompanionLimits()) as user:
         assert await user.json("getDiagnostics") == []
         editor.hangs = True
         assert "within 0.9 s" in await user.error("getDiagnostics")

@@ -34,11 +34,9 @@ def test_a_stream_starts_after_the_event_the_client_names_or_the_last_one_sent()
 
 
 def test_what_was_sent_is_forgotten_when_it_is_large_and_what_was_not_sent_stays(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("isthmus.ide.gemini.session.KEPT_BYTES", 10)
-    monkeypatch.setattr("isthmus.ide.gemini.session.UNSENT_BYTES", 100)
-    log = EventLog("e")
+    log = EventLog("e", kept_bytes=10, unsent_bytes=100)
     for _ in range(5):
         log.append(b"x" * 8)
     assert [number for number, _ in log.after(0)] == [1, 2, 3, 4, 5]

@@ -13,6 +13,7 @@ from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.commands import COMMANDS, ControlCommandError
 from isthmus.ide.editor import EditorError
+from isthmus.ide.limits import CompanionLimits, ReviewLimits
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 from support.companion_recorder import Recorder
@@ -29,8 +30,19 @@ def editor(workspace: Path) -> HeadlessEditor:
 
 
 @pytest.fixture
-async def companion(editor: HeadlessEditor, tmp_path: Path) -> AsyncGenerator[Companion]:
-    companion = Companion(editor, kept=KeptTexts(tmp_path / "kept"))
+def limits() -> CompanionLimits:
+    return CompanionLimits()
+
+
+patient = pytest.mark.parametrize(
+    "limits", [CompanionLimits(reviews=ReviewLimits(settle_seconds=600))], ids=["patient"]
+)
+"""An agent whose edit was accepted has all the time to write it."""
+
+
+@pytest.fixture
+async def companion(editor: HeadlessEditor, tmp_path: Path, limits: CompanionLimits) -> AsyncGenerator[Companion]:
+    companion = Companion(editor, kept=KeptTexts(tmp_path / "kept"), limits=limits)
     running = asyncio.create_task(companion.run())
     yield companion
     editor.quit()
@@ -84,11 +96,10 @@ async def test_reviews_of_one_file_are_shown_in_turn_and_each_agent_hears_its_ow
     assert [review.state for review in two.decisions] == [Accepted("second\n")]
 
 
+@patient
 async def test_the_next_review_is_shown_when_the_accepted_agent_has_written(
-    companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.setattr("isthmus.ide.reviews.review_queue.SETTLE_SECONDS", 600)
+    companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str
+) -> None:
     first = await companion.open_diff(one, path, "first\n")
     second = await companion.open_diff(two, path, "second\n")
     assert await companion.accept(first.id) is not None
@@ -106,11 +117,10 @@ async def test_an_accepted_agent_that_writes_nothing_holds_the_next_review_only_
     await _is_shown(editor, second)
 
 
+@patient
 async def test_the_accepted_agent_itself_need_not_wait_when_it_asks_again(
-    companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.setattr("isthmus.ide.reviews.review_queue.SETTLE_SECONDS", 600)
+    companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str
+) -> None:
     first = await companion.open_diff(one, path, "first\n")
     await companion.accept(first.id)
     again = await companion.open_diff(one, path, "again\n")

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import TypeVar
-from unittest.mock import patch
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precon
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
+from isthmus.ide.limits import CompanionLimits, ReviewLimits
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview
 from support.companion_recorder import Recorder
@@ -37,12 +37,11 @@ class Desk(RuleBasedStateMachine):
         for name in ("a", "b"):
             (self.root / name).write_text("old\n", encoding="utf-8")
         (self.root / "link-to-a").symlink_to(self.root / "a")
-        # No client here ever writes: nobody needs to wait for it.
-        self.patches = [patch("isthmus.ide.reviews.review_queue.SETTLE_SECONDS", 0)]
-        for patched in self.patches:
-            patched.start()
         self.editor = HeadlessEditor((str(self.root),))
-        self.companion = Companion(self.editor, kept=KeptTexts(self.root / "kept", maximum_files=10_000))
+        kept = KeptTexts(self.root / "kept", maximum_files=10_000)
+        # No client here ever writes: nobody needs to wait for it.
+        limits = CompanionLimits(reviews=ReviewLimits(settle_seconds=0))
+        self.companion = Companion(self.editor, kept=kept, limits=limits)
         self.running = self.loop.create_task(self.companion.run())
         self.clients: list[Recorder] = []
         self.here: dict[str, Recorder] = {}
@@ -183,8 +182,6 @@ class Desk(RuleBasedStateMachine):
             }
             assert set(self.typed.values()) <= kept | accepted | self.finals
         finally:
-            for patched in self.patches:
-                patched.stop()
             self.loop.run_until_complete(self.loop.shutdown_default_executor())
             self.loop.close()
             self.folder.cleanup()

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.listeners import listener as module
 from isthmus.listeners.beginnings import ReadBeginning, any_beginning, http_beginning
 from isthmus.listeners.guest import GuestProtocol
+from isthmus.listeners.limits import ListenerLimits
 from isthmus.listeners.listener import Listener
 from support.waiting import eventually_async
 
@@ -39,20 +39,22 @@ class Echo(GuestProtocol):
 
 @asynccontextmanager
 async def _listening(
-    monkeypatch: pytest.MonkeyPatch,
     *,
     kept: int = 4,
     silence: float = 30,
     defer: int = 0,
     read_beginning: ReadBeginning = any_beginning,
 ) -> AsyncGenerator[tuple[Listener, int]]:
-    monkeypatch.setattr(module, "DEFER_SECONDS", defer)
-    monkeypatch.setattr(module, "MAXIMUM_UNPROVEN", kept)
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))
-    listener = Listener(
-        bound, lambda _: Echo(), name="the server", share=0.5, silence=silence, read_beginning=read_beginning
+    limits = ListenerLimits(
+        descriptor_share=0.5,
+        head_seconds=silence,
+        maximum_unproven=kept,
+        defer_seconds=defer,
+        pause_seconds=0.01,
     )
+    listener = Listener(bound, lambda _: Echo(), name="the server", limits=limits, read_beginning=read_beginning)
     await listener.start_serving()
     try:
         yield listener, bound.getsockname()[1]
@@ -88,10 +90,8 @@ async def _closed(*connections: Streams) -> None:
             await writer.wait_closed()
 
 
-async def test_the_oldest_silent_connections_give_way_and_one_line_says_so(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with _listening(monkeypatch) as (_, port):
+async def test_the_oldest_silent_connections_give_way_and_one_line_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    async with _listening() as (_, port):
         silent = [await _opened(port) for _ in range(20)]
         for streams in silent[:17]:  # four are kept, three of them of one address
             assert await _is_cut(streams)
@@ -103,8 +103,8 @@ async def test_the_oldest_silent_connections_give_way_and_one_line_says_so(
     assert "127.0.0.1" in line
 
 
-async def test_silence_displaces_nobody_who_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with _listening(monkeypatch) as (_, port):
+async def test_silence_displaces_nobody_who_speaks() -> None:
+    async with _listening() as (_, port):
         speaking = await _opened(port, b"hello")
         silent = [await _opened(port) for _ in range(20)]
         assert await _is_cut(silent[0])
@@ -112,8 +112,8 @@ async def test_silence_displaces_nobody_who_speaks(monkeypatch: pytest.MonkeyPat
         await _closed(speaking, *silent)
 
 
-async def test_a_connection_that_has_shown_a_token_is_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with _listening(monkeypatch) as (_, port):
+async def test_a_connection_that_has_shown_a_token_is_not_dropped() -> None:
+    async with _listening() as (_, port):
         proven = await _opened(port, b"token")
         strangers = [await _opened(port, b"hello") for _ in range(20)]
         assert await _is_cut(strangers[0])
@@ -121,8 +121,8 @@ async def test_a_connection_that_has_shown_a_token_is_not_dropped(monkeypatch: p
         await _closed(proven, *strangers)
 
 
-async def test_room_is_made_again_by_connections_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with _listening(monkeypatch) as (_, port):
+async def test_room_is_made_again_by_connections_that_end() -> None:
+    async with _listening() as (_, port):
         stays = await _opened(port, b"hello")
         for _ in range(20):
             await _closed(await _opened(port, b"hello"))
@@ -130,8 +130,8 @@ async def test_room_is_made_again_by_connections_that_end(monkeypatch: pytest.Mo
         await _closed(stays)
 
 
-async def test_a_connection_that_says_nothing_in_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with _listening(monkeypatch, silence=0.1) as (_, port):
+async def test_a_connection_that_says_nothing_in_time_is_closed() -> None:
+    async with _listening(silence=0.1) as (_, port):
         silent = await _opened(port)
         assert await _is_cut(silent)
         await _closed(silent)
@@ -150,7 +150,7 @@ async def test_connections_with_part_of_a_request_get_no_protocol_and_displace_n
         connected(self, transport)
 
     monkeypatch.setattr(Echo, "connection_made", counted)
-    async with _listening(monkeypatch, defer=30, read_beginning=http_beginning) as (_, port):
+    async with _listening(defer=30, read_beginning=http_beginning) as (_, port):
         whole = await _opened(port, head + b"\r\n")
         parts = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
         for streams, length in zip(parts, range(1, 21), strict=True):
@@ -167,8 +167,8 @@ async def test_connections_with_part_of_a_request_get_no_protocol_and_displace_n
         await _closed(whole, *parts)
 
 
-async def test_what_is_no_request_is_answered_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with _listening(monkeypatch, read_beginning=http_beginning) as (_, port):
+async def test_what_is_no_request_is_answered_and_closed() -> None:
+    async with _listening(read_beginning=http_beginning) as (_, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"\x16\x03\x01")
         async with asyncio.timeout(30):
@@ -178,13 +178,13 @@ async def test_what_is_no_request_is_answered_and_closed(monkeypatch: pytest.Mon
 
 @_ON_LINUX
 @pytest.mark.parametrize("part", [b"", b"P", b"POST / HTTP/1.1\r\n"])
-async def test_a_request_that_does_not_come_to_its_end_is_closed(monkeypatch: pytest.MonkeyPatch, part: bytes) -> None:
-    async with _listening(monkeypatch, silence=0.1, read_beginning=http_beginning) as (_, port):
+async def test_a_request_that_does_not_come_to_its_end_is_closed(part: bytes) -> None:
+    async with _listening(silence=0.1, read_beginning=http_beginning) as (_, port):
         streams = await asyncio.open_connection("127.0.0.1", port)
         streams[1].write(part)
         assert await _is_cut(streams)
         await _closed(streams)
-    async with _listening(monkeypatch, silence=600, read_beginning=http_beginning) as (_, port):
+    async with _listening(silence=600, read_beginning=http_beginning) as (_, port):
         streams = await asyncio.open_connection("127.0.0.1", port)
         streams[1].write(part)
         streams[1].write_eof()
@@ -192,17 +192,15 @@ async def test_a_request_that_does_not_come_to_its_end_is_closed(monkeypatch: py
         await _closed(streams)
 
 
-async def test_where_the_kernel_keeps_silent_connections_a_speaking_one_is_served(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with _listening(monkeypatch, defer=30) as (_, port):
+async def test_where_the_kernel_keeps_silent_connections_a_speaking_one_is_served() -> None:
+    async with _listening(defer=30) as (_, port):
         silent = [await _opened(port) for _ in range(20)]
         speaking = await _opened(port, b"hello")
         await _closed(speaking, *silent)
 
 
-async def test_after_the_end_silent_connections_are_closed_and_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with _listening(monkeypatch) as (listener, port):
+async def test_after_the_end_silent_connections_are_closed_and_others_are_not() -> None:
+    async with _listening() as (listener, port):
         speaking, silent = await _opened(port, b"hello"), await _opened(port)
         await asyncio.sleep(0)
         listener.close()
@@ -216,7 +214,6 @@ async def test_exhausted_descriptors_pause_accepting_with_one_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    monkeypatch.setattr(module, "PAUSE_SECONDS", 0.01)
     not_accepted = Listener._not_accepted  # pyright: ignore[reportPrivateUsage]
     failures: list[OSError] = []
 
@@ -225,7 +222,7 @@ async def test_exhausted_descriptors_pause_accepting_with_one_line(
         await not_accepted(listener, error)
 
     monkeypatch.setattr(Listener, "_not_accepted", counted)
-    async with _listening(monkeypatch) as (_, port):
+    async with _listening() as (_, port):
         clients = [socket.socket() for _ in range(3)]
         try:
             lowest_free = socket.socket()
@@ -249,9 +246,9 @@ async def test_exhausted_descriptors_pause_accepting_with_one_line(
     assert not [record for record in caplog.records if record.levelno > logging.WARNING]
 
 
-async def test_no_descriptor_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_descriptor_is_lost() -> None:
     before = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0
-    async with _listening(monkeypatch) as (_, port):
+    async with _listening() as (_, port):
         for _ in range(10):
             connections = [await _opened(port, said) for said in (b"", b"hello", b"token") for _ in range(4)]
             await _closed(*connections)

@@ -20,7 +20,8 @@ from types import FrameType
 from isthmus.a2a.server.application import Application
 from isthmus.a2a.server.gathering import GatheringProtocol
 from isthmus.errors import IsthmusError
-from isthmus.listeners.http_server import HttpServer, ServerLimits
+from isthmus.listeners.http_server import HttpServer
+from isthmus.listeners.limits import ServerLimits
 from isthmus.listeners.listener import BACKLOG
 
 log = logging.getLogger(__name__)

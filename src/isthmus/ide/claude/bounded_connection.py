@@ -12,19 +12,19 @@ from websockets.protocol import State
 
 from isthmus.listeners.guest import GuestProtocol
 
-MAXIMUM_MESSAGE_BYTES = 32 * 1024 * 1024
-MAXIMUM_UNREAD_BYTES = 64 * 1024 * 1024
-"""That a client lets pile up before its connection is cut."""
-
 _log = logging.getLogger(__name__)
 
 
 class BoundedConnection(GuestProtocol, ServerConnection):
-    """One connection of a server, which is among its ``living`` ones from beginning to end."""
+    """One connection of a server, which is among its ``living`` ones from beginning to end.
 
-    def __init__(self, living: "set[BoundedConnection]", *arguments: Any, **options: Any) -> None:
+    It is cut off when the client lets more than ``maximum_unread`` bytes pile up.
+    """
+
+    def __init__(self, living: "set[BoundedConnection]", maximum_unread: int, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._living = living
+        self._maximum_unread = maximum_unread
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A connection came in."""
@@ -60,6 +60,6 @@ class BoundedConnection(GuestProtocol, ServerConnection):
 
     def limit_unread(self) -> None:
         """Cut the connection if too much waits to be read by the client."""
-        if self.transport.get_write_buffer_size() > MAXIMUM_UNREAD_BYTES:
-            _log.warning("an agent that does not read was cut off: %d MiB were waiting", MAXIMUM_UNREAD_BYTES >> 20)
+        if self.transport.get_write_buffer_size() > self._maximum_unread:
+            _log.warning("an agent that does not read was cut off: %d MiB were waiting", self._maximum_unread >> 20)
             self.transport.abort()

@@ -20,6 +20,7 @@ from isthmus.ide.claude.tools import offered_tools
 from isthmus.ide.companion import Companion
 from isthmus.ide.discovery_file import announces
 from isthmus.ide.editor import FileMentioned
+from isthmus.ide.limits import ClaudeServerLimits
 from isthmus.ide.websocket_log import quiet_log
 from isthmus.listeners.beginnings import http_beginning
 from isthmus.listeners.guest import Guest, GuestProtocol
@@ -32,19 +33,11 @@ if TYPE_CHECKING:
     from websockets.http11 import Request, Response
 
     from isthmus.ide.claude.attached_client import AttachedClient
-    from isthmus.ide.claude.bounded_connection import BoundedConnection
 
 LOWEST_PORT, HIGHEST_PORT = 10_000, 65_535
 PORT_ATTEMPTS = 100
-MAXIMUM_CLIENTS = 64
-DESCRIPTOR_SHARE = 0.25
-"""Share of this process's descriptors for connections."""
 LOG_NAME = "the companion's WebSocket server"
 SUBPROTOCOL = "mcp"
-HANDSHAKE_SECONDS = 10.0
-PING_SECONDS = 30.0
-"""Real CLIs send no pings; one that does not answer ours for as long again is gone."""
-CLOSE_SECONDS = 2.0
 KEPT_MENTION_SECONDS = 10.0
 """A mention that no CLI heard waits so long for one."""
 
@@ -52,8 +45,9 @@ KEPT_MENTION_SECONDS = 10.0
 class ClaudeServer:
     """Lets Claude CLIs attach to a companion."""
 
-    def __init__(self, companion: Companion) -> None:
+    def __init__(self, companion: Companion, limits: ClaudeServerLimits = ClaudeServerLimits()) -> None:
         self._companion = companion
+        self._limits = limits
         self._clients: set[AttachedClient] = set()
         self._tools = offered_tools(companion)
         self._left_at = -KEPT_MENTION_SECONDS
@@ -89,14 +83,15 @@ class ClaudeServer:
         from websockets.asyncio.server import serve
         from websockets.server import ServerProtocol
 
-        from isthmus.ide.claude import bounded_connection
+        from isthmus.ide.claude.bounded_connection import BoundedConnection
 
+        limits = self._limits
         living: set[BoundedConnection] = set()
         server = serve(
             self._attach,
             process_request=self._check,
             server_header=None,
-            open_timeout=HANDSHAKE_SECONDS,
+            open_timeout=limits.head_seconds,
             logger=quiet_log(),
         )
 
@@ -104,16 +99,17 @@ class ClaudeServer:
             del guest  # the connection has it
             protocol = ServerProtocol(
                 select_subprotocol=lambda _, offered: next((name for name in offered if name == SUBPROTOCOL), None),
-                max_size=bounded_connection.MAXIMUM_MESSAGE_BYTES,
+                max_size=limits.maximum_message_bytes,
                 logger=quiet_log(),
             )
-            return bounded_connection.BoundedConnection(
+            return BoundedConnection(
                 living,
+                limits.maximum_unread_bytes,
                 protocol,
                 server,
-                ping_interval=PING_SECONDS,
-                ping_timeout=PING_SECONDS,
-                close_timeout=CLOSE_SECONDS,
+                ping_interval=limits.ping_seconds,
+                ping_timeout=limits.ping_seconds,
+                close_timeout=limits.close_seconds,
                 max_queue=(2, 0),
             )
 
@@ -121,8 +117,7 @@ class ClaudeServer:
             self._listener,
             make_connection,
             name=LOG_NAME,
-            share=DESCRIPTOR_SHARE,
-            silence=HANDSHAKE_SECONDS,
+            limits=limits,
             read_beginning=http_beginning,
         )
         server.server = accepting  # pyright: ignore[reportAttributeAccessIssue] - where it would have asyncio's
@@ -202,8 +197,9 @@ class ClaudeServer:
             return connection.respond(refusal.status, refusal.text)
         if connection.guest is not None:
             connection.guest.show_token()
-        if len(self._clients) >= MAXIMUM_CLIENTS:
-            return connection.respond(503, f"Too many agents: {MAXIMUM_CLIENTS} are attached; end one first\n")
+        maximum = self._limits.maximum_clients
+        if len(self._clients) >= maximum:
+            return connection.respond(503, f"Too many agents: {maximum} are attached; end one first\n")
         return None
 
 

@@ -26,7 +26,6 @@ from isthmus.rpc.messages import INVALID_PARAMS, SERVER_ERROR, Notification, Req
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-KEEP_ALIVE_SECONDS = 15.0
 BODY_SECONDS = 30.0
 RETRY_MILLISECONDS = 5_000
 """How long a client waits before it opens a stream again that ended (the `retry` field of server-sent events).
@@ -44,12 +43,14 @@ class McpEndpoint:
         companion: Companion,
         sessions: SessionTable,
         gate: HttpGate,
-        sessions_changed: Callable[[], None] = lambda: None,
+        sessions_changed: Callable[[], None],
+        keep_alive_seconds: float,
     ) -> None:
         self._companion = companion
         self._sessions = sessions
         self._gate = gate
         self._sessions_changed = sessions_changed
+        self._keep_alive_seconds = keep_alive_seconds
         self._calls: dict[tuple[str, RequestId], asyncio.Task[mcp_peer.CallToolResult]] = {}
         self._showing: set[asyncio.Task[None]] = set()
         self._closing = False
@@ -210,7 +211,7 @@ class McpEndpoint:
                 if self._closing or session.stream is not key:
                     return
                 try:
-                    async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+                    async with asyncio.timeout(self._keep_alive_seconds):
                         await session.wake.wait()
                 except TimeoutError:
                     yield b": keep-alive\n\n"

@@ -22,6 +22,7 @@ from isthmus.ide.gemini.session import SessionTable
 from isthmus.ide.gemini.tools import offered_tools
 from isthmus.ide.gemini.waiting import Proposal, UnsettledProposals
 from isthmus.ide.http_server import companion_server
+from isthmus.ide.limits import GeminiServerLimits
 from isthmus.ide.mcp.mcp_peer import ClientInfo
 
 if TYPE_CHECKING:
@@ -35,8 +36,14 @@ They are written with each change, while nothing else happens."""
 class GeminiServer:
     """``clients_changed`` is called when what :meth:`life` says is another: of clients, or of what waits for them."""
 
-    def __init__(self, companion: Companion, clients_changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        companion: Companion,
+        clients_changed: Callable[[], None],
+        limits: GeminiServerLimits = GeminiServerLimits(),
+    ) -> None:
         self._companion = companion
+        self._limits = limits
         self._clients_changed = clients_changed
         self._identity = companion.editor.identity
         self._kept: JsonObject = {}
@@ -64,13 +71,14 @@ class GeminiServer:
         restorable, left = (_clients(former), _left(former)) if again else ({}, {})
         # It tells the event ids of this life from those of the one before.
         epoch = f"{time.time_ns() // 1_000_000:x}"
-        self._sessions = SessionTable(epoch, restorable, time.monotonic, offered_tools(self._companion), left)
+        tools, limits = offered_tools(self._companion), self._limits
+        self._sessions = SessionTable(epoch, restorable, time.monotonic, tools, left, limits.lost_stream_seconds)
         self._discovery = DiscoveryFile(self._identity, self.port)
         self._qwen_lock = QwenLockFile(self._identity, self.port)
         self._announced: list[Path] = []
         gate = HttpGate(self._token, self.port)
-        endpoint = McpEndpoint(self._companion, self._sessions, gate, self._note)
-        self._server = companion_server(endpoint, self._listener, "the companion's HTTP server")
+        endpoint = McpEndpoint(self._companion, self._sessions, gate, self._note, limits.keep_alive_seconds)
+        self._server = companion_server(endpoint, self._listener, "the companion's HTTP server", limits)
         return again is not None
 
     async def serve(self) -> None:

@@ -18,6 +18,7 @@ from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.gemini import wire
 from isthmus.ide.gemini.waiting import PendingDecision, UnsettledProposals, is_heard, parts_of
+from isthmus.ide.limits import GeminiServerLimits
 from isthmus.ide.mcp.mcp_peer import ClientInfo, McpPeer, ToolDefinition
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.text.visible import printable
@@ -30,9 +31,6 @@ UNSENT_BYTES = 256 * 1024 * 1024
 """Of decisions that no stream has carried yet; a client that lets so much pile up loses the oldest ones."""
 IDLE_SECONDS = 600.0
 """A session without a stream and without requests is forgotten after this."""
-LOST_STREAM_SECONDS = 20.0
-"""A client that lost its stream comes back within ten seconds or never; after this its views are closed, and it is not
-listed any more."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,8 +38,10 @@ _log = logging.getLogger(__name__)
 class EventLog:
     """Numbered events of one session. Ids are ``EPOCH-NUMBER``; an id of another epoch is before everything here."""
 
-    def __init__(self, epoch: str) -> None:
+    def __init__(self, epoch: str, *, kept_bytes: int = KEPT_BYTES, unsent_bytes: int = UNSENT_BYTES) -> None:
         self._epoch = epoch
+        self._kept_bytes = kept_bytes
+        self._unsent_bytes = unsent_bytes
         self._last = 0
         self._kept: deque[tuple[int, bytes, str]] = deque(maxlen=KEPT_EVENTS)
         self._size = 0
@@ -56,8 +56,10 @@ class EventLog:
             self._forget()
         self._kept.append((self._last, data, subject))
         self._size += len(data)
-        # The newest one always stays.
-        while len(self._kept) > 1 and self._size > (KEPT_BYTES if self._kept[0][0] <= self.sent else UNSENT_BYTES):
+        while len(self._kept) > 1:  # the newest one always stays
+            maximum = self._kept_bytes if self._kept[0][0] <= self.sent else self._unsent_bytes
+            if self._size <= maximum:
+                break
             self._forget()
 
     def _forget(self) -> None:
@@ -223,11 +225,13 @@ class SessionTable:
         clock: Callable[[], float],
         tools: Sequence[ToolDefinition] = wire.TOOLS,
         left: Mapping[str, UnsettledProposals] | None = None,
+        lost_stream_seconds: float = GeminiServerLimits().lost_stream_seconds,
     ) -> None:
         self._tools = tools
         self._left = dict(left or {})
         self._epoch = epoch
         self._restorable = restorable
+        self._lost_stream_seconds = lost_stream_seconds
         self._clock = clock
         self._sessions: dict[str, GeminiSession] = {}
 
@@ -294,7 +298,7 @@ class SessionTable:
 
     def gone(self) -> tuple[GeminiSession, ...]:
         """Sessions that lost their stream a while ago: their views are to be closed. Each is named once."""
-        limit = self._clock() - LOST_STREAM_SECONDS
+        limit = self._clock() - self._lost_stream_seconds
         lost = [s for s in self._sessions.values() if s.stream_lost is not None and s.stream_lost < limit]
         for session in lost:
             session.stream_lost = None

@@ -17,22 +17,12 @@ from uuid import uuid4
 from isthmus.ide.agent_client import Client
 from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.file_stamp import FileStamp, wait_until_written
+from isthmus.ide.limits import ReviewLimits
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected, ReviewTable
 from isthmus.ide.reviews.review_views import ReviewViews
 from isthmus.ide.reviews.reviewed_file import text_on_disk
 from isthmus.ide.workspace_paths import target_of
-
-MAXIMUM_REVIEWS = 100
-"""Open ones, those that wait for their turn included."""
-KEPT_DECISIONS = 50
-KEPT_CHARACTERS = 16 * 1024 * 1024
-"""Of ended reviews, which are only kept for a closeDiff or an answer in the editor that crosses the end."""
-DECISION_WAIT_SECONDS = 1.0
-SETTLE_SECONDS = 1.0
-"""An agent whose edit was accepted writes the file within this, or does not keep the next review waiting."""
-LEAVE_SECONDS = 3.0
-"""For all views together, when the companion ends."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,11 +30,14 @@ _log = logging.getLogger(__name__)
 class ReviewQueue:
     """The reviews of all clients. ``clients`` are those that are attached, by id: the companion's own, live mapping."""
 
-    def __init__(self, editor: Editor, clients: Mapping[str, Client], kept: KeptTexts) -> None:
+    def __init__(
+        self, editor: Editor, clients: Mapping[str, Client], kept: KeptTexts, limits: ReviewLimits = ReviewLimits()
+    ) -> None:
         self.reviews = ReviewTable()
         self._editor = editor
         self._clients = clients
         self._kept_texts = kept
+        self._limits = limits
         self._views = ReviewViews(editor, self.reviews)
         self._typed: dict[str, str] = {}
         self.typed_texts: Mapping[str, str] = MappingProxyType(self._typed)
@@ -68,8 +61,9 @@ class ReviewQueue:
         if (left := self._left_behind(client, file_path, proposed)) is not None:
             return self.reviews.hand_over(left.id, client.id, client.title, tab_name)
         replaced = self.reviews.find(client.id, file_path, tab_name)
-        if replaced is None and len(self.reviews) >= MAXIMUM_REVIEWS:
-            raise EditorError(f"openDiff: {MAXIMUM_REVIEWS} reviews are open already; decide or close some first")
+        maximum = self._limits.maximum_open
+        if replaced is None and len(self.reviews) >= maximum:
+            raise EditorError(f"openDiff: {maximum} reviews are open already; decide or close some first")
         review = DiffReview(uuid4().hex, file_path, proposed, client.id, client.title, tab_name, target)
         was_shown = replaced is not None and self.reviews.is_shown(replaced.id)
         former = self.reviews.open(review)
@@ -192,14 +186,14 @@ class ReviewQueue:
             self._stop_settling(target)
         ending = [asyncio.create_task(self._end(review)) for review in self.reviews.all()]
         if ending:
-            await asyncio.wait(ending, timeout=LEAVE_SECONDS)
+            await asyncio.wait(ending, timeout=self._limits.shutdown_seconds)
             for task in ending:  # an editor that hangs: what it told before is kept
                 task.cancel()
             await asyncio.gather(*ending, return_exceptions=True)
         await self._announce()
         tasks = tuple(self._tasks)
         if tasks:
-            await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+            await asyncio.wait(tasks, timeout=self._limits.shutdown_seconds)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -237,7 +231,7 @@ class ReviewQueue:
             self._later(self._advance(review.target))
 
     async def _until_written(self, target: str, before: FileStamp | None) -> None:
-        await wait_until_written(target, before, SETTLE_SECONDS)
+        await wait_until_written(target, before, self._limits.settle_seconds)
         del self._settling[target]
         await self._advance(target)
 
@@ -340,7 +334,8 @@ class ReviewQueue:
     def _remember(self, review: DiffReview) -> None:
         self._ended[review.id] = review
         size = sum(len(ended.proposed) for ended in self._ended.values())
-        while len(self._ended) > 1 and (len(self._ended) > KEPT_DECISIONS or size > KEPT_CHARACTERS):
+        limits = self._limits
+        while len(self._ended) > 1 and (len(self._ended) > limits.kept_decisions or size > limits.kept_characters):
             _, forgotten = self._ended.popitem(last=False)
             size -= len(forgotten.proposed)
 
@@ -359,7 +354,7 @@ class ReviewQueue:
 
     async def _keep_unless_written(self, review: DiffReview, text: str, before: FileStamp | None) -> None:
         """Keep a text that the client was told, unless the client writes it: it may have refused its own edit."""
-        await wait_until_written(review.target, before, SETTLE_SECONDS)
+        await wait_until_written(review.target, before, self._limits.settle_seconds)
         if await asyncio.to_thread(text_on_disk, review.target) != text:
             await self._keep(review, text)
 
@@ -371,7 +366,7 @@ class ReviewQueue:
         """The view is gone, so the user has answered and the editor's event is coming."""
         async with self._changed:
             try:
-                async with asyncio.timeout(DECISION_WAIT_SECONDS):
+                async with asyncio.timeout(self._limits.decision_seconds):
                     await self._changed.wait_for(lambda: self.reviews.get(review.id) is None)
             except TimeoutError:
                 return False

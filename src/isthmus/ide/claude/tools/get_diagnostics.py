@@ -22,10 +22,6 @@ TOOL = ToolDefinition(
 )
 
 
-FIND_SECONDS = 0.9
-"""As long again as the diagnostics themselves may take: CLIs ask after every edit and wait without a deadline."""
-
-
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """Those that the editor has right now; of a file outside the workspace that is not open it has none to tell."""
     named = arguments.path("uri")
@@ -43,9 +39,10 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
 
 
 async def _find_open(companion: Companion, path: str) -> OpenFile | None:
+    seconds = companion.limits.diagnostics_seconds
     try:
-        async with asyncio.timeout(FIND_SECONDS):
+        async with asyncio.timeout(seconds):
             return await find_open(companion, path)
     except TimeoutError as error:
         name = companion.editor.identity.display_name
-        raise EditorError(f"{name} did not tell its open files within {FIND_SECONDS} s") from error
+        raise EditorError(f"{name} did not tell its open files within {seconds} s") from error
