@@ -89,13 +89,14 @@ a2a-tck:
 conformance-mcp: setup $(MCP_CONFORMANCE)/.installed ## run the MCP project's suites against the MCP host
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/conformance_mcp.py $(MCP_CONFORMANCE)
 
-check: setup ## the gates alone: format, lint, imports, file sizes, joined strings, names of tests, locked dependencies, types
+check: setup ## the gates alone: format, lint, imports, file sizes, joined strings, names of tests, English, locked dependencies, types
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_file_sizes.py
 	$(BIN)/python scripts/check_strings.py
 	$(BIN)/python scripts/check_test_names.py
+	$(BIN)/python scripts/check_english.py
 	$(BIN)/python scripts/dependencies.py check
 	$(BIN)/pyright --warnings
 

@@ -53,15 +53,15 @@ class Server:
         self.found.setdefault(name, []).append(value)
 
     def median(self, name: str) -> float:
-        """The median of the rounds."""
+        """Return the median of the rounds."""
         return median(self.found[name])
 
     def connect(self) -> Connection:
-        """A connection with the headers of this server."""
+        """Return a connection with the headers of this server."""
         return Connection(self.program.first_line, {"Accept": "text/event-stream", **self.headers})
 
     def request(self, text: str) -> bytes:
-        """A request for a new task."""
+        """Return a request for a new task."""
         return rpc("message/stream", {"message": message(text, self.metadata)})
 
 

@@ -23,7 +23,7 @@ class Figure:
 
 
 def at_most(name: str, value: float, unit: str, limit: float) -> Figure:
-    """A figure with an absolute budget."""
+    """Return a figure with an absolute budget."""
     return Figure(name, value, unit, budget=f"<= {limit:g} {unit}", met=value <= limit)
 
 
@@ -48,7 +48,7 @@ def beside(
 
 
 def table(figures: Sequence[Figure]) -> list[str]:
-    """The figures in columns."""
+    """Return the figures in columns."""
     rows = [("", "isthmus", "peer", "", "ratio", "budget", "")]
     for figure in figures:
         ratio = figure.ratio

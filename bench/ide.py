@@ -87,7 +87,7 @@ def _socket_figures(socket: ide_socket.Found, sdk: float) -> list[Figure]:
 
 
 async def _calls(servers: dict[str, ServerProgram], workspace: str, rounds: int) -> dict[str, float]:
-    """The best p50 of each, in ms."""
+    """Return the best p50 of each, in ms."""
     best: dict[str, float] = {}
     async with AsyncExitStack() as stack:
         calls: dict[str, Call] = {}
@@ -107,7 +107,7 @@ async def _timed(call: Call) -> float:
 
 
 async def _mcp(running: ServerProgram, workspace: str, stack: AsyncExitStack) -> Call:
-    """A session with a server over streamable HTTP."""
+    """Return a session with a server over streamable HTTP."""
     headers = {"Accept": "application/json, text/event-stream"}
     if running.first_line.startswith("{"):
         ready = json.loads(running.first_line)

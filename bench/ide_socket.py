@@ -87,7 +87,7 @@ def _best(rounds: list[list[float]]) -> Round:
 
 
 def attached(lock_file: Path) -> connect:
-    """An agent's connection to the companion of a lock file."""
+    """Return an agent's connection to the companion of a lock file."""
     lock = json.loads(lock_file.read_text(encoding="utf-8"))
     return connect(
         f"ws://127.0.0.1:{lock_file.stem}",
@@ -136,7 +136,7 @@ async def _echoed(bare: ClientConnection, message: dict[str, Any]) -> None:
 
 
 async def _large(agent: ClientConnection, bare: ClientConnection, workspace: Path) -> tuple[float, float]:
-    """A review of 1 MB that is shown and taken back, and the same JSON both ways."""
+    """Return a review of 1 MB that is shown and taken back, and the same JSON both ways."""
     path = str(workspace / "large.py")
     proposal = {
         "old_file_path": path,

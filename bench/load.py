@@ -101,7 +101,7 @@ class Connection:
         return f"POST {self._path} HTTP/1.1\r\n{fields}\r\n".encode()
 
     async def _chunks(self, on_event: Callable[[int], None] | None) -> bytes:
-        """The body, whose last bytes are the last chunk; chunk heads stay in it, which nobody here minds."""
+        """Return the body, whose last bytes are the last chunk; chunk heads stay in it, which nobody here minds."""
         assert self._reader is not None
         pieces: list[bytes] = []
         end, events = b"", 0
@@ -123,7 +123,7 @@ def _events(content: bytes) -> int:
 
 
 def message(text: str, metadata: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """A message of A2A 0.3, with an id of its own: one that comes again begins no task."""
+    """Return a message of A2A 0.3, with an id of its own: one that comes again begins no task."""
     content: dict[str, Any] = {
         "kind": "message",
         "role": "user",
@@ -137,5 +137,5 @@ def message(text: str, metadata: dict[str, Any] | None = None, **more: Any) -> d
 
 
 def rpc(method: str, params: object) -> bytes:
-    """A JSON-RPC request."""
+    """Return a JSON-RPC request."""
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()

@@ -59,7 +59,7 @@ async def _run(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
 
 
 async def _calls(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
-    """The time of a call, over a connection of the host and as a turn makes it, beside the SDK's client."""
+    """Return the time of a call, over a connection of the host and as a turn makes it, beside the SDK's client."""
     folder = Path(environment["PWD"])
     found: dict[str, list[float]] = {"bare": [], "connection": [], "tool": []}
     async with _bare(environment) as bare, _hosting({"echo": _echo(environment)}, environment) as host:
@@ -97,7 +97,7 @@ async def _calls(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
 
 
 async def _timed(call: Callable[[], Awaitable[None]], count: int) -> float:
-    """The median in milliseconds."""
+    """Return the median in milliseconds."""
     seconds: list[float] = []
     for _ in range(count):
         begin = time.perf_counter()

@@ -36,12 +36,12 @@ class Usage:
 
 
 def program(name: str) -> str:
-    """A program of the virtual environment that runs this."""
+    """Return a program of the virtual environment that runs this."""
     return str(Path(sys.executable).with_name(name))
 
 
 def python_program(module: str, *arguments: str) -> list[str]:
-    """A module of ours as a program."""
+    """Return a module of ours as a program."""
     return [sys.executable, "-m", module, *arguments]
 
 

@@ -50,7 +50,7 @@ async def _measure(program: ServerProgram, workspace: str) -> list[Figure]:
 
 
 async def _at_rest(program: ServerProgram) -> tuple[dict[str, float], float]:
-    """The figures now, and the percentage of a core that is used while nobody asks."""
+    """Return the figures now, and the percentage of a core that is used while nobody asks."""
     await asyncio.sleep(1)  # text timers and last commits
     first = program.ask()
     await asyncio.sleep(IDLE_SECONDS)
@@ -67,7 +67,7 @@ class _Client:
         self._metadata = {URI: {"workspace_path": workspace}}
 
     async def ask(self) -> str:
-        """A task that asks; its id."""
+        """Return a task that asks; its id."""
         task = await self._call("message/send", {"message": message("ask", self._metadata)})
         return self._in_state(task, "input-required")
 

@@ -35,7 +35,7 @@ DATA = Path(os.environ.get("DATA", "data")).absolute()
 
 
 def session_of(user: str) -> str:
-    """The session token that the application gives at a login; it needs no memory, and holds over restarts."""
+    """Return the session token that the application gives at a login; it needs no memory, and holds over restarts."""
     return f"{user}.{hmac.new(SECRET, user.encode(), hashlib.sha256).hexdigest()}"
 
 
@@ -74,7 +74,7 @@ IN_CARDS = {"session": {"type": "http", "scheme": "bearer"}}
 
 
 def part_of_this(agent: AgentPort, hosting: Hosting, folder: Path) -> HostedApplication:
-    """An agent for this application's users, with all that it keeps in `folder`."""
+    """Return an agent for this application's users, with all that it keeps in `folder`."""
     own = replace(hosting, folder=folder, workspace=folder, authenticate=authenticate, security_schemes=IN_CARDS)
     folder.mkdir(parents=True, exist_ok=True)
     return asgi_application(agent, own)

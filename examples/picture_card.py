@@ -8,7 +8,7 @@ from isthmus.events import ArtifactPart, ArtifactUpdate, Prompt
 
 
 def pictures_of(message: Prompt | None) -> Sequence[str]:
-    """The pictures that came with a message, as data: URLs, which models, web pages and SVG files take."""
+    """Return the pictures that came with a message, as data: URLs, which models, web pages and SVG files take."""
     parts = message.content if message is not None else ()
     return [
         f"data:{part.media_type};base64,{part.raw}"

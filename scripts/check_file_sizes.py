@@ -31,7 +31,7 @@ class LongFile:
 
 
 def long_files(root: Path) -> list[LongFile]:
-    """The files below `root` that are too long, the longest first."""
+    """Return the files below `root` that are too long, the longest first."""
     found = [LongFile(path.relative_to(root), count_lines(path)) for path in python_files(root)]
     return sorted((file for file in found if file.lines > WARN_ABOVE), key=lambda file: (-file.lines, file.path))
 

@@ -76,7 +76,7 @@ def ledger_file(root: Path) -> Path:
 
 
 def load(root: Path) -> list[Requirement]:
-    """The requirements in the order of the file. Raises LedgerError."""
+    """Return the requirements in the order of the file. Raises LedgerError."""
     path = ledger_file(root)
     try:
         tables: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -110,7 +110,7 @@ def _requirement(name: str, table: object) -> Requirement:
 
 
 def render(requirements: Iterable[Requirement]) -> str:
-    """The text of `tests/requirements.toml`; `load` of it gives the same requirements."""
+    """Return the text of `tests/requirements.toml`; `load` of it gives the same requirements."""
     return HEADER + "".join(_render_one(requirement) for requirement in requirements)
 
 
@@ -169,7 +169,7 @@ def problems(requirements: Sequence[Requirement], marks: Marks) -> list[str]:
 
 
 def updated(requirements: Iterable[Requirement], marks: Marks) -> list[Requirement]:
-    """The requirements with covered and pending as the marks say; divergences stay as they are."""
+    """Return the requirements with covered and pending as the marks say; divergences stay as they are."""
     tests = tests_by_id(marks)
     return [
         requirement
@@ -180,7 +180,7 @@ def updated(requirements: Iterable[Requirement], marks: Marks) -> list[Requireme
 
 
 def table(requirements: Iterable[Requirement], marks: Marks) -> str:
-    """A line for each requirement, and below it what it says and the tests that carry it."""
+    """Return a line for each requirement, and below it what it says and the tests that carry it."""
     tests = tests_by_id(marks)
     lines = [f"{'id':<8} {'part':<4} {'level':<6} {'wire':<4} {'state':<10} requirement"]
     for requirement in requirements:
@@ -209,7 +209,7 @@ def totals(requirements: Sequence[Requirement]) -> str:
 
 
 def pending(requirements: Iterable[Requirement]) -> str:
-    """The ids that no test carries yet, by document and part, those that are only facts in brackets."""
+    """Return the ids that no test carries yet, by document and part, those that are only facts in brackets."""
     groups: dict[tuple[str, int], list[str]] = {}
     for requirement in requirements:
         if requirement.state is State.PENDING:
@@ -238,7 +238,7 @@ def update(root: Path, requirements: list[Requirement], marks: Marks) -> list[Re
 
 
 def main(arguments: Sequence[str], root: Path = ROOT) -> int:
-    """The command behind `make ledger`; the exit status is 1 when ledger and tests do not agree."""
+    """Return the command behind `make ledger`; the exit status is 1 when ledger and tests do not agree."""
     parser = argparse.ArgumentParser(description="Print the requirement ledger, and what of it is pending.")
     parser.add_argument("--update", action="store_true", help="set covered and pending from the marks of the tests")
     parser.add_argument("--state", choices=[str(state) for state in State], help="only requirements in this state")

@@ -57,7 +57,7 @@ def read_marks(root: Path) -> Marks:
 
 
 def _test_files(folder: Path) -> list[Path]:
-    """The test modules below a folder; the many thousand files of the npm packages are not walked through."""
+    """Return the test modules below a folder; the many thousand files of the npm packages are not walked through."""
     found: list[Path] = []
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != "node_modules"]
@@ -128,7 +128,7 @@ class _ModuleReader:
                 self._marks.tests.append(MarkedTest(self._path, _target(statement), ids))
 
     def _ids(self, expressions: list[ast.expr]) -> tuple[str, ...]:
-        """The ids of all requirement marks in `expressions` that were not taken yet."""
+        """Return the ids of all requirement marks in `expressions` that were not taken yet."""
         found: list[str] = []
         for call in _requirement_calls(expressions):
             if call.func in self._taken:
@@ -163,7 +163,7 @@ def _is_mark(node: ast.expr) -> bool:
 
 
 def _has_mark(decorators: list[ast.expr], name: str) -> bool:
-    """Whether the mark `name` stands on the test itself, not on one of its cases."""
+    """Return whether the mark `name` stands on the test itself, not on one of its cases."""
     bare = [decorator.func if isinstance(decorator, ast.Call) else decorator for decorator in decorators]
     return any(isinstance(node, ast.Attribute) and node.attr == name and _is_mark(node.value) for node in bare)
 

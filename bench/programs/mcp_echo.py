@@ -11,7 +11,7 @@ SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "require
 
 
 async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
-    """The one tool."""
+    """Return the one tool."""
     return types.ListToolsResult(tools=[types.Tool(name="echo", description="Says it again.", input_schema=SCHEMA)])
 
 

@@ -63,7 +63,7 @@ class ConformanceAgent:
 
 
 async def anybody(_: RequestHead) -> str | None:
-    """The kits have no credentials to send."""
+    """Return the kits have no credentials to send."""
     return ""
 
 

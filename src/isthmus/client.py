@@ -313,15 +313,15 @@ class AgentClient(Protocol):
         ...
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
-        """The tasks, most recently changed first, without history."""
+        """Return the tasks, most recently changed first, without history."""
         ...
 
     async def list_tasks(self, query: TaskQuery) -> TaskList:
-        """A page of the tasks, without history."""
+        """Return a page of the tasks, without history."""
         ...
 
     async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
-        """The slash commands that can be executed there, as a tree."""
+        """Return the slash commands that can be executed there, as a tree."""
         ...
 
     async def execute(self, command: CommandMessage) -> Execution:

@@ -67,7 +67,7 @@ def decode_agent_settings(value: JsonObject, path: str = "AgentSettings") -> Age
 
 
 def merge_agent_settings(before: AgentSettings | None, value: JsonObject) -> AgentSettings:
-    """The settings of a session after a message that brought ``value``: the fields it names are replaced.
+    """Return the settings of a session after a message that brought ``value``: the fields it names are replaced.
 
     Naming one as empty gives it back to the agent.
 

@@ -353,12 +353,12 @@ EVENT_TYPES: Mapping[str, type[AgentEvent]] = {kind.__name__: kind for kind in g
 
 
 def event_to_json(event: AgentEvent) -> dict[str, Any]:
-    """The JSON object of an event, its type name under ``type``."""
+    """Return the JSON object of an event, its type name under ``type``."""
     return {"type": type(event).__name__, **to_json(event)}
 
 
 def event_from_json(value: JsonObject) -> AgentEvent:
-    """The event of a JSON object made by :func:`event_to_json`.
+    """Return the event of a JSON object made by :func:`event_to_json`.
 
     Raises:
         DecodeError: an unknown type, or a field that does not fit.

@@ -158,7 +158,7 @@ class TaskView:
 
     @classmethod
     def of_snapshot(cls, snapshot: TaskSnapshot) -> "TaskView":
-        """The view that a stream goes on from: state and open questions are known, earlier events are not."""
+        """Return the view that a stream goes on from: state and open questions are known, earlier events are not."""
         calls = {call.tool_call_id: CallView(call, was_asked=True) for call in snapshot.pending}
         state = snapshot.state
         return cls(state, snapshot.error, snapshot.reason, snapshot.seq, snapshot.workspace, calls=calls)
@@ -325,7 +325,7 @@ def text_of_parts(parts: Sequence[ArtifactPart]) -> str:
 
 
 def _file(part: ArtifactPart) -> str:
-    """A file part in words: its name, kind, and address or size."""
+    """Return a file part in words: its name, kind, and address or size."""
     name = part.filename or "file"
     kind = f" ({part.media_type})" if part.media_type else ""
     place = part.url if part.url is not None else f"{len(part.raw or '') * 3 // 4:,} bytes"

@@ -76,7 +76,7 @@ class Hosting:
     """All other options of the server; token, hosts, public_url and identity are filled in."""
 
     def place(self) -> Path:
-        """The folder of the journal and the token."""
+        """Return the folder of the journal and the token."""
         word = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "agent"
         return self.folder if self.folder is not None else data_directory() / "agents" / word
 
@@ -93,7 +93,7 @@ def serve(agent: AgentPort, hosting: Hosting | None = None, *, host: str = "127.
 
 
 def asgi_application(agent: AgentPort, hosting: Hosting | None = None) -> "HostedApplication":
-    """The ASGI application that serves ``agent``: run it by any ASGI server, with ``lifespan`` on."""
+    """Return the ASGI application that serves ``agent``: run it by any ASGI server, with ``lifespan`` on."""
     return HostedApplication(agent, hosting or Hosting())
 
 

@@ -122,7 +122,7 @@ async def _followed(agent: AgentClient, operation: FollowTask, after: int | None
 
 
 async def _is_command(agent: AgentClient, task_id: str) -> bool:
-    """Whether the task runs a slash command, as its first event tells; a prompt may begin with a slash, too."""
+    """Return whether the task runs a slash command, as its first event tells; a prompt may begin with a slash, too."""
     turn = await agent.follow(task_id, 0)
     try:
         first = await anext(aiter(turn.deliveries), None)
@@ -132,7 +132,7 @@ async def _is_command(agent: AgentClient, task_id: str) -> bool:
 
 
 async def page_of_tasks(agent: AgentClient, operation: ListTasks) -> TaskPage:
-    """The tasks that fit, most recently changed first; a page token is the place of the last one shown.
+    """Return the tasks that fit, most recently changed first; a page token is the place of the last one shown.
 
     Raises:
         InvalidParamsError: the page token is none of ours.

@@ -70,7 +70,7 @@ class StreamEncoder(Protocol):
     def encode(
         self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
     ) -> Sequence[JsonDict]:
-        """The items that tell a client of a delivery; none for what it is not told.
+        """Return the items that tell a client of a delivery; none for what it is not told.
 
         Every delivery of the stream comes here. ``final`` says that the stream ends with it; ``pending`` are the calls
         that wait for the user then. The number of the event goes with the last item, so that a client which resumes
@@ -96,15 +96,15 @@ class Wire(Protocol):
         ...
 
     def task(self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """A Task with at most ``history_length`` messages."""
+        """Return a Task with at most ``history_length`` messages."""
         ...
 
     def task_item(self, task: JsonDict) -> JsonDict:
-        """A Task as the item of a stream, and as the answer to a message."""
+        """Return a Task as the item of a stream, and as the answer to a message."""
         ...
 
     def message_item(self, answer: AgentMessage, context_id: str) -> JsonDict:
-        """A Message, as the answer to a message."""
+        """Return a Message, as the answer to a message."""
         ...
 
     def stream(
@@ -119,11 +119,11 @@ class Wire(Protocol):
         ...
 
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """A page of tasks."""
+        """Return a page of tasks."""
         ...
 
     def push(self, task_id: str, target: PushTarget) -> JsonDict:
-        """A push target."""
+        """Return a push target."""
         ...
 
     def pushes(self, task_id: str, targets: Sequence[PushTarget]) -> object:
@@ -131,11 +131,11 @@ class Wire(Protocol):
         ...
 
     def nothing(self) -> object:
-        """The answer that says no more than that it is done."""
+        """Return the answer that says no more than that it is done."""
         ...
 
     def error(self, error: IsthmusError) -> RpcError:
-        """The error that tells a client of an expected failure."""
+        """Return the error that tells a client of an expected failure."""
         ...
 
 
@@ -152,8 +152,9 @@ class Dialect(Protocol):
         ...
 
     async def claims(self, call: Call, agent: AgentClient) -> bool:
-        """The request is of such a client; ``agent`` is the caller's, to look at a task that is not remembered.
+        """Return whether such a client sent the request.
 
-        Called for each request: a look at the metadata and the task id.
+        Called for each request, so it looks at the metadata and the task id; ``agent`` is the caller's, for a task that
+        is not remembered.
         """
         ...

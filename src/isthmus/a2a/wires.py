@@ -36,7 +36,7 @@ class Wires:
         self._by_name: dict[str, Wire] = {wire.name: wire for wire in served}
 
     async def choose(self, call: Call, agent: AgentClient) -> Wire:
-        """The wire that reads the request and writes its answer; ``agent`` is the caller's."""
+        """Return the wire that reads the request and writes its answer; ``agent`` is the caller's."""
         for dialect in self._dialects:
             if await dialect.claims(call, agent):
                 return dialect.wire
@@ -50,16 +50,16 @@ class Wires:
         return self._unknown
 
     def of_version(self, version: str | None) -> Wire:
-        """The wire that tells of errors in what is no request."""
+        """Return the wire that tells of errors in what is no request."""
         return self._v03 if version is None or is_version(version, "0.3") else self.v1
 
     def named(self, name: str) -> Wire:
-        """The wire that a push target was set by; that of A2A 0.3 when it is not known any more."""
+        """Return the wire that a push target was set by; that of A2A 0.3 when it is not known any more."""
         return self._by_name.get(name, self._v03)
 
 
 def metadata_of(params: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """The metadata objects of a request, the message's own first; what is no object is left out here."""
+    """Return the metadata objects of a request, the message's own first; what is no object is left out here."""
     message = params.get("message")
     own = cast("Mapping[str, Any]", message).get("metadata") if isinstance(message, Mapping) else None
     found = (own, params.get("metadata"))

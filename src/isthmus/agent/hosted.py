@@ -86,7 +86,7 @@ class HostedAgent:
         self._agent = agent
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
-        """The agent's slash commands, if it has any."""
+        """Return the agent's slash commands, if it has any."""
         return await self._agent.commands(workspace, settings) if isinstance(self._agent, WithCommands) else ()
 
     async def advance(self, turn: AgentTurn) -> StateChange:
@@ -155,7 +155,7 @@ def _check_generator(run: object) -> None:
 
 
 def _checked(event: object) -> AgentEvent:
-    """The event as it is read again from the journal.
+    """Return the event as it is read again from the journal.
 
     Raises:
         TypeError: it is none, or a field holds something else than it should.
@@ -196,7 +196,7 @@ def ask(
     *,
     options: Sequence[ConfirmationOption] = OPTIONS,
 ) -> ToolCallUpdate:
-    """The event that asks a user for permission to make a call; afterwards :func:`decision` tells the answer."""
+    """Return the event that asks a user for permission to make a call; afterwards :func:`decision` tells the answer."""
     request = ConfirmationRequest(tuple(options))
     match details:
         case ExecuteDetails():
@@ -218,5 +218,5 @@ def decision(session: Session, tool_call_id: str) -> ToolCallConfirmation | None
 
 
 def is_allowed(confirmation: ToolCallConfirmation) -> bool:
-    """The user lets the call run."""
+    """Return whether the user lets the call run."""
     return confirmation.selected_option_id != CANCEL

@@ -59,11 +59,11 @@ class AgentResources:
         return SessionApprovals(self.approvals, await self.approvals.approvals(), tools)
 
     async def trusts_project(self, user: str, workspace: Path) -> bool:
-        """Whether a project's files speak for a user: only the local user can have said so."""
+        """Return whether a project's files speak for a user: only the local user can have said so."""
         if user or self.trusts is None:
             return False
         return await asyncio.to_thread(self.trusts, workspace)
 
     def home_of(self, user: str) -> Path | None:
-        """The folder of a user's own files: the local user's alone has one."""
+        """Return the folder of a user's own files: the local user's alone has one."""
         return None if user else self.home

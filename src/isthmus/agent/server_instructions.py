@@ -22,7 +22,7 @@ leave, and where it differs from the user, the project or what stands above, it 
 
 
 def server_instructions(said: Iterable[ServerInstructions]) -> str:
-    """The part of the system prompt, in the order given; empty when no server says anything."""
+    """Return the part of the system prompt, in the order given; empty when no server says anything."""
     parts: list[str] = []
     left_out: list[str] = []
     room = MAXIMUM_ALL

@@ -60,7 +60,7 @@ SUMMARY_SEEN = Message("assistant", (Text("I go on from this summary."),))
 
 
 def is_summary(message: Message) -> bool:
-    """Whether a message stands for what was compacted."""
+    """Return whether a message stands for what was compacted."""
     return message.role == "user" and text_of(message).startswith(SUMMARY_HEADING)
 
 
@@ -236,12 +236,12 @@ class Session:
         return tuple(item for item in self.calls.values() if item.result is None)
 
     def asker_of(self, item: OpenCall) -> str | None:
-        """The call whose question this one is; None when it is a call like others."""
+        """Return the call whose question this one is; None when it is a call like others."""
         call_id, mark, _ = item.request.id.rpartition(QUESTION_MARK)
         return call_id if mark and not item.is_models and call_id in self.calls else None
 
     def questions_of(self, call_id: str) -> tuple[OpenCall, ...]:
-        """The questions that a call has asked, in order."""
+        """Return the questions that a call has asked, in order."""
         return tuple(item for item in self.calls.values() if self.asker_of(item) == call_id)
 
     def _enter_task(self, task_id: str) -> None:

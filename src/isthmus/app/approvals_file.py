@@ -59,7 +59,7 @@ class ApprovalsFile:
 
 
 def _decoded(text: str) -> list[KeptApproval]:
-    """The entries that are whole; raises JsoncError where the text is no JSON list."""
+    """Return the entries that are whole; raises JsoncError where the text is no JSON list."""
     value: object = parse(text) if text.strip() else []
     if not isinstance(value, list):
         raise JsoncError("expected a list [...]", 1, 1)

@@ -129,7 +129,7 @@ class EditorDirectory:
         self._lock = asyncio.Lock()
 
     async def find(self, workspace: Path) -> IdeEditor | None:
-        """The editor that has the workspace open, or had it and may come back; None when it shows no diffs."""
+        """Return the editor that has the workspace open, or had it and may come back; None when it shows no diffs."""
         peer = await self.client(workspace)
         return IdeEditor(peer) if peer is not None and (peer.can_review or not peer.connected) else None
 
@@ -183,7 +183,7 @@ class EditorDirectory:
         await asyncio.gather(*(peer.aclose() for peer in self._peers.values()), return_exceptions=True)
 
     async def client(self, workspace: Path) -> "IdeClient | None":
-        """The connection to the editor that has the workspace open, made when there is none yet."""
+        """Return the connection to the editor that has the workspace open, made when there is none yet."""
         async with self._lock:
             if workspace in self._disabled:
                 return None

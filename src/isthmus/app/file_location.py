@@ -28,7 +28,7 @@ def locate(path: str, folders: Sequence[str] = ()) -> str:
 
 
 def parse_place(text: str, folders: Sequence[str] = ()) -> tuple[str, Range | None]:
-    """The path as :func:`locate` finds it, and the place in it as an empty range of the Editor port (0-based).
+    """Return the path as :func:`locate` finds it, and the place in it as an empty range of the Editor port (0-based).
 
     None: no place was given.
     """

@@ -48,14 +48,14 @@ class Redaction:
         self._known = re.compile("|".join(map(re.escape, values))) if values else None
 
     def __call__(self, text: str) -> str:
-        """The text with each secret replaced by ``[hidden]``."""
+        """Return the text with each secret replaced by ``[hidden]``."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
         return _SECRETS.sub(rf"\g<kept>{HIDDEN}", text)
 
 
 def secrets_of(environment: Mapping[str, str]) -> list[str]:
-    """The values of variables whose names say that they are secret."""
+    """Return the values of variables whose names say that they are secret."""
     return [value for name, value in environment.items() if _SECRET_NAME.search(name)]
 
 
@@ -67,7 +67,7 @@ class TextFormatter(logging.Formatter):
         self._redaction = redaction
 
     def format(self, record: logging.LogRecord) -> str:
-        """The lines of a record; more than one only for a traceback, whose lines are indented."""
+        """Return the lines of a record; more than one only for a traceback, whose lines are indented."""
         line = f"{_time(record)} {record.levelname} {visible_line(self._redaction(record.getMessage()))}"
         if record.exc_info:
             trace = visible(self._redaction(self.formatException(record.exc_info)))
@@ -84,7 +84,7 @@ class JsonFormatter(logging.Formatter):
         self._redaction = redaction
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record."""
+        """Return the line of a record."""
         line: dict[str, Any] = {
             "time": _time(record),
             "level": record.levelname.lower(),

@@ -89,7 +89,7 @@ class ModelDirectory:
         return opening
 
     async def open(self, name: str | None = None) -> ChatModel:
-        """The model of this name, as in ``--model``; the agent's own for None.
+        """Return the model of this name, as in ``--model``; the agent's own for None.
 
         Raises:
             ModelError: it is not known, or cannot be opened; the text says what is expected. The next call tries again.

@@ -149,7 +149,7 @@ def _push_rule(allowed: tuple[str, ...]) -> "PushRule":
 
 
 def _users(setup: Setup, roots: tuple[Path, ...]) -> "UsersFile | None":
-    """The users, who are let in only where it was said what they may work on."""
+    """Return the users, who are let in only where it was said what they may work on."""
     from isthmus.a2a.server.users_file import FILE, UsersFile
 
     users = UsersFile(setup.data_dir / FILE)

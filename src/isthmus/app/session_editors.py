@@ -59,7 +59,7 @@ class SessionEditors:
         self._disabled: set[str] = set()
 
     async def find(self, question: QuestionOpened) -> IdeEditor | None:
-        """The editor that shows the diff of a question; None when there is none that can."""
+        """Return the editor that shows the diff of a question; None when there is none that can."""
         if question.context_id in self._disabled:
             return None
         settings = question.settings or await self._settings_of(question.task_id)
@@ -80,7 +80,7 @@ class SessionEditors:
         return await local.context(scope.workspace) if local is not None else None
 
     async def client(self, scope: ToolScope) -> "IdeClient | None":
-        """The IDE of a session; None when it has none, or uses none."""
+        """Return the IDE of a session; None when it has none, or uses none."""
         if scope.context_id in self._disabled:
             return None
         if (peer := await self._named(scope.task_id, scope.mcp_servers)) is not None:
@@ -135,7 +135,7 @@ class SessionEditors:
         await asyncio.gather(*self._closing, return_exceptions=True)
 
     async def _named(self, task_id: str, servers: Sequence[McpServerSettings]) -> "GeminiPeer | None":
-        """The first of a client's own endpoints that is an editor's."""
+        """Return the first of a client's own endpoints that is an editor's."""
         for server in servers:
             if server.url is None:
                 continue
@@ -156,7 +156,7 @@ class SessionEditors:
         return None
 
     async def _connect(self, server: McpServerSettings) -> "GeminiPeer | None":
-        """The companion at an endpoint; None when it is something else, or nothing."""
+        """Return the companion at an endpoint; None when it is something else, or nothing."""
         from isthmus.ide.clients.ide_client import IdeError
         from isthmus.ide.gemini.finding import named_companion
         from isthmus.ide.gemini.peer import GeminiPeer

@@ -180,7 +180,7 @@ def unused_settings(settings: "Settings") -> tuple[str, ...]:
 
 
 def runs_one_prompt(prompt: str | None, output_format: str, resume: str | None, *, list_sessions: bool) -> bool:
-    """Whether one prompt is run without a user, rather than a conversation held or the sessions listed.
+    """Return whether one prompt is run without a user, rather than a conversation held or the sessions listed.
 
     Raises:
         BadInputError: the options do not go together.

@@ -26,7 +26,7 @@ class NoAgent:
 
 
 def task_json(row: TaskRow) -> dict[str, Any]:
-    """The row for machines. Times are Unix seconds; ``events`` counts them."""
+    """Return the row for machines. Times are Unix seconds; ``events`` counts them."""
     return {
         "id": row.task_id,
         "context_id": row.context_id,
@@ -48,7 +48,7 @@ def detail_json(
     pushes: Sequence[PushRow] = (),
     artifacts: Sequence[ArtifactUpdate] = (),
 ) -> dict[str, Any]:
-    """The row with its conversation and its artifacts, and what became of its push notifications."""
+    """Return the row with its conversation and its artifacts, and what became of its push notifications."""
     messages = [{"role": item.role, "message_id": item.message_id, "text": item.text} for item in history]
     targets = [
         {
@@ -76,7 +76,7 @@ def host_of(url: str) -> str:
 
 
 def task_lines(rows: Sequence[TaskRow], now: float) -> list[str]:
-    """A table with a heading; nothing when there are no rows. Users are shown when there are any."""
+    """Return a table with a heading; nothing when there are no rows. Users are shown when there are any."""
     if not rows:
         return []
     with_users = any(row.user for row in rows)
@@ -98,7 +98,7 @@ def detail_lines(
     pushes: Sequence[PushRow] = (),
     artifacts: Sequence[ArtifactUpdate] = (),
 ) -> list[str]:
-    """The task, its conversation and its artifacts as text, and what became of its push notifications."""
+    """Return the task, its conversation and its artifacts as text, and what became of its push notifications."""
     facts = [
         ("Task", row.task_id),
         ("Session", row.context_id),
@@ -148,7 +148,7 @@ def _short_length(ids: Sequence[str]) -> int:
 
 
 def _when(at: float, now: float) -> str:
-    """The time of day, or the day when it is not today."""
+    """Return the time of day, or the day when it is not today."""
     moment = datetime.fromtimestamp(at).astimezone()
     today = datetime.fromtimestamp(now).astimezone().date()
     return f"{moment:%H:%M:%S}" if moment.date() == today else f"{moment:%Y-%m-%d}"

@@ -106,7 +106,7 @@ async def _drop_early_lines(descriptor: int) -> None:
 
 
 async def _typed_line(descriptor: int) -> str | None:
-    """A line of a terminal in its usual mode, which gives whole lines; None at the end of input.
+    """Return a line of a terminal in its usual mode, which gives whole lines; None at the end of input.
 
     Not in a thread: one that reads cannot be ended, and the program would wait for it.
     """

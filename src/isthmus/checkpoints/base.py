@@ -96,7 +96,7 @@ class Checkpoints(Protocol):
         ...
 
     async def list(self, context_id: str) -> "Sequence[CheckpointInfo]":
-        """The checkpoints of a session, newest first."""
+        """Return the checkpoints of a session, newest first."""
         ...
 
     async def plan(self, context_id: str, checkpoint_id: str) -> RestorePlan:

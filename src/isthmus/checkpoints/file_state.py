@@ -38,14 +38,14 @@ class FileState:
     why_unkept: str | None = None
 
     def is_same(self, other: "FileState") -> bool:
-        """Whether both are the same content and mode; False when one of them is not known."""
+        """Return whether both are the same content and mode; False when one of them is not known."""
         if not self.exists or not other.exists:
             return self.exists == other.exists
         return self.hash is not None and (self.hash, self.mode) == (other.hash, other.mode)
 
 
 def read_state(path: Path) -> tuple[FileState, bytes | None]:
-    """The state of a file now, and its content when it can be kept. Never follows a link.
+    """Return the state of a file now, and its content when it can be kept. Never follows a link.
 
     Raises:
         OSError: it cannot be looked at.

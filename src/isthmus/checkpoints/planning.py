@@ -21,7 +21,7 @@ class KnownFile:
 
 
 def planned(checkpoint_id: str, known: Mapping[str, KnownFile]) -> RestorePlan:
-    """The plan for these files, by path."""
+    """Return the plan for these files, by path."""
     files = (_restore_of(path, file) for path, file in sorted(known.items()))
     return RestorePlan(checkpoint_id, tuple(file for file in files if file is not None))
 

@@ -28,7 +28,7 @@ class EditorName(click.Choice[str]):
     name = "editor"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name as the rest of the command knows it."""
+        """Return the name as the rest of the command knows it."""
         if value == "neovim":
             return "nvim"
         if value in STARTED_BY_PLUGIN:
@@ -219,7 +219,7 @@ def exec_command(
 
 
 def _find_or_start(editor: str | None, folders: tuple[str, ...], address: str | None) -> "RunningCompanion":
-    """A companion that knows of this process and stays as long as it lives."""
+    """Return a companion that knows of this process and stays as long as it lives."""
     from isthmus.ide.control import control_client
 
     wanted = editor or _default_editor(address)

@@ -115,7 +115,7 @@ def _sweep(examination: "Examination") -> Iterator[str]:
 
 
 def describe(examination: "Examination") -> Iterator[str]:
-    """The examination in lines for a user."""
+    """Yield the examination in lines for a user."""
     yield f"Agent CLIs started in {examination.here.folder}"
     yield from _choices(examination.choices)
     yield ""
@@ -158,7 +158,7 @@ def _finding(finding: "Finding") -> Iterator[str]:
 
 
 def to_json(examination: "Examination") -> dict[str, Any]:
-    """The examination for programs."""
+    """Return the examination for programs."""
     return {
         "folder": examination.here.folder,
         "is_well": examination.is_well,

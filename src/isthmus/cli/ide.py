@@ -35,11 +35,11 @@ class CompanionUser:
         self._folders = (workspace,) if workspace else ()
 
     def locate(self, file: str) -> str:
-        """The absolute path of a file that the user named."""
+        """Return the absolute path of a file that the user named."""
         return locate(file, self._folders)
 
     def parse(self, place: str) -> tuple[str, int | None, int | None, int | None, int | None]:
-        """A place that the user named, as :func:`parse_range` has it."""
+        """Return a place that the user named, as :func:`parse_range` has it."""
         return parse_range(place, self._folders)
 
     def ask(self, command: str, *, patience: float = 0.0, **arguments: object) -> Result:
@@ -315,7 +315,7 @@ def _patience(wait: float | None) -> float:
 
 
 def _page(user: CompanionUser) -> str | None:
-    """A link to the page of the editor, if it has one and who asks may answer in the user's place."""
+    """Return a link to the page of the editor, if it has one and who asks may answer in the user's place."""
     from isthmus.ide.control.control_client import RefusedError
 
     try:
@@ -325,7 +325,7 @@ def _page(user: CompanionUser) -> str | None:
 
 
 def _numbers(text: str) -> list[int]:
-    """The numbers of ``1,3`` and ``2-4``."""
+    """Return the numbers of ``1,3`` and ``2-4``."""
     numbers: list[int] = []
     for part in text.split(","):
         first, _, last = part.strip().partition("-")

@@ -47,7 +47,7 @@ def command(editor: str | None) -> None:
 
 
 def plugins_folder() -> Path:
-    """The folder of plugins: in the installed package, or in the checkout that it is run from.
+    """Return the folder of plugins: in the installed package, or in the checkout that it is run from.
 
     Raises:
         IsthmusError: it is in neither.

@@ -54,7 +54,7 @@ def run(
 
 
 def whole_prompt(prompt: str | None) -> str:
-    """The prompt with what was piped in.
+    """Return the prompt with what was piped in.
 
     Raises:
         BadInputError: there is neither.

@@ -23,7 +23,7 @@ _LONGEST = 100 * 365 * 86_400
 
 
 def tier_name(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    """The name of a tier, as a click callback.
+    """Return the name of a tier, as a click callback.
 
     Raises:
         BadInputError: it is none.
@@ -165,7 +165,7 @@ def revoke(name_or_id: str, data_dir: Path | None) -> None:
 
 
 def expiry(text: str, now: float) -> float | None:
-    """The Unix time that ``--expires`` means; None for never.
+    """Return the Unix time that ``--expires`` means; None for never.
 
     Raises:
         BadInputError: it is no time, or not in the future.

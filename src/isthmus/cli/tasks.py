@@ -278,7 +278,7 @@ async def _prune(
 
 
 async def _named(journal: "SqliteJournal", beginnings: Sequence[str]) -> "Sequence[TaskRow]":
-    """The tasks whose ids begin so, each once."""
+    """Return the tasks whose ids begin so, each once."""
     rows: dict[str, TaskRow] = {}
     for beginning in beginnings:
         found: Sequence[TaskRow] = await journal.find(beginning, 5) if beginning else ()

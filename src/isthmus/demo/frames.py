@@ -12,7 +12,7 @@ LONG_TEXT = 48
 
 
 def lines_of(frame: Frame) -> list[str]:
-    """The frame in at most a few lines of :data:`WIDTH` characters."""
+    """Return the frame in at most a few lines of :data:`WIDTH` characters."""
     arrow = "->" if frame.kind == "request" else "<-"
     label = _label(frame)
     essence = None if frame.body is None else _essence(frame)

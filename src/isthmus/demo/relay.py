@@ -117,7 +117,7 @@ class _Side:
         return self.connection.their_state is h11.DONE
 
     async def events(self) -> AsyncGenerator[_MessageEvent, None]:
-        """The events of one message, to its end or the end of the connection."""
+        """Yield the events of one message, to its end or the end of the connection."""
         while True:
             event = self.connection.next_event()
             if event is h11.NEED_DATA:

@@ -48,7 +48,7 @@ class EventQueue:
         self._ready.set()
 
     async def read(self) -> AsyncIterator[EditorEvent]:
-        """The events, as they come; ends after :meth:`end`."""
+        """Yield the events, as they come; ends after :meth:`end`."""
         while True:
             await self._ready.wait()
             while self._events:

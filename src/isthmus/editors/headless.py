@@ -68,12 +68,12 @@ class HeadlessEditor(EditorBase):
         self._active: str | None = None
 
     async def workspace_folders(self) -> tuple[str, ...]:
-        """The folders it was started with."""
+        """Return the folders it was started with."""
         self._require_present()
         return self._folders
 
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """The files that the user, or an agent, opened."""
+        """Return the files that the user, or an agent, opened."""
         self._require_present()
         return tuple(self._snapshot(path, buffer) for path, buffer in self._buffers.items())
 
@@ -122,7 +122,7 @@ class HeadlessEditor(EditorBase):
         return tuple(diagnostic for found in self._diagnostics.values() for diagnostic in found)
 
     async def is_dirty(self, path: str) -> bool | None:
-        """Whether :meth:`edit` changed it since it was saved."""
+        """Return whether :meth:`edit` changed it since it was saved."""
         self._require_present()
         buffer = self._buffers.get(absolute(path))
         return buffer.unsaved is not None if buffer is not None else None
@@ -209,7 +209,7 @@ class HeadlessEditor(EditorBase):
         self._end("the headless editor has quit; start the companion again")
 
     def _now(self) -> float:
-        """The time, but never the same twice: the order of focus has to stay clear."""
+        """Return the time, but never the same twice: the order of focus has to stay clear."""
         return max([self._clock(), *(buffer.focused_at + 0.001 for buffer in self._buffers.values())])
 
     def _snapshot(self, path: str, buffer: _Buffer) -> OpenFile:

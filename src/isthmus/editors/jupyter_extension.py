@@ -104,7 +104,7 @@ def _handler(settings: dict[str, Any]) -> type:
 
 
 def _variables(body: bytes) -> dict[str, str | None] | None:
-    """The variables in a request; None: it is something else, or nothing that an environment can hold."""
+    """Return the variables in a request; None: it is something else, or nothing that an environment can hold."""
     try:
         value: object = json.loads(body)
     except ValueError:

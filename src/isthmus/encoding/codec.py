@@ -33,7 +33,7 @@ Decoder: TypeAlias = Callable[[Any, str], Any]
 
 
 def to_json(value: object) -> dict[str, Any]:
-    """The JSON object of a dataclass of the vocabulary; fields that are None are left out."""
+    """Return the JSON object of a dataclass of the vocabulary; fields that are None are left out."""
     encoded: dict[str, Any] = {}
     for name in _field_names(type(value)):
         item = getattr(value, name)
@@ -43,7 +43,7 @@ def to_json(value: object) -> dict[str, Any]:
 
 
 def from_json(kind: type[T], value: object, path: str | None = None) -> T:
-    """The dataclass ``kind`` out of a JSON object.
+    """Return the dataclass ``kind`` out of a JSON object.
 
     Raises:
         DecodeError: a required field is absent, a value has another type, or a oneof holds two members.
@@ -52,7 +52,7 @@ def from_json(kind: type[T], value: object, path: str | None = None) -> T:
 
 
 def well_formed(value: T) -> T:
-    """The value with every lone surrogate in its texts replaced by U+FFFD; itself when there is none.
+    """Return the value with every lone surrogate in its texts replaced by U+FFFD; itself when there is none.
 
     Such text is no Unicode: it comes in as ``\\ud800`` in JSON or out of file names that are not UTF-8, and could
     neither be kept nor sent.

@@ -15,7 +15,7 @@ _LOCK = threading.Lock()
 
 @cache
 def draft_2020_12() -> Any:
-    """The class ``jsonschema.Draft202012Validator``."""
+    """Return the class ``jsonschema.Draft202012Validator``."""
     with _LOCK:
         is_left_out = not {"jsonschema", _FORMAT_GRAMMAR} & sys.modules.keys()
         if is_left_out:

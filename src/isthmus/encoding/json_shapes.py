@@ -10,20 +10,20 @@ from isthmus.encoding.codec import JsonObject
 
 
 def is_object(value: object) -> TypeGuard[JsonObject]:
-    """Whether it is a JSON object."""
+    """Return whether it is a JSON object."""
     return isinstance(value, Mapping)
 
 
 def as_object(value: object) -> JsonObject:
-    """The JSON object, or an empty one."""
+    """Return the JSON object, or an empty one."""
     return value if is_object(value) else {}
 
 
 def as_list(value: object) -> Sequence[Any]:
-    """The JSON array, or an empty one."""
+    """Return the JSON array, or an empty one."""
     return cast("Sequence[Any]", value) if isinstance(value, list) else ()
 
 
 def as_text(value: object) -> str:
-    """The string, or an empty one."""
+    """Return the string, or an empty one."""
     return value if isinstance(value, str) else ""

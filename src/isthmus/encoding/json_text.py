@@ -26,7 +26,7 @@ class JsonError(IsthmusError):
 
 
 def decode(body: bytes, *, mends_text: bool = False) -> Any:
-    """The value of a UTF-8 JSON text; a byte order mark before it is no part of it.
+    """Return the value of a UTF-8 JSON text; a byte order mark before it is no part of it.
 
     `mends_text`: half of a surrogate pair becomes U+FFFD instead of being refused.
 

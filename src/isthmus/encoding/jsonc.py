@@ -27,7 +27,7 @@ class JsoncError(IsthmusError):
 
 
 def parse(text: str) -> Any:
-    """The value of a JSONC text.
+    """Return the value of a JSONC text.
 
     Raises:
         JsoncError: it is not JSON, even without its comments and trailing commas.

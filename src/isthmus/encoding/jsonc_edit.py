@@ -123,7 +123,7 @@ def remove_member(text: str, path: Sequence[str]) -> str:
 
 
 def _tokens(text: str, start: int) -> Iterator[_Token]:
-    """The tokens from `start` on, without blanks; the text has been parsed, so that nothing else is there."""
+    """Yield the tokens from `start` on, without blanks; the text has been parsed, so that nothing else is there."""
     position = start
     while (match := _TOKEN.match(text, position)) is not None:
         position = match.end()
@@ -140,7 +140,7 @@ def _start(text: str) -> int:
 
 
 def _object(text: str, start: int, path: Sequence[str]) -> _Object:
-    """The object whose ``{`` is at `start`."""
+    """Return the object whose ``{`` is at `start`."""
     if text[start] != "{":
         where = f"{'.'.join(path)}: " if path else ""
         raise _error(text, start, f"{where}expected an object {{...}}")
@@ -198,7 +198,7 @@ def _applied(text: str, edits: Sequence[_Edit]) -> str:
 
 
 def _insertion(text: str, parent: _Object, key: str, value: Any) -> list[_Edit]:
-    """A member behind those that are there."""
+    """Return a member behind those that are there."""
     unit, line_end = _unit(text), _line_end(text)
     name = json.dumps(key, ensure_ascii=False)
     last = parent.members[-1] if parent.members else None
@@ -279,19 +279,19 @@ def _unit(text: str) -> str:
 
 
 def _indentation(text: str, position: int) -> str:
-    """The blanks at the beginning of the line."""
+    """Return the blanks at the beginning of the line."""
     line = text[text.rfind("\n", 0, position) + 1 : position].removeprefix(_BYTE_ORDER_MARK)
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _begins_line(text: str, position: int) -> bool:
-    """Whether only blanks are before it in its line, which is not the first one."""
+    """Return whether only blanks are before it in its line, which is not the first one."""
     line_start = text.rfind("\n", 0, position) + 1
     return line_start > 0 and not text[line_start:position].strip(" \t")
 
 
 def _end_of_remarks(text: str, position: int) -> int:
-    """The end of the comments that follow in the same line; `position` when there are none."""
+    """Return the end of the comments that follow in the same line; `position` when there are none."""
     end = position
     for token in _tokens(text, position):
         if token.kind != "comment" or "\n" in text[end : token.start]:
@@ -302,7 +302,7 @@ def _end_of_remarks(text: str, position: int) -> int:
 
 
 def _end_of_contents(text: str, parent: _Object) -> int:
-    """The end of the comments in an object without members; behind its ``{`` when there are none."""
+    """Return the end of the comments in an object without members; behind its ``{`` when there are none."""
     end = parent.start + 1
     for token in _tokens(text, parent.start + 1):
         if token.kind != "comment":

@@ -50,7 +50,7 @@ def _check_answer(row: TaskRow, pending: Sequence[ToolCall], confirmation: ToolC
 
 
 def history_of(deliveries: Sequence[Delivery]) -> tuple[HistoryMessage, ...]:
-    """The messages of the conversation, as a plain client sees them."""
+    """Return the messages of the conversation, as a plain client sees them."""
     messages: list[HistoryMessage] = []
     for delivery in deliveries:
         match delivery.event:
@@ -69,7 +69,7 @@ def history_of(deliveries: Sequence[Delivery]) -> tuple[HistoryMessage, ...]:
 
 
 def artifacts_of(deliveries: Sequence[Delivery]) -> tuple[ArtifactUpdate, ...]:
-    """The artifacts as they are after these events, each whole, in the order in which they began."""
+    """Return the artifacts as they are after these events, each whole, in the order in which they began."""
     artifacts: dict[str, ArtifactUpdate] = {}
     for delivery in deliveries:
         if isinstance(update := delivery.event, ArtifactUpdate):
@@ -81,5 +81,5 @@ def artifacts_of(deliveries: Sequence[Delivery]) -> tuple[ArtifactUpdate, ...]:
 
 
 def title_of(text: str) -> str:
-    """The beginning of a prompt, in one line."""
+    """Return the beginning of a prompt, in one line."""
     return with_ellipsis(text.strip().splitlines()[0], TITLE_CHARACTERS)

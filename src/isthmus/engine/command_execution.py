@@ -10,7 +10,7 @@ from isthmus.slash_commands.tree import command_line, find, missing_argument, ne
 
 
 def format_command(command: CommandMessage | Command) -> str:
-    """The command as a user types it: ``/memory add ...``."""
+    """Return the command as a user types it: ``/memory add ...``."""
     return " ".join(["/" + " ".join(command.path), *([command.args] if command.args else [])])
 
 
@@ -41,7 +41,7 @@ def refusal(command: CommandMessage, tree: Sequence[SlashCommand]) -> str | None
 
 
 def start_status(state: TaskState, pending: Sequence[ToolCall]) -> CommandExecutionStatus:
-    """The status of an execution whose task entered ``state`` first of all."""
+    """Return the status of an execution whose task entered ``state`` first of all."""
     if state is not TaskState.INPUT_REQUIRED:
         return CommandExecutionStatus.STARTED
     requests = [call.confirmation_request for call in pending if call.confirmation_request is not None]

@@ -119,7 +119,7 @@ class EditorSurface:
 
 
 def _accepting(call: ToolCall) -> str:
-    """The option that lets a proposal stand: an edit goes on, and what a server asked is sent to it."""
+    """Return the option that lets a proposal stand: an edit goes on, and what a server asked is sent to it."""
     request = call.confirmation_request
     offered = [option.id for option in request.options] if request is not None else []
     return "accept" if "accept" in offered and "proceed_once" not in offered else "proceed_once"

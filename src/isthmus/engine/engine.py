@@ -33,7 +33,7 @@ class Engine(UserTasks):
         return self._runner.journal
 
     async def settings_of(self, task_id: str) -> AgentSettings | None:
-        """The AgentSettings of a task's session; costs a fold of the session."""
+        """Return the AgentSettings of a task's session; costs a fold of the session."""
         row = await self._runner.journal.task(task_id)
         return None if row is None else (await self._runner.fold(row, Session(row.context_id))).settings
 
@@ -44,7 +44,7 @@ class Engine(UserTasks):
     def for_user(
         self, user: str, limits: UserLimits | None = None, workspaces: WorkspaceRule | None = None
     ) -> AgentClient:
-        """The agent as ``user`` has it: the tasks and sessions of others are not there.
+        """Return the agent as ``user`` has it: the tasks and sessions of others are not there.
 
         ``workspaces``, when given, stands in place of the engine's own rule. Closing it closes nothing.
         """

@@ -45,7 +45,7 @@ class TaskFeed:
         self._wake()
 
     def after(self, seq: int) -> Sequence[Delivery] | None:
-        """The kept events after number ``seq``; None when they are older than what is remembered."""
+        """Return the kept events after number ``seq``; None when they are older than what is remembered."""
         missing = self._last - seq
         if missing <= 0:
             return ()
@@ -54,7 +54,7 @@ class TaskFeed:
         return list(islice(reversed(self._recent), missing))[::-1]
 
     def progress_after(self, version: int) -> tuple[int, Sequence[Delivery]]:
-        """The latest progress of each call that changed after ``version``, and the version now."""
+        """Return the latest progress of each call that changed after ``version``, and the version now."""
         changed = [delivery for at, delivery in self._progress.values() if at > version]
         return self._version, changed
 

@@ -13,7 +13,7 @@ def new_owner() -> str:
 
 
 def is_gone(owner: str) -> bool:
-    """The owner was a process of this machine that has ended. False when that cannot be known."""
+    """Return whether the owner was a process of this machine that has ended. False when that cannot be known."""
     _, host, pid, start = owner.split(":", 3)
     if host != _host():
         return False

@@ -14,7 +14,7 @@ _MESSAGES = 8
 
 
 async def snapshot_after(journal: Journal, task_id: str, delivery: Delivery, model: str = "") -> TaskSnapshot | None:
-    """The task after ``delivery``, a kept StateChange of it; None when there is no such task any more.
+    """Return the task after ``delivery``, a kept StateChange of it; None when there is no such task any more.
 
     Its history is the last message of a completed task and empty otherwise. It has its artifacts when it rests.
     """
@@ -51,7 +51,7 @@ async def snapshot_after(journal: Journal, task_id: str, delivery: Delivery, mod
 
 
 async def _pending_after(journal: Journal, task_id: str, seq: int) -> tuple[ToolCall, ...]:
-    """The calls that waited for a user after event ``seq``."""
+    """Return the calls that waited for a user after event ``seq``."""
     waiting: dict[str, ToolCall] = {}
     at = 0
     while deliveries := await journal.events(task_id, at, _ROWS):

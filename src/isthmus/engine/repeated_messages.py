@@ -33,7 +33,7 @@ def as_it_was(snapshot: TaskSnapshot, state: TaskState, seq: int, at: float) -> 
 
 
 def is_same(one: Prompt, other: Prompt) -> bool:
-    """Whether two prompts of one task are the same message; what was put into files is told by the text."""
+    """Return whether two prompts of one task are the same message; what was put into files is told by the text."""
     has_files = bool(one.media or other.media)
     return (
         bool(one.message_id)

@@ -269,7 +269,7 @@ class Runner:
         self._running.pop(task_id, None)
 
     async def fold(self, row: TaskRow, session: Session) -> Session:
-        """The conversation as a task of it goes on: what was said in other tasks comes first."""
+        """Return the conversation as a task of it goes on: what was said in other tasks comes first."""
         kept = await self.journal.session(row.context_id, row.user)
         for of_task, delivery in sorted(kept, key=lambda item: item[0] == row.task_id):
             session.apply(delivery.event, of_task, delivery.at)

@@ -39,7 +39,7 @@ class SuspendedCallMonitor:
         suspended.on_due = self._due
 
     async def is_lost(self, row: TaskRow) -> bool:
-        """Whether a task at rest waits for an answer that nobody could pass on: whoever asked has ended with its
+        """Return whether a task at rest waits for an answer that nobody could pass on: whoever asked has ended with its
         process. Not when that process may be on another machine."""
         waiting = {call.tool_call_id for call in row.pending if QUESTION_MARK in call.tool_call_id}
         if not waiting or self._suspended.holds(row.task_id):
@@ -101,7 +101,7 @@ class SuspendedCallMonitor:
             await self._take_up(row)
 
     async def _waits_for_us(self, task_id: str) -> bool:
-        """Whether the task is at rest with the questions that are asked here."""
+        """Return whether the task is at rest with the questions that are asked here."""
         row = await self._journal.task(task_id)
         if self._running_of(task_id) is not None:
             return True

@@ -66,7 +66,7 @@ class CommandAgent(Agent, Protocol):
     """
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
-        """The commands that a user can execute in a workspace, as a tree; the empty name is the local user's."""
+        """Return the commands that a user can execute in a workspace, as a tree; the empty name is the local user's."""
         ...
 
 
@@ -256,7 +256,7 @@ class TaskRun:
                 self._end_message()
 
     def _replaced(self) -> str | None:
-        """The text that the next one replaces: once, what its process did not end."""
+        """Return the text that the next one replaces: once, what its process did not end."""
         torn, self.session.torn_text = self.session.torn_text, None
         return torn
 

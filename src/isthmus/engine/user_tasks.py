@@ -226,7 +226,7 @@ class UserTasks:
     # --- commands ---
 
     async def _place(self, scope: CommandScope) -> tuple[str | None, str]:
-        """The session and the workspace of a command."""
+        """Return the session and the workspace of a command."""
         if scope.task_id is not None:
             row = await self._row(scope.task_id, scope.context_id)
             context_id, known = row.context_id, row.workspace
@@ -252,7 +252,7 @@ class UserTasks:
         return await self._runner.agent.commands(Path(workspace), told, self._user)
 
     async def _how_it_began(self, task_id: str) -> CommandExecutionStatus:
-        """The task's first state, waited for a little: what takes long has started."""
+        """Return the task's first state, waited for a little: what takes long has started."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(BEGIN_SECONDS):
                 async for delivery in self._runner.deliver(task_id, 0, 1):
@@ -315,7 +315,7 @@ class UserTasks:
         raise InvalidRequest(f"task {task_id} changes all the time; look at it and try again")
 
     async def _pending(self, row: TaskRow) -> Sequence[ToolCall]:
-        """The calls that wait for a user, without those whose answers are on their way."""
+        """Return the calls that wait for a user, without those whose answers are on their way."""
         if row.state.ends_stream:
             return row.pending
         # In this order: an answer leaves the inbox when it is among the events.
@@ -329,7 +329,7 @@ class UserTasks:
     async def _prompt_of(
         self, task_id: str, context_id: str, message: PromptMessage, settings: JsonObject | None
     ) -> Prompt:
-        """The event of a message. Agents that read files get what of it is no text as such.
+        """Return the event of a message. Agents that read files get what of it is no text as such.
 
         Raises:
             ContentNotSupported: the agent does not read a part.
@@ -341,7 +341,7 @@ class UserTasks:
         return Prompt(message.message_id or str(uuid.uuid4()), message.text, settings, parts, media, message.metadata)
 
     async def _repeated(self, task_id: str) -> Turn:
-        """A task from its beginning, as who began it was told of it."""
+        """Return a task from its beginning, as who began it was told of it."""
         row, first = await self._row(task_id), await self._journal.events(task_id, 0, 1)
         turn = self._turn(row, 1, is_new=True, history=history_of(first))
         return replace(turn, snapshot=as_it_was(turn.snapshot, TaskState.SUBMITTED, 1, row.created_at))

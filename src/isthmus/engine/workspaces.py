@@ -24,7 +24,7 @@ class WorkspaceRule:
         return [str(root.resolve()) for root in self.roots]
 
     def allows(self, workspace: str) -> bool:
-        """Whether a session may work, and be seen, in this absolute path."""
+        """Return whether a session may work, and be seen, in this absolute path."""
         path = Path(workspace)
         return not self.roots or any(path.is_relative_to(root.resolve()) for root in self.roots)
 
@@ -41,7 +41,7 @@ class WorkspaceRule:
             )
 
     def choose(self, settings: JsonObject | None, known: str | None, *, required: bool) -> str:
-        """The absolute workspace path of a session; ``known`` is what the session has already.
+        """Return the absolute workspace path of a session; ``known`` is what the session has already.
 
         Raises:
             InvalidRequest: ``workspace_path`` is missing, relative, no folder, not allowed, or differs from ``known``.

@@ -15,7 +15,7 @@ from isthmus.files.atomic import write_atomic
 
 
 def data_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """The platform's folder for our data; not made here."""
+    """Return the platform's folder for our data; not made here."""
     base = environment.get("XDG_DATA_HOME")
     if base:
         return Path(base) / "isthmus"
@@ -25,7 +25,7 @@ def data_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """The platform's folder for what can be found out anew; not made here."""
+    """Return the platform's folder for what can be found out anew; not made here."""
     base = environment.get("XDG_CACHE_HOME")
     if base:
         return Path(base) / "isthmus"
@@ -35,7 +35,7 @@ def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """The platform's folder for sockets and what lives no longer than a login; not made here."""
+    """Return the platform's folder for sockets and what lives no longer than a login; not made here."""
     base = environment.get("XDG_RUNTIME_DIR")
     if base and Path(base).is_dir():  # in containers and under sudo it is often set and missing
         return Path(base) / "isthmus"
@@ -75,5 +75,5 @@ def write_private(path: Path, content: JsonObject) -> None:
 
 
 def absolute(path: str) -> str:
-    """The absolute path without ``..``, symlinks kept: the name that the user used."""
+    """Return the absolute path without ``..``, symlinks kept: the name that the user used."""
     return os.path.abspath(path)  # noqa: PTH100 - Path.resolve would follow symlinks, Path.absolute keeps ".."

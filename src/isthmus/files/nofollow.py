@@ -17,7 +17,7 @@ _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", 
 
 
 def open_file(path: Path, flags: int, mode: int = 0o666) -> int:
-    """A descriptor of the file at an absolute, resolved path.
+    """Return a descriptor of the file at an absolute, resolved path.
 
     Raises:
         OSError: as of :func:`os.open`; ELOOP where there is a symbolic link, the file itself or on the way.
@@ -54,7 +54,7 @@ def make_folders(path: Path) -> None:
 
 
 def is_link(name: str, folder: int) -> bool:
-    """Whether a name in a folder is a symbolic link now."""
+    """Return whether a name in a folder is a symbolic link now."""
     try:
         return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:

@@ -117,7 +117,7 @@ class Form:
         return {field.name: numbered[option_id]} if option_id in numbered else None
 
     def requested_schema(self) -> Mapping[str, Any]:
-        """The schema of just this: :func:`form_of` reads the same form from it."""
+        """Return the schema of just this: :func:`form_of` reads the same form from it."""
         properties = {field.name: _described(field) for field in self.fields}
         required = [field.name for field in self.fields if field.is_required]
         return {"type": "object", "properties": properties, "required": required}
@@ -168,7 +168,7 @@ class Form:
 
 
 def form_of(schema: Mapping[str, Any]) -> Form:
-    """The form that a requested schema stands for.
+    """Return the form that a requested schema stands for.
 
     Raises:
         FormError: it is no flat form, or too large a one.
@@ -269,7 +269,7 @@ def _kind(name: str, described: Mapping[str, Any]) -> tuple[FieldKind, tuple[For
 
 
 def _choices(name: str, described: Mapping[str, Any]) -> tuple[FormChoice, ...]:
-    """The values that an enumeration allows, in each of the forms that revisions of MCP have for it."""
+    """Return the values that an enumeration allows, in each of the forms that revisions of MCP have for it."""
     found: list[FormChoice] = []
     values: object = described.get("enum")
     if isinstance(values, list):
@@ -368,7 +368,7 @@ def _text(value: object) -> str:
 
 
 def _by_value(field: FormField, answer: Any) -> Any:
-    """The answer, with titles of choices in place of their values taken too."""
+    """Return the answer, with titles of choices in place of their values taken too."""
     titles = {choice.title: choice.value for choice in field.choices}
     values = {choice.value for choice in field.choices}
 

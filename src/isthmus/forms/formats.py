@@ -16,7 +16,7 @@ _EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
 
 
 def has_format(form: str, text: str) -> bool:
-    """Whether a text has one of the ``FORMATS``."""
+    """Return whether a text has one of the ``FORMATS``."""
     try:
         match form:
             case "email":

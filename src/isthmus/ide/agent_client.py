@@ -56,7 +56,7 @@ class Client(Protocol):
         ...
 
     def decided(self, review: DiffReview) -> str | None:
-        """The user accepted or rejected a review of this client.
+        """Return the user accepted or rejected a review of this client.
 
         The text, if any, is why the client was told of a rejection though the user accepted; it is shown to them.
         """

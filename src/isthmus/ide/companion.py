@@ -98,7 +98,7 @@ class Companion:
         return self._kept_texts.paths()[:20]
 
     async def workspace_folders(self) -> tuple[str, ...]:
-        """The folders that were given, else the editor's."""
+        """Return the folders that were given, else the editor's."""
         folders = self.options.folders or await self.editor.workspace_folders()
         if folders != self._hidden.folders:  # agents ask often, and to resolve folders takes longer than the answer
             if self._hidden.folders:  # an editor that was busy when it moved tells it late
@@ -158,7 +158,7 @@ class Companion:
         return self._tracker.filtered(await self._snapshot())
 
     def hides(self, path: str) -> bool:
-        """Whether agents must not hear what is in the file with this absolute path."""
+        """Return whether agents must not hear what is in the file with this absolute path."""
         return self._hidden.hides(path)
 
     @property
@@ -168,7 +168,7 @@ class Companion:
         return latest if latest is not None and self._is_visible(latest.path) else None
 
     async def diagnostics(self, path: str | None = None, *, for_agents: bool = True) -> tuple[Diagnostic, ...]:
-        """The known diagnostics of one file, or of all open files, within a second.
+        """Return the known diagnostics of one file, or of all open files, within a second.
 
         The editor's, and those of the linters that the user asked for; ``for_agents`` of files that they may know of.
 
@@ -252,11 +252,11 @@ class Companion:
         return await self._desk.close_all(client_id)
 
     def is_heard(self, review: DiffReview) -> bool:
-        """Whether the client of a review would hear of a decision right now."""
+        """Return whether the client of a review would hear of a decision right now."""
         return self._desk.is_heard(review)
 
     def is_visible(self, review: DiffReview) -> bool:
-        """Whether the user can see a review; else it waits for its turn, or has ended."""
+        """Return whether the user can see a review; else it waits for its turn, or has ended."""
         return self._desk.is_visible(review)
 
     # The user, from another terminal.
@@ -285,7 +285,7 @@ class Companion:
         return await self.asking.ask(client.title, title, text, client.id, about)
 
     async def wait_for_reviews(self, timeout: float) -> tuple[DiffReview, ...]:
-        """The open reviews as soon as there is one, or after ``timeout`` seconds."""
+        """Return the open reviews as soon as there is one, or after ``timeout`` seconds."""
         return await self._desk.wait(timeout)
 
     async def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
@@ -379,7 +379,7 @@ class Companion:
                 client.context_changed(context)
 
     async def _snapshot(self) -> tuple[OpenFile, ...]:
-        """The editor's open files, as far as the options let agents know."""
+        """Return the editor's open files, as far as the options let agents know."""
         if not self.options.share_context:
             return ()
         if not self._hidden.folders:

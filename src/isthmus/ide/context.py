@@ -61,7 +61,7 @@ class IdeContext:
 
 
 def to_json(context: IdeContext) -> dict[str, Any]:
-    """The JSON object of spec 1; what is None is left out."""
+    """Return the JSON object of spec 1; what is None is left out."""
     state = context.workspace_state
     if state is None:
         return {}
@@ -132,7 +132,7 @@ def _milliseconds(file: OpenFile) -> int:
 
 
 def open_files_of(context: IdeContext) -> tuple[OpenFile, ...]:
-    """A context in the Editor port's terms; what spec 1 does not tell is as if there were none of it.
+    """Return a context in the Editor port's terms; what spec 1 does not tell is as if there were none of it.
 
     Of a selection only the text is told: its range is reckoned back from the cursor, which is taken for its end.
     """
@@ -175,7 +175,7 @@ def normalise(context: IdeContext) -> IdeContext:
 
 
 def cut_selection(text: str) -> str:
-    """The text, or its head with a mark, in at most 16384 UTF-16 units; a surrogate pair is never split."""
+    """Return the text, or its head with a mark, in at most 16384 UTF-16 units; a surrogate pair is never split."""
     if len(text) * 2 <= MAXIMUM_SELECTION_UNITS or _units(text) <= MAXIMUM_SELECTION_UNITS:
         return text
     room = MAXIMUM_SELECTION_UNITS - len(CUT_MARK)

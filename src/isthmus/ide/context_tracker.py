@@ -100,7 +100,7 @@ class ContextTracker:
 
 
 def can_be_told(path: str) -> bool:
-    """Whether agents can be told of a path at all: it is absolute, and text. Names in JSON are Unicode."""
+    """Return whether agents can be told of a path at all: it is absolute, and text. Names in JSON are Unicode."""
     try:
         path.encode()
     except UnicodeEncodeError:

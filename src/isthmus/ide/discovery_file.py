@@ -35,7 +35,7 @@ class RejectedFile:
 
 
 def read_object(path: Path) -> JsonObject:
-    """The JSON object in a regular file that is ours; what somebody else wrote is not trusted.
+    """Return the JSON object in a regular file that is ours; what somebody else wrote is not trusted.
 
     Raises:
         UnusableFileError: it is not such a file, cannot be read, or holds no JSON object.
@@ -52,7 +52,7 @@ def read_object(path: Path) -> JsonObject:
 
 
 def named_files(folder: Path, name: re.Pattern[str]) -> Iterator[Path]:
-    """The files of a folder whose names match, in their order, this user's own first."""
+    """Yield the files of a folder whose names match, in their order, this user's own first."""
     try:
         with os.scandir(folder) as entries:
             found = [(not is_ours(entry), entry.name) for entry in entries if name.fullmatch(entry.name)]
@@ -63,7 +63,7 @@ def named_files(folder: Path, name: re.Pattern[str]) -> Iterator[Path]:
 
 
 def announces(path: Path, token: str) -> bool:
-    """Whether the file still leads clients to a server: it is there, whole, and names this token.
+    """Return whether the file still leads clients to a server: it is there, whole, and names this token.
 
     Nothing else is looked at: people patch the process id for agents in containers. One that cannot be judged, on a
     disk that shows another owner for instance, does: to write it again would change nothing.
@@ -78,7 +78,7 @@ def announces(path: Path, token: str) -> bool:
 
 
 def number(value: object) -> int | None:
-    """A number, or text that is one: real clients write either."""
+    """Return a number, or text that is one: real clients write either."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -89,7 +89,7 @@ def number(value: object) -> int | None:
 
 
 def port_number(value: object) -> int | None:
-    """A number that can be a TCP port; None for anything else."""
+    """Return a number that can be a TCP port; None for anything else."""
     port = number(value)
     return port if port is not None and 0 < port < 65536 else None
 
@@ -107,7 +107,7 @@ def mismatch(root: str, folders: tuple[str, ...]) -> str | None:
 
 
 def is_ours(entry: "os.DirEntry[str]") -> bool:
-    """Whether what stands in a folder belongs to this user, wherever it may lead."""
+    """Return whether what stands in a folder belongs to this user, wherever it may lead."""
     try:
         return entry.stat(follow_symlinks=False).st_uid == os.getuid()
     except OSError:  # it has just vanished

@@ -266,7 +266,7 @@ class Editor(Protocol):
         ...
 
     async def workspace_folders(self) -> tuple[str, ...]:
-        """The absolute paths of the open workspace folders; at least one."""
+        """Return the absolute paths of the open workspace folders; at least one."""
         ...
 
     async def open_files(self) -> tuple[OpenFile, ...]:
@@ -309,11 +309,11 @@ class Editor(Protocol):
         ...
 
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """The known diagnostics of one file, or of all open files; never waits for a linter."""
+        """Return the known diagnostics of one file, or of all open files; never waits for a linter."""
         ...
 
     async def is_dirty(self, path: str) -> bool | None:
-        """Whether an open file has unsaved changes; None when it is not open."""
+        """Return whether an open file has unsaved changes; None when it is not open."""
         ...
 
     async def save(self, path: str) -> None:
@@ -325,7 +325,7 @@ class Editor(Protocol):
         ...
 
     async def text(self, path: str) -> str | None:
-        """The text of an open file as the user sees it, unsaved changes included; None when it is not open.
+        """Return the text of an open file as the user sees it, unsaved changes included; None when it is not open.
 
         Line ends are as in the file.
         """

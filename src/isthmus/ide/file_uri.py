@@ -15,7 +15,7 @@ _SCHEME = "file://"
 
 @lru_cache(maxsize=1024)
 def file_uri(path: str) -> str:
-    """The URI of an absolute path, percent-encoded.
+    """Return the URI of an absolute path, percent-encoded.
 
     Raises:
         ValueError: the path is not absolute.
@@ -24,7 +24,7 @@ def file_uri(path: str) -> str:
 
 
 def path_of_uri(uri: str) -> str | None:
-    """The absolute path that a ``file:`` URI means; None for every other text.
+    """Return the absolute path that a ``file:`` URI means; None for every other text.
 
     Taken as well, because real programs send it: a URI that is not percent-encoded (claudecode.nvim), the host
     ``localhost``. ``#`` and ``?`` belong to the name: nobody sends fragments or queries of files.
@@ -41,7 +41,7 @@ def path_of_uri(uri: str) -> str | None:
 
 
 def is_file_name(path: str) -> bool:
-    """Whether a file can be called so: JSON can carry surrogates, NUL and lengths that no name on disk has."""
+    """Return whether a file can be called so: JSON can carry surrogates, NUL and lengths that no name on disk has."""
     try:
         encoded = os.fsencode(path)
     except UnicodeEncodeError:

@@ -196,7 +196,7 @@ class CompanionHost:
         return {name: text for server in self._servers for name, text in server.variables(folders).items()}
 
     async def _set_terminals(self, folders: Sequence[str]) -> bool:
-        """Whether the editor need not be asked again; one that is busy has to be."""
+        """Return whether the editor need not be asked again; one that is busy has to be."""
         if Capability.TERMINAL not in self._editor.unavailable:
             try:
                 variables = terminal_environment(self._variables(folders), self._own_variables)

@@ -17,7 +17,7 @@ _NOBODY_HERE: Final = 65_534
 
 
 def listening_users(port: int, table: str) -> Iterator[int]:
-    """The ids of the users that listen on a port, out of the text of ``/proc/net/tcp`` (proc(5)). Pure."""
+    """Yield the ids of the users that listen on a port, out of the text of ``/proc/net/tcp`` (proc(5)). Pure."""
     for line in table.splitlines()[1:]:
         match line.split():
             case [_, local, _, state, _, _, _, user, *_] if state == _LISTENING and user.isdecimal():

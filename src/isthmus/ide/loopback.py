@@ -16,12 +16,12 @@ HOSTS = ("localhost", "127.0.0.1", "[::1]", "host.docker.internal")
 
 
 def hosts(port: int) -> tuple[str, ...]:
-    """The ``Host`` headers of such a client."""
+    """Return the ``Host`` headers of such a client."""
     return tuple(f"{host}:{port}" for host in HOSTS)
 
 
 def bound(port: int) -> socket.socket:
-    """A socket that is bound to ``port`` (0: any that is free) and that no child process inherits.
+    """Return a socket that is bound to ``port`` (0: any that is free) and that no child process inherits.
 
     Raises:
         OSError: the port is taken, or not allowed.
@@ -40,7 +40,7 @@ def bound(port: int) -> socket.socket:
 
 
 def bound_again(former: JsonObject | None) -> tuple[socket.socket, str] | None:
-    """A socket on the port of the life before, and its token; ``former`` is what the server kept of that life.
+    """Return a socket on the port of the life before, and its token; ``former`` is what the server kept of that life.
 
     None: nothing usable was kept, or somebody has taken the port meanwhile.
     """

@@ -9,7 +9,7 @@ from isthmus.text.offsets import OffsetEncoding, encoded_length, offset_from_enc
 
 
 def from_one_based(line: int, character: int = 1) -> Position:
-    """The position that people and spec 1 call ``line`` and ``character``, both from 1 on; less counts as 1."""
+    """Return the position that people and spec 1 call ``line`` and ``character``, both from 1 on; less counts as 1."""
     return Position(max(line, 1) - 1, max(character, 1) - 1)
 
 
@@ -19,12 +19,12 @@ def one_based(position: Position) -> tuple[int, int]:
 
 
 def ordered(first: Position, second: Position) -> Range:
-    """The range between two positions, whichever comes first."""
+    """Return the range between two positions, whichever comes first."""
     return Range(*sorted((first, second), key=lambda position: (position.line, position.character)))
 
 
 def line_at(text: str, line: int) -> tuple[int, str]:
-    """The offset at which a line starts, and the line without its newline; past the end: the last line."""
+    """Return the offset at which a line starts, and the line without its newline; past the end: the last line."""
     start = 0
     for _ in range(line):
         newline = text.find("\n", start)
@@ -36,19 +36,19 @@ def line_at(text: str, line: int) -> tuple[int, str]:
 
 
 def offset_at(text: str, position: Position) -> int:
-    """The offset in code points of a position; past the end of its line: the line's end."""
+    """Return the offset in code points of a position; past the end of its line: the line's end."""
     start, line = line_at(text, position.line)
     return start + offset_from_utf16(line, position.character)
 
 
 def position_at(text: str, offset: int) -> Position:
-    """The position of an offset in code points."""
+    """Return the position of an offset in code points."""
     start = text.rfind("\n", 0, offset) + 1
     return Position(text.count("\n", 0, offset), utf16_length(text[start:offset]))
 
 
 def within(text: str, at: Range) -> Range:
-    """The range cut to the text, with its ends in order."""
+    """Return the range cut to the text, with its ends in order."""
     return ordered(_within(text, at.start), _within(text, at.end))
 
 
@@ -66,5 +66,5 @@ def from_encoding(line: str, character: int, encoding: OffsetEncoding) -> int:
 
 
 def to_encoding(line: str, character: int, encoding: OffsetEncoding) -> int:
-    """The other way round."""
+    """Return the other way round."""
     return encoded_length(line[: offset_from_utf16(line, character)], encoding)

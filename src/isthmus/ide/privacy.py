@@ -59,7 +59,7 @@ class HiddenFiles:
         self._tops = tuple(dict.fromkeys(names))
 
     def hides(self, path: str) -> bool:
-        """Whether agents must not hear of the file with this absolute path; it need not exist."""
+        """Return whether agents must not hear of the file with this absolute path; it need not exist."""
         path = os.path.normpath(path)
         real = os.path.realpath(path)
         if self._led_to.get(path, real) != real and not any(_is_below(top, real) for top in self._tops):

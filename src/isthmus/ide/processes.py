@@ -12,7 +12,7 @@ MAXIMUM_LEVELS: Final = 32
 
 
 def process_is_alive(pid: int) -> bool:
-    """Whether a process with this id runs, whoever owns it.
+    """Return whether a process with this id runs, whoever owns it.
 
     One that has ended and that nobody looked after is dead, though it has its id still: in a container without an init
     it has it for ever.
@@ -33,7 +33,7 @@ def process_is_alive(pid: int) -> bool:
 
 
 def place_of(pid: int) -> tuple[str | None, str | None]:
-    """The working folder and the terminal of a process; None for what is not known, or not to be seen."""
+    """Return the working folder and the terminal of a process; None for what is not known, or not to be seen."""
     import psutil  # loaded when somebody asks, not at start
 
     try:
@@ -44,7 +44,7 @@ def place_of(pid: int) -> tuple[str | None, str | None]:
 
 
 def process_ancestors() -> tuple[int, ...]:
-    """The ids of the processes above this one, nearest first."""
+    """Return the ids of the processes above this one, nearest first."""
     import psutil  # loaded when an IDE is looked for, not at start
 
     try:

@@ -93,7 +93,7 @@ class RestartStateFile:
 
 
 def _is_taken(path: Path) -> bool:
-    """Whether the process in a file's name lives: one that is about to write what it is known by."""
+    """Return whether the process in a file's name lives: one that is about to write what it is known by."""
     number = path.stem.rpartition("-")[2]
     return number.isdecimal() and process_is_alive(int(number))
 

@@ -4,7 +4,7 @@ import logging
 
 
 def quiet_log() -> logging.Logger:
-    """A log for one connection or server, which keeps everything to itself."""
+    """Return a log for one connection or server, which keeps everything to itself."""
     quiet = logging.getLogger("isthmus.websockets")
     quiet.setLevel(logging.CRITICAL)
     return quiet

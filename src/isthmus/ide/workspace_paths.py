@@ -11,13 +11,13 @@ from isthmus.text.visible import printable
 
 
 def is_inside(path: str, folders: Sequence[str]) -> bool:
-    """Whether an absolute path leads into one of the folders, or is one; the file need not exist."""
+    """Return whether an absolute path leads into one of the folders, or is one; the file need not exist."""
     real = os.path.realpath(path)
     return any(_is_below(real, os.path.realpath(folder)) for folder in folders)
 
 
 def target_of(path: str) -> str:
-    """The real path of what can be reviewed, in every editor: a file, or one that is to be made.
+    """Return the real path of what can be reviewed, in every editor: a file, or one that is to be made.
 
     Raises:
         EditorError: it is something else.

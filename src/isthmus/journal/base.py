@@ -107,7 +107,7 @@ class Removal(Protocol):
         ...
 
     async def marked(self) -> Sequence[str]:
-        """The tasks that are marked and not removed yet."""
+        """Return the tasks that are marked and not removed yet."""
         ...
 
     def remove(self, task_id: str, rows: int) -> Awaitable[bool]:
@@ -240,7 +240,7 @@ class Journal(Protocol):
         ...
 
     def cancelled(self, leases: Sequence[Lease]) -> Awaitable[Sequence[str]]:
-        """The ids of these tasks that have a cancellation in their inbox."""
+        """Return the ids of these tasks that have a cancellation in their inbox."""
         ...
 
     async def inbox(self, task_id: str) -> Sequence[AgentEvent]:
@@ -261,7 +261,7 @@ class Journal(Protocol):
         ...
 
     async def find(self, beginning: str, limit: int) -> Sequence[TaskRow]:
-        """The tasks whose ids begin so."""
+        """Return the tasks whose ids begin so."""
         ...
 
     async def tasks(self, limit: int, states: Sequence[TaskState] = (), user: str | None = None) -> Sequence[TaskRow]:
@@ -277,14 +277,14 @@ class Journal(Protocol):
         ...
 
     async def of_message(self, task_id: str, message_id: str) -> Sequence[Delivery]:
-        """The Prompt and ConfirmationAccepted events that a message with this id left in a task, in order.
+        """Return the Prompt and ConfirmationAccepted events that a message with this id left in a task, in order.
 
         Those that still wait in its inbox come last and have no number.
         """
         ...
 
     async def workspace_of(self, context_id: str, user: str = "") -> str | None:
-        """The workspace of a user's session; None when that user has no such session."""
+        """Return the workspace of a user's session; None when that user has no such session."""
         ...
 
     @property
@@ -293,15 +293,15 @@ class Journal(Protocol):
         ...
 
     def now(self) -> float:
-        """The journal's time, which leases are counted in: Unix seconds."""
+        """Return the journal's time, which leases are counted in: Unix seconds."""
         ...
 
     async def events(self, task_id: str, after: int, limit: int) -> Sequence[Delivery]:
-        """The task's events after number ``after``, in order."""
+        """Return the task's events after number ``after``, in order."""
         ...
 
     async def messages(self, task_id: str, limit: int, before: int | None = None) -> Sequence[Delivery]:
-        """The last ``limit`` messages, of those before number ``before``; in order.
+        """Return the last ``limit`` messages, of those before number ``before``; in order.
 
         They are the Prompt, Command, ModelReply and AgentMessage events.
         """

@@ -68,11 +68,11 @@ class PushJournal(Protocol):
         ...
 
     def delivered(self, row: PushRow, owner: str, seq: int) -> Awaitable[None]:
-        """The news up to event ``seq`` have arrived; lets go of the target."""
+        """Return the news up to event ``seq`` have arrived; lets go of the target."""
         ...
 
     def failed(self, row: PushRow, owner: str, error: str, next_attempt: float | None) -> Awaitable[None]:
-        """An attempt has failed; None gives the target up. Lets go of it."""
+        """Return an attempt has failed; None gives the target up. Lets go of it."""
         ...
 
     def release(self, owners: Sequence[str]) -> Awaitable[None]:
@@ -96,9 +96,9 @@ class PushJournal(Protocol):
         ...
 
     async def has_active(self) -> bool:
-        """Whether there is any target to watch for."""
+        """Return whether there is any target to watch for."""
         ...
 
     async def next_change(self, task_id: str, after: int) -> Delivery | None:
-        """The first state change of a task after event ``after``."""
+        """Return the first state change of a task after event ``after``."""
         ...

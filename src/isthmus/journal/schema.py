@@ -113,7 +113,7 @@ CREATE INDEX tasks_by_message ON tasks (message, user) WHERE message <> '';
 
 
 def open_writer(path: Path, agent: Sequence[str] = ()) -> sqlite3.Connection:
-    """The connection that writes, in WAL mode, made with a new file when there is none.
+    """Return the connection that writes, in WAL mode, made with a new file when there is none.
 
     ``agent`` is the name of the agent that runs its tasks, then the names that it had before.
 
@@ -165,7 +165,7 @@ def _holder(connection: sqlite3.Connection) -> str | None:
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """A connection that only reads."""
+    """Return a connection that only reads."""
     connection = _connect(path)
     connection.execute("PRAGMA query_only=ON")
     return connection

@@ -74,7 +74,7 @@ JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def encode_event(event: AgentEvent) -> str:
-    """An event as its row holds it.
+    """Return an event as its row holds it.
 
     Raises:
         UnkeepableEvent: it holds what is no JSON, or too much.
@@ -159,7 +159,7 @@ def remove_from_inbox(connection: sqlite3.Connection, task_id: str, count: int) 
 
 
 def answered_calls(connection: sqlite3.Connection, row: TaskRow) -> set[str]:
-    """The calls that were answered since the row was read, or whose answers wait in the inbox."""
+    """Return the calls that were answered since the row was read, or whose answers wait in the inbox."""
     bodies = connection.execute(ANSWERS, (row.task_id, row.seq, row.task_id))
     events = [event_from_json(json.loads(body)) for (body,) in bodies]
     return {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
@@ -200,12 +200,12 @@ def check_not_posted(connection: sqlite3.Connection, row: TaskRow, events: Seque
 
 
 def row_of(connection: sqlite3.Connection, task_id: str) -> TaskRow:
-    """The row of a task that there is."""
+    """Return the row of a task that there is."""
     return row_from(connection.execute(f"SELECT {COLUMNS} FROM tasks WHERE id = ?", (task_id,)).fetchone())
 
 
 def row_from(values: Sequence[Any]) -> TaskRow:
-    """A row from its COLUMNS."""
+    """Return a row from its COLUMNS."""
     task_id, context, workspace, title, state, seq, owner, epoch, until, *ends, calls, user = values
     pending = tuple(from_json(ToolCall, call) for call in json.loads(calls))
     ends += [pending, user]
@@ -242,7 +242,7 @@ def after_condition(query: TaskQuery) -> tuple[str, tuple[Any, ...]]:
 
 
 def delivery_of(values: Sequence[Any]) -> Delivery:
-    """An event from its number, time and body."""
+    """Return an event from its number, time and body."""
     return Delivery(values[0], values[1], event_from_json(json.loads(values[2])))
 
 

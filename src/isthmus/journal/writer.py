@@ -112,7 +112,7 @@ class GroupWriter:
         self._connection.close()
 
     def _commit(self, group: "list[_Write[Any]]") -> list[Any]:
-        """The outcome of each write. Never raises: this thread must live as long as somebody waits for it."""
+        """Return the outcome of each write. Never raises: this thread must live as long as somebody waits for it."""
         try:
             return self._transact(group)
         except Exception as error:

@@ -192,7 +192,7 @@ class _OncePerMinute(logging.Filter):
         self._occurrences: dict[str, Occurrence] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether uvicorn's own line is logged: a warning is replaced by a line with its count."""
+        """Return whether uvicorn's own line is logged: a warning is replaced by a line with its count."""
         if record.levelno != logging.WARNING:
             return True
         text = record.getMessage()

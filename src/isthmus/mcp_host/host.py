@@ -248,7 +248,7 @@ class McpHost:
         return await self._logins.end(await self._in_use(scope, name))
 
     async def _in_use(self, scope: ToolScope, name: str) -> ServerConnection:
-        """The connection of a server that is configured and used; raises ToolFailure."""
+        """Return the connection of a server that is configured and used; raises ToolFailure."""
         servers = await self._servers(scope.workspace)
         require_name(name, servers.names)
         connection = servers.connection(name)
@@ -377,7 +377,7 @@ def _key(scope: ToolScope) -> tuple[str, str]:
 
 
 def _named(scope: ToolScope) -> set[str] | None:
-    """The configured servers that a session is to use; None: all."""
+    """Return the configured servers that a session is to use; None: all."""
     return {server.name for server in scope.mcp_servers if server.url is None} if scope.mcp_servers else None
 
 
@@ -390,5 +390,5 @@ async def _close(task: "asyncio.Task[WorkspaceServers]") -> None:
 
 
 def _is_usable(task: "asyncio.Task[WorkspaceServers]") -> bool:
-    """Whether a task that is done came to its servers."""
+    """Return whether a task that is done came to its servers."""
     return not task.cancelled() and task.exception() is None

@@ -28,7 +28,7 @@ MAXIMUM_CHARACTERS = 100_000
 
 
 def resource_tools(connections: Sequence[ServerConnection]) -> tuple[Tool, ...]:
-    """The tools for the resources of these servers; none where no server has any."""
+    """Return the tools for the resources of these servers; none where no server has any."""
     with_resources = tuple(found for found in connections if found.offer.resources)
     return (ListResources(with_resources), ReadResource(with_resources)) if with_resources else ()
 
@@ -109,12 +109,12 @@ class ReadResource:
         return ToolKind.READ if is_trusted else ToolKind.OTHER
 
     def describe(self, arguments: Arguments) -> str:
-        """The resource."""
+        """Return the resource."""
         found, uri = self._found(arguments)
         return f"Read the resource {uri} of the MCP server {found.config.name}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """The server.
+        """Return the server.
 
         Raises:
             ToolFailure: it is not known which server is meant.

@@ -77,7 +77,7 @@ class McpTool:
         return self._now().version
 
     def _now(self) -> CatalogueTool:
-        """The tool as the server has it now; as it was when it is gone."""
+        """Return the tool as the server has it now; as it was when it is gone."""
         found = self._connection.known.tool(self._offered.name)
         if found is not None and found is not self._offered:
             self._offered, self._validator = found, None
@@ -121,7 +121,7 @@ class McpTool:
         return ToolKind.READ if self._now().is_read_only and is_trusted else ToolKind.OTHER
 
     def describe(self, arguments: Arguments) -> str:
-        """The tool, its server and the arguments on one line; on another what the server says that it may do."""
+        """Return the tool, its server and the arguments on one line; on another what the server says that it may do."""
         import json
 
         written = json.dumps(arguments, ensure_ascii=False, default=str) if arguments else ""
@@ -133,7 +133,7 @@ class McpTool:
         return f"{self.server_tool_name} of the MCP server {self.server_name} {shown}".rstrip() + hint
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """The server and its tool.
+        """Return the server and its tool.
 
         Raises:
             ToolFailure: the arguments do not fit the tool's schema.

@@ -83,11 +83,11 @@ class WorkspaceServers:
         await asyncio.gather(*(found.aclose() for name, found in before.items() if name not in kept))
 
     def connections(self, names: Collection[str] | None = None) -> list[ServerConnection]:
-        """The connections in the order of the configuration; with `names`, only these."""
+        """Return the connections in the order of the configuration; with `names`, only these."""
         return [found for name, found in self._connections.items() if names is None or name in names]
 
     def connection(self, name: str) -> ServerConnection | None:
-        """The connection of a server that is configured and not disabled."""
+        """Return the connection of a server that is configured and not disabled."""
         return self._connections.get(name)
 
     @property
@@ -174,7 +174,7 @@ class WorkspaceServers:
                 self._on_wait(names, time.monotonic() - began)
 
     def tools(self, connections: Iterable[ServerConnection], reserved: Collection[str]) -> tuple[McpTool, ...]:
-        """The tools of these connections, under names that stay theirs as long as the agent runs."""
+        """Return the tools of these connections, under names that stay theirs as long as the agent runs."""
         used = list(connections)
         names = self._names(reserved)
         for key, name in assign_names(_keys(used), reserved, names).items():
@@ -186,7 +186,7 @@ class WorkspaceServers:
         )
 
     def _names(self, reserved: Collection[str]) -> dict[ToolKey, str]:
-        """The names of all tools that are known, whether they are used now or not."""
+        """Return the names of all tools that are known, whether they are used now or not."""
         return {**assign_names(_keys(self._connections.values()), reserved, self._given), **self._given}
 
     def statuses(self, reserved: Collection[str]) -> list[ServerStatus]:
@@ -282,7 +282,7 @@ def _notes(connection: ServerConnection) -> tuple[str, ...]:
 
 
 def _is_container(config: ServerConfig) -> bool:
-    """Whether a server is a container of its own, as far as its command tells."""
+    """Return whether a server is a container of its own, as far as its command tells."""
     endpoint = config.endpoint
     return isinstance(endpoint, StdioEndpoint) and Path(endpoint.command).name in ("docker", "podman", "nerdctl")
 

@@ -57,13 +57,13 @@ CONTEXT_WINDOW = 200_000
 
 
 def version_of(name: str) -> tuple[int, int] | None:
-    """The version in a model's name: `claude-opus-4-6` -> (4, 6), `claude-3-7-sonnet-20250219` -> (3, 7)."""
+    """Return the version in a model's name: `claude-opus-4-6` -> (4, 6), `claude-3-7-sonnet-20250219` -> (3, 7)."""
     match = re.search(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2}))?(?!\d)", name)
     return None if match is None else (int(match[1]), int(match[2] or 0))
 
 
 def thinks(name: str) -> bool:
-    """Whether a model decides by itself how much to think; older ones want a budget and are not asked to."""
+    """Return whether a model decides by itself how much to think; older ones want a budget and are not asked to."""
     version = version_of(name)
     return version is not None and version >= (4, 6)
 
@@ -77,7 +77,7 @@ def output_limit(name: str) -> int:
 
 
 def request_body(request: ModelRequest, name: str, attachments: Attachments = NO_ATTACHMENTS) -> dict[str, Any]:
-    """The body of `POST /v1/messages`."""
+    """Return the body of `POST /v1/messages`."""
     body: dict[str, Any] = {
         "model": name,
         "max_tokens": request.max_output_tokens or output_limit(name),

@@ -50,7 +50,7 @@ class Attachments:
         return f"[{media.media_type} in {media.path}: not shown, {self.left_out.get(media, 'it was not read')}]"
 
     def with_notes(self, text: str, media: Iterable[Media]) -> str:
-        """A text, with a line on each of these that is not sent."""
+        """Return a text, with a line on each of these that is not sent."""
         return "\n".join((*([text] if text else ()), *(self.note(item) for item in media if item not in self.sent)))
 
 

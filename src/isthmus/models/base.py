@@ -255,10 +255,10 @@ class ChatModel(Protocol):
 
 
 def text_of(message: Message) -> str:
-    """The visible text of a message, its text parts joined."""
+    """Return the visible text of a message, its text parts joined."""
     return "".join(part.text for part in message.parts if isinstance(part, Text))
 
 
 def requests_of(message: Message) -> tuple[ToolRequest, ...]:
-    """The tool calls that a message asks for, in order."""
+    """Return the tool calls that a message asks for, in order."""
     return tuple(part for part in message.parts if isinstance(part, ToolRequest))

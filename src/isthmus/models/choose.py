@@ -144,7 +144,7 @@ def provider_of(name: str) -> Provider | None:
 
 
 def open_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatModel":
-    """The chosen model, its SDK imported: up to 1.7 s of CPU, so call it in a thread.
+    """Return the chosen model, its SDK imported: up to 1.7 s of CPU, so call it in a thread.
 
     Raises:
         ModelError: CONFIGURATION - no key, or an address that cannot be used.
@@ -172,7 +172,7 @@ def _known_provider(spec: str, environment: Mapping[str, str], why: str) -> Prov
 
 
 def _provider_of(spec: str) -> Provider | None:
-    """The provider that a name belongs to, None when it has another form."""
+    """Return the provider that a name belongs to, None when it has another form."""
     named = provider_with_id(spec.partition(":")[0])
     return named or next((provider for provider in PROVIDERS if provider.names.match(spec)), None)
 
@@ -182,7 +182,7 @@ def _is_bare(spec: str) -> bool:
 
 
 def _default_model(provider: Provider, environment: Mapping[str, str]) -> str:
-    """The provider's default, or the model that another server behind its address variable names."""
+    """Return the provider's default, or the model that another server behind its address variable names."""
     base_url = environment.get(provider.base_url_variable, "").strip().rstrip("/")
     is_other = provider.is_imitated and base_url not in ("", provider.base_url)
     if is_other and (served := served_model(base_url)):

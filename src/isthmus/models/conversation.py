@@ -13,7 +13,7 @@ from isthmus.models.base import NOT_RUN, Message, ModelToolResult, Part, Provide
 
 
 def in_order(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages with user and assistant taking turns and every call followed by its result."""
+    """Return the messages with user and assistant taking turns and every call followed by its result."""
     ordered: list[Message] = []
     for role, parts in _joined(messages):
         if role == "assistant":
@@ -58,7 +58,7 @@ def _results_first(calls: Sequence[ToolRequest], parts: Sequence[Part]) -> tuple
 
 
 def used_ids(messages: Iterable[Message]) -> frozenset[str]:
-    """The ids of every call in the conversation."""
+    """Return the ids of every call in the conversation."""
     return frozenset(call.id for message in messages for call in requests_of(message))
 
 

@@ -54,7 +54,7 @@ class ModelEndpoint:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL's host is this machine by its name or number."""
+    """Return whether a URL's host is this machine by its name or number."""
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
@@ -63,7 +63,7 @@ def is_loopback(url: str) -> bool:
 
 
 def configured_by(provider: Provider, environment: Mapping[str, str]) -> str | None:
-    """The variable that configures the provider, None when there is none."""
+    """Return the variable that configures the provider, None when there is none."""
     for variable in provider.secret_variables:
         if environment.get(variable, "").strip():
             return variable
@@ -87,7 +87,7 @@ def short_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str | None = None) -> ModelEndpoint:
-    """The provider's endpoint. A ``base_url`` goes before the environment's, and gets none of its keys.
+    """Return the provider's endpoint. A ``base_url`` goes before the environment's, and gets none of its keys.
 
     Raises:
         ModelError: CONFIGURATION - no key for an address that needs one, a key that no HTTP header can hold, or an

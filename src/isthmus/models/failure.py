@@ -64,7 +64,7 @@ def error_object(body: object) -> Mapping[str, Any]:
 
 
 def model_error(failure: HttpFailure, endpoint: ModelEndpoint, model: str, now: float) -> ModelError:
-    """The error for the agent and the user. ``now`` is in seconds since the epoch."""
+    """Return the error for the agent and the user. ``now`` is in seconds since the epoch."""
     kind, final = _kind(failure)
     wait = retry_after(failure.headers, failure.error, now)
     status = failure.status if failure.status is None or failure.status >= 300 else None
@@ -73,7 +73,7 @@ def model_error(failure: HttpFailure, endpoint: ModelEndpoint, model: str, now: 
 
 
 def hidden(text: str, endpoint: ModelEndpoint) -> str:
-    """The text without the endpoint's secrets, as one line."""
+    """Return the text without the endpoint's secrets, as one line."""
     for secret in endpoint.secrets:
         if len(secret) >= SHORTEST_SECRET:
             text = text.replace(secret, "[key]")

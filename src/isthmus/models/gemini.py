@@ -67,22 +67,22 @@ FINISH: Mapping[str, Finish] = {
 
 
 def thinks(name: str) -> bool:
-    """Whether a model can be asked for its thoughts; the others refuse the question."""
+    """Return whether a model can be asked for its thoughts; the others refuse the question."""
     return re.search(r"gemini-(2\.5|[3-9]|\d\d)|gemini-\w+-latest", name) is not None
 
 
 def wants_signatures(name: str) -> bool:
-    """Whether a model refuses calls of the current turn that carry no signature."""
+    """Return whether a model refuses calls of the current turn that carry no signature."""
     return re.search(r"gemini-([3-9]|\d\d)", name) is not None
 
 
 def takes_media_in_responses(name: str) -> bool:
-    """Whether what a function gave that is no text goes inside of its response; before Gemini 3, beside it."""
+    """Return whether what a function gave that is no text goes inside of its response; before Gemini 3, beside it."""
     return wants_signatures(name)
 
 
 def request_body(request: ModelRequest, name: str, attachments: Attachments = NO_ATTACHMENTS) -> dict[str, Any]:
-    """The body of `streamGenerateContent`."""
+    """Return the body of `streamGenerateContent`."""
     encoder = _Encoder(name, attachments)
     contents = [encoder.content(message) for message in in_order(request.messages)]
     body: dict[str, Any] = {"contents": [content for content in contents if content["parts"]]}

@@ -27,7 +27,7 @@ class Timeouts:
 
 
 def http_client(endpoint: ModelEndpoint, environment: Mapping[str, str], timeouts: Timeouts) -> "httpx2.AsyncClient":
-    """A client for one endpoint; the caller closes it.
+    """Return a client for one endpoint; the caller closes it.
 
     Raises:
         ModelError: CONFIGURATION - the proxy or the certificate file of the environment cannot be used.
@@ -68,7 +68,7 @@ def http_client(endpoint: ModelEndpoint, environment: Mapping[str, str], timeout
 
 
 def proxy_for(endpoint: ModelEndpoint, environment: Mapping[str, str]) -> str | None:
-    """The proxy that the environment names for an endpoint; never one for this machine."""
+    """Return the proxy that the environment names for an endpoint; never one for this machine."""
     if endpoint.is_loopback:
         return None
     parts = urlsplit(endpoint.base_url)
@@ -78,7 +78,7 @@ def proxy_for(endpoint: ModelEndpoint, environment: Mapping[str, str]) -> str | 
 
 
 def connection_error(error: Exception, endpoint: ModelEndpoint, timeouts: Timeouts) -> ModelError | None:
-    """The error for a failure below HTTP, None when ``error`` is nothing of the kind."""
+    """Return the error for a failure below HTTP, None when ``error`` is nothing of the kind."""
     import httpx2
 
     where = f"{endpoint.title} at {endpoint.base_url}"

@@ -17,11 +17,11 @@ class Lazy(Generic[T]):
         self._loaded: tuple[T] | None = None
 
     async def get(self) -> T:
-        """The thing; the event loop goes on while it is loaded."""
+        """Return the thing; the event loop goes on while it is loaded."""
         return self._loaded[0] if self._loaded is not None else await asyncio.to_thread(self.load)
 
     def load(self) -> T:
-        """The thing; blocks while it is loaded. May be called from any thread."""
+        """Return the thing; blocks while it is loaded. May be called from any thread."""
         with self._lock:
             if self._loaded is None:
                 self._loaded = (self._make(),)

@@ -31,7 +31,7 @@ class LocalServer:
 
 
 def find_local_server(environment: Mapping[str, str]) -> LocalServer | None:
-    """The first of Ollama and llama.cpp that answers and has a model to chat with."""
+    """Return the first of Ollama and llama.cpp that answers and has a model to chat with."""
     ollama = ollama_address(environment)
     if model := _ollama_model(ollama):
         return LocalServer("Ollama", f"{ollama}/v1", model)
@@ -63,7 +63,7 @@ def ollama_address(environment: Mapping[str, str]) -> str:
 
 
 def served_model(base_url: str) -> str | None:
-    """The first model that a server of OpenAI's protocol names, None when it does not answer in time."""
+    """Return the first model that a server of OpenAI's protocol names, None when it does not answer in time."""
     for model in as_list(as_object(_get(f"{base_url}/models")).get("data")):
         if name := as_text(as_object(model).get("id")):
             return name
@@ -71,7 +71,7 @@ def served_model(base_url: str) -> str | None:
 
 
 def _ollama_model(address: str) -> str | None:
-    """The model that was used last; those that only embed cannot chat."""
+    """Return the model that was used last; those that only embed cannot chat."""
     for model in as_list(as_object(_get(f"{address}/api/tags")).get("models")):
         name = as_text(as_object(model).get("name")) or as_text(as_object(model).get("model"))
         family = as_text(as_object(as_object(model).get("details")).get("family"))
@@ -81,7 +81,7 @@ def _ollama_model(address: str) -> str | None:
 
 
 def _get(url: str) -> object:
-    """The JSON at a URL, None when there is none in time."""
+    """Return the JSON at a URL, None when there is none in time."""
     answers: list[object] = []
     # A thread, because the timeout of a socket begins anew with every byte.
     asking = threading.Thread(target=lambda: answers.append(_ask(url)), daemon=True)

@@ -16,7 +16,7 @@ ROLES: Mapping[str, Literal["user", "assistant"]] = {"user": "user", "assistant"
 
 
 def message_to_json(message: Message) -> dict[str, Any]:
-    """The JSON object of a message."""
+    """Return the JSON object of a message."""
     return {"role": message.role, "parts": [_part_to_json(part) for part in message.parts]}
 
 

@@ -174,7 +174,7 @@ class OpenAIReader(AnswerReader):
         return shown
 
     def _open_call(self, index: int | None, identity: str, name: str) -> _Call:
-        """The call that a piece belongs to; a new one when it begins one."""
+        """Return the call that a piece belongs to; a new one when it begins one."""
         same = [call for call in self._calls if call.index == index] if index is not None else self._calls
         last = same[-1] if same else None
         begins = last is None

@@ -34,7 +34,7 @@ def origin_of(where: ModelEndpoint) -> str:
 def request_body(
     request: ModelRequest, name: str, origin: str, attachments: Attachments = NO_ATTACHMENTS
 ) -> dict[str, Any]:
-    """The body of `POST /chat/completions`."""
+    """Return the body of `POST /chat/completions`."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
     wire_ids: dict[str, str] = {}
     for message in in_order(request.messages):

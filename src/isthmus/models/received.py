@@ -15,19 +15,19 @@ from isthmus.text.visible import with_ellipsis
 
 
 def as_count(value: object) -> int:
-    """The number, not negative and whole, or 0."""
+    """Return the number, not negative and whole, or 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
         return 0
     return int(value)
 
 
 def without(value: JsonObject, *names: str) -> dict[str, Any]:
-    """A copy without these fields."""
+    """Return a copy without these fields."""
     return {name: item for name, item in value.items() if name not in names}
 
 
 def tool_arguments(text: str) -> tuple[JsonObject, str | None]:
-    """The arguments of a tool call out of their JSON text, and why they are not usable, if so.
+    """Return the arguments of a tool call out of their JSON text, and why they are not usable, if so.
 
     No text at all means no arguments.
     """
@@ -43,7 +43,7 @@ def tool_arguments(text: str) -> tuple[JsonObject, str | None]:
 
 
 def unused_id(given: str, used: Collection[str]) -> str:
-    """The id that the server gave, or a new one when it gave none or one that the conversation has already."""
+    """Return the id that the server gave, or a new one when it gave none or one that the conversation has already."""
     return given if given and given not in used else f"call_{secrets.token_hex(8)}"
 
 

@@ -128,7 +128,7 @@ class Script:
 
 
 def read_script(path: Path) -> Script:
-    """The script in a file.
+    """Return the script in a file.
 
     Raises:
         ScriptError: it cannot be read, or is not a script.
@@ -146,7 +146,7 @@ def read_script(path: Path) -> Script:
 
 
 def parse_script(text: str, file: str) -> Script:
-    """The script in a text; ``file`` is its name in errors.
+    """Return the script in a text; ``file`` is its name in errors.
 
     Raises:
         ScriptError: it is not a script.
@@ -368,7 +368,7 @@ class _Reading:
             raise self._error(node, f"{text!r} is not a regular expression: {error}") from error
 
     def _value(self, node: "Node") -> Any:
-        """The JSON value of a node; what YAML takes for a date stays a text."""
+        """Return the JSON value of a node; what YAML takes for a date stays a text."""
         from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
         if isinstance(node, MappingNode):

@@ -173,7 +173,7 @@ class ScriptedModel:
 
 
 def open_scripted(path: Path) -> ScriptedModel:
-    """The model of a script file.
+    """Return the model of a script file.
 
     Raises:
         ScriptError: the file is not a script; line and column are named.
@@ -221,7 +221,7 @@ def _workspace(request: ModelRequest) -> str:
 
 
 def _filled(value: Any, values: Mapping[str, str]) -> Any:
-    """A text, or the texts inside a JSON value, with the placeholders replaced."""
+    """Return a text, or the texts inside a JSON value, with the placeholders replaced."""
     if isinstance(value, str):
         return PLACEHOLDER.sub(lambda match: values.get(match[1], ""), value)
     if isinstance(value, Mapping):

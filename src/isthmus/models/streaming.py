@@ -106,7 +106,7 @@ class AnswerReader(ABC):
     def _request(
         self, given_id: str, name: str, arguments: JsonObject, kept: JsonObject, invalid: str | None
     ) -> ToolRequest:
-        """A tool call; the server's id is kept for it where the conversation has that id already."""
+        """Return a tool call; the server's id is kept for it where the conversation has that id already."""
         identity = self._unused_id(given_id)
         if given_id and given_id != identity:
             kept = {**kept, "id": given_id}
@@ -157,7 +157,7 @@ def _is_image(media: Media) -> bool:
 
 
 def _may_be_of_media(error: ModelError) -> bool:
-    """Whether the request might be taken without its images. Local servers tell it as an error of their own."""
+    """Return whether the request might be taken without its images. Local servers tell it as an error of their own."""
     if error.kind is ModelErrorKind.BAD_REQUEST:
         return True
     is_servers = error.status is not None and error.status >= 500
@@ -200,11 +200,11 @@ class ProviderModel(ABC, Generic[Client]):
 
     @abstractmethod
     def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
-        """The body of the request; `attachments` has what of it is not text."""
+        """Return the body of the request; `attachments` has what of it is not text."""
 
     @abstractmethod
     def _reader(self, request: ModelRequest) -> AnswerReader:
-        """A reader for the answer to this request."""
+        """Return a reader for the answer to this request."""
 
     @abstractmethod
     def _open(self, body: JsonObject) -> AbstractAsyncContextManager[AsyncIterator[object]]:
@@ -304,7 +304,7 @@ class ProviderModel(ABC, Generic[Client]):
         return Done(answer.message, answer.usage, answer.finish, answer.raw_finish)
 
     def _translated(self, failure: Exception) -> ModelError | None:
-        """The failure as a ModelError; None for a bug."""
+        """Return the failure as a ModelError; None for a bug."""
         if isinstance(failure, ModelError):
             return failure
         meant = self._failure(failure)

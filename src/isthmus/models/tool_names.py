@@ -37,12 +37,12 @@ class NameRule:
     begins: str | None = None
 
     def fits(self, name: str) -> bool:
-        """Whether the provider takes a name as it is."""
+        """Return whether the provider takes a name as it is."""
         first = f"(?=[{self.begins}])" if self.begins else ""
         return re.fullmatch(f"{first}[{self.allowed}]{{1,{self.maximum}}}", name) is not None
 
     def fitted(self, name: str) -> str:
-        """The name with ``_`` for what is refused; cut at its end when it is too long."""
+        """Return the name with ``_`` for what is refused; cut at its end when it is too long."""
         fitted = re.sub(f"[^{self.allowed}]", "_", name)
         if not fitted or (self.begins and not re.match(f"[{self.begins}]", fitted)):
             fitted = f"_{fitted}"
@@ -72,7 +72,7 @@ class WireNames:
         self._own: Mapping[str, str] = {wire: name for name, wire in self._wire.items()}
 
     def sent(self, request: ModelRequest) -> ModelRequest:
-        """The request with the provider's names."""
+        """Return the request with the provider's names."""
         if not self._wire:
             return request
         return replace(

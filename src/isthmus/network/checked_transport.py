@@ -11,7 +11,7 @@ from typing import TypeAlias
 import httpx2
 
 AddressPolicy: TypeAlias = Callable[[str, str], str | None]
-"""Why nothing may be sent to an address that a host name resolves to, or None when it may."""
+"""A function of a host name and an address: the reason why nothing may be sent there, or None when it may."""
 
 
 class AddressRefusedError(httpx2.ConnectError):

@@ -69,12 +69,12 @@ class NotebookChanges:
     _steps: tuple[_Step, ...]
 
     def cells(self, change: Change) -> tuple[Cell | None, Cell | None]:
-        """The old and the new cell of a change."""
+        """Return the old and the new cell of a change."""
         old, new = change.old_index, change.new_index
         return None if old is None else self.old.cells[old], None if new is None else self.new.cells[new]
 
     def accept(self, numbers: Collection[int], sources: Mapping[int, str] | None = None) -> str:
-        """The text of the notebook with the changes of these numbers; all of them: the new text as it is.
+        """Return the text of the notebook with the changes of these numbers; all of them: the new text as it is.
 
         ``sources`` are what the user made of the sources of new cells, by the number of the change.
 
@@ -108,7 +108,7 @@ class NotebookChanges:
                 yield self._taken(change, step.new, edited.get(change.number))
 
     def _taken(self, change: Change, index: int, source: str | None) -> Cell:
-        """A new cell, in the blanks of the one whose place it takes."""
+        """Return a new cell, in the blanks of the one whose place it takes."""
         cell = self.new.cells[index]
         if change.old_index is not None and _content(self.old.cells[change.old_index]) == _content(cell):
             cell = replace(cell, text=self.old.cells[change.old_index].text)  # only moved
@@ -132,7 +132,7 @@ class NotebookChanges:
 
 
 def compare(old: Notebook, new: Notebook) -> NotebookChanges:
-    """The changes from one notebook to another. The cost grows about linearly with the number of cells."""
+    """Return the changes from one notebook to another. The cost grows about linearly with the number of cells."""
     pairs = _pairs(old.cells, new.cells)
     partner = dict(pairs)
     in_order = _rising(pairs)
@@ -176,7 +176,7 @@ def compare(old: Notebook, new: Notebook) -> NotebookChanges:
 
 
 def _pairs(old: Sequence[Cell], new: Sequence[Cell]) -> list[tuple[int, int]]:
-    """The indexes of the cells that are versions of one, ordered by the old one."""
+    """Return the indexes of the cells that are versions of one, ordered by the old one."""
     places = dict(_identified(new))
     pairs = {index: places[identity] for identity, index in _identified(old) if identity in places}
     taken = set(pairs.values())
@@ -231,7 +231,7 @@ def _are_alike(old: Cell, new: Cell) -> bool:
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> set[int]:
-    """The old indexes of the longest run of pairs that is in order on both sides."""
+    """Return the old indexes of the longest run of pairs that is in order on both sides."""
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []

@@ -79,7 +79,7 @@ class Notebook:
         return self.with_cells(self.cells)
 
     def with_cells(self, cells: Sequence[Cell]) -> str:
-        """The text with other cells in it. Head, tail and the texts of the cells stay as they are."""
+        """Return the text with other cells in it. Head, tail and the texts of the cells stay as they are."""
         if not cells:
             return f"{self.head}{'' if self.cells else self.end_blanks}{self.tail}"
         last = self.cells[-1] if self.cells else cells[-1]
@@ -89,7 +89,7 @@ class Notebook:
 
 
 def parse(text: str) -> Notebook:
-    """The cells of a notebook and where they are. A byte order mark in front stays in ``head``.
+    """Return the cells of a notebook and where they are. A byte order mark in front stays in ``head``.
 
     Raises:
         NotebookError: it is not JSON, or has no list of cells.
@@ -168,7 +168,7 @@ def _parse(text: str) -> Notebook:
 
 
 def _cells(text: str, start: int) -> tuple[tuple[Cell, ...], str, int]:
-    """The cells of the list whose ``[`` is at `start`, the blanks in an empty one, and where it ends."""
+    """Return the cells of the list whose ``[`` is at `start`, the blanks in an empty one, and where it ends."""
     cells: list[Cell] = []
     position = start + 1
     while True:

@@ -19,7 +19,7 @@ LONGEST_VALUE = 500
 
 
 def is_notebook(path: str) -> bool:
-    """Whether a file is a notebook, by its name."""
+    """Return whether a file is a notebook, by its name."""
     return path.lower().endswith(".ipynb")
 
 

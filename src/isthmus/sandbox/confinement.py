@@ -130,7 +130,7 @@ def told(policy: SandboxPolicy) -> str:
 
 
 def _program(launch: Launch, folders: Sequence[Path], view: SandboxView) -> Path:
-    """The program's absolute path, as it is named: the first one of that name which the sandbox has."""
+    """Return the program's absolute path, as it is named: the first one of that name which the sandbox has."""
     name = launch.command[0]
     found = [launch.folder / name] if "/" in name else [folder / name for folder in folders]
     usable = [path for path in found if path.is_file() and os.access(path, os.X_OK)]

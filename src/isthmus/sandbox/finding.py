@@ -18,7 +18,7 @@ class SandboxFinder:
         self._found: Confinement | NoSandbox | None = None
 
     def find(self) -> Confinement | NoSandbox:
-        """The sandbox, or why there is none. Blocks, for 10 s at the most, the first time alone."""
+        """Return the sandbox, or why there is none. Blocks, for 10 s at the most, the first time alone."""
         with self._lock:
             if self._found is None:
                 support = find_support(self._environment)

@@ -199,12 +199,12 @@ def effect_of(path: PurePath, context_files: Iterable[str] = ()) -> Effect | Non
 
 
 def _has(parts: list[str], wanted: tuple[str, ...]) -> bool:
-    """Whether the names of `wanted` follow each other in `parts`."""
+    """Return whether the names of `wanted` follow each other in `parts`."""
     return any(tuple(parts[index : index + len(wanted)]) == wanted for index in range(len(parts)))
 
 
 def _folded(name: str) -> str:
-    """The name as a file system that ignores case, and dots and spaces at the end, compares it."""
+    """Return the name as a file system that ignores case, and dots and spaces at the end, compares it."""
     plain = unicodedata.normalize("NFC", name.translate(_IGNORABLE)).casefold()
     return plain.rstrip(". ") or plain
 

@@ -60,7 +60,7 @@ class Tree(Protocol):
     """The file system, as far as it is asked."""
 
     def resolve(self, path: Path) -> Path:
-        """The path without symbolic links; what does not exist stays as it is."""
+        """Return the path without symbolic links; what does not exist stays as it is."""
         ...
 
     def is_folder(self, path: Path) -> bool | None:
@@ -68,11 +68,11 @@ class Tree(Protocol):
         ...
 
     def can_write(self, folder: Path) -> bool:
-        """Whether this process may make files in a folder."""
+        """Return whether this process may make files in a folder."""
         ...
 
     def entries(self, folder: Path) -> Iterable[str]:
-        """The names of what is in a folder."""
+        """Return the names of what is in a folder."""
         ...
 
 
@@ -91,7 +91,7 @@ class SandboxView:
     mounts: tuple[Mount, ...]
 
     def shows(self, path: Path) -> bool:
-        """Whether what lies at a path, without links, can be seen."""
+        """Return whether what lies at a path, without links, can be seen."""
         return _shows(path, self.mounts)
 
 
@@ -248,11 +248,11 @@ class _Builder:
         return self._tree.is_folder(path) is True and self._tree.can_write(path)
 
     def shows(self, path: Path) -> bool:
-        """Whether what a path leads to can be seen."""
+        """Return whether what a path leads to can be seen."""
         return _shows(self._tree.resolve(path), self._mounts.values())
 
     def is_writable(self, path: Path) -> bool:
-        """Whether the sandbox would let a path be written, on the machine's own disk."""
+        """Return whether the sandbox would let a path be written, on the machine's own disk."""
         nearest = _nearest(path, self._mounts.values())
         return nearest is not None and nearest.kind in (MountKind.WRITABLE, MountKind.LISTED_WRITABLE)
 

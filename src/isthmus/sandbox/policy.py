@@ -60,7 +60,7 @@ _SUFFIXES = {":ro": False, ":rw": True}
 
 
 def decode_policy(value: object, where: str) -> WithSandbox:
-    """The policy that `value` stands for; `where` names it in errors, such as ``tools.sandbox``.
+    """Return the policy that `value` stands for; `where` names it in errors, such as ``tools.sandbox``.
 
     Also takes what Gemini CLI's ``tools.sandbox`` may be: the name of a container program, and an object with
     ``enabled``, ``command``, ``image``, ``allowedPaths`` and ``networkAccess``.
@@ -84,7 +84,7 @@ def decode_policy(value: object, where: str) -> WithSandbox:
 
 
 def widened(policy: SandboxPolicy, paths: tuple[OpenPath, ...], *, has_network: bool) -> SandboxPolicy:
-    """The policy with more paths, and with the network if `has_network`."""
+    """Return the policy with more paths, and with the network if `has_network`."""
     return replace(policy, paths=(*policy.paths, *paths), has_network=policy.has_network or has_network)
 
 
@@ -129,7 +129,7 @@ def _decode_path(value: object, where: str) -> OpenPath:
 
 
 def _decode_environment(value: object, where: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """A list of names, or an object of names and values."""
+    """Return a list of names, or an object of names and values."""
     if isinstance(value, Mapping):
         variables: dict[str, str] = {}
         for name, item in cast("Mapping[str, object]", value).items():

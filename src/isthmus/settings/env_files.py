@@ -89,7 +89,7 @@ def parse_env(text: str) -> dict[str, str]:
 
 
 def _closing(text: str, start: int) -> int:
-    """The place of the quote that closes the one at `start`, over several lines; -1 where there is none."""
+    """Return the place of the quote that closes the one at `start`, over several lines; -1 where there is none."""
     place, quote = start + 1, text[start]
     while (place := text.find(quote, place)) >= 0:
         if quote != '"' or text[place - 1] != "\\":
@@ -114,7 +114,7 @@ def _project_files(workspace: Path, home: Path, trusts: Callable[[Path], bool]) 
 
 
 def _first(paths: Iterator[Path]) -> list[Path]:
-    """The first of these files that is there."""
+    """Return the first of these files that is there."""
     return [path for path in [next((path for path in paths if path.exists()), None)] if path is not None]
 
 

@@ -63,7 +63,7 @@ def unused_keys(files: Sources) -> tuple[str, ...]:
 
 
 def _guards(file: SettingsSource, key: str) -> bool:
-    """Whether a key is set so that it guards something."""
+    """Return whether a key is set so that it guards something."""
     value = file.get(key)
     if key == "hooks":
         is_off = as_object(file.values.get("hooksConfig")).get("enabled") is False
@@ -81,7 +81,7 @@ def _policy_files(folder: Path) -> list[Path]:
 
 
 def _forbids(path: Path) -> bool:
-    """Whether a policy file denies or asks anything; one that cannot be read may."""
+    """Return whether a policy file denies or asks anything; one that cannot be read may."""
     import tomllib
 
     try:

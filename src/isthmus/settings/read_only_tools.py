@@ -12,5 +12,5 @@ class ReadOnlyTools:
     servers: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
     def are_free(self, server: str) -> bool:
-        """Whether those of a server are not asked about."""
+        """Return whether those of a server are not asked about."""
         return self.servers.get(server, self.everywhere)

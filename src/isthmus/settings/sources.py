@@ -47,7 +47,7 @@ class SettingsSource:
     values: Mapping[str, Any] = field(repr=False)
 
     def get(self, key: str) -> object:
-        """The value of a key, under its old name where it has no other; None where there is none."""
+        """Return the value of a key, under its old name where it has no other; None where there is none."""
         return next((value for _, value in self.named(key)), None)
 
     def named(self, key: str) -> Iterator[tuple[str, object]]:
@@ -83,17 +83,17 @@ class Sources:
         return "the project's .gemini/settings.json" if source.owner is Owner.PROJECT else OF_OWNER
 
     def of(self, key: str) -> Sequence[SettingsSource]:
-        """The files that may set a key. A key that is not in the table is a mistake of ours (KeyError)."""
+        """Return the files that may set a key. A key that is not in the table is a mistake of ours (KeyError)."""
         setter = KEYS[key].setter
         from_project = setter is Setter.ANYONE or (setter is Setter.TRUSTED and self.is_trusted)
         return [file for file in self.files if from_project or file.owner is not Owner.PROJECT]
 
     def of_user(self, key: str) -> Sequence[SettingsSource]:
-        """The files that may set a key, without the project's."""
+        """Return the files that may set a key, without the project's."""
         return [file for file in self.of(key) if file.owner is not Owner.PROJECT]
 
     def of_project(self, key: str) -> Sequence[SettingsSource]:
-        """The project's file, where it may set a key."""
+        """Return the project's file, where it may set a key."""
         return [file for file in self.of(key) if file.owner is Owner.PROJECT]
 
     def ignored(self) -> Iterator[tuple[SettingsSource, str]]:
@@ -114,19 +114,19 @@ def project_settings_path(project: Path) -> Path:
 
 
 def system_settings_path(environment: Mapping[str, str]) -> Path:
-    """The file with which who runs the machine overrides everybody's settings."""
+    """Return the file with which who runs the machine overrides everybody's settings."""
     named = environment.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
     return Path(named) if named else system_folder() / "settings.json"
 
 
 def system_defaults_path(environment: Mapping[str, str]) -> Path:
-    """The file with the settings that count where no other file says anything."""
+    """Return the file with the settings that count where no other file says anything."""
     named = environment.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
     return Path(named) if named else system_settings_path(environment).parent / "system-defaults.json"
 
 
 def system_folder() -> Path:
-    """The folder of Gemini CLI's files for a whole machine."""
+    """Return the folder of Gemini CLI's files for a whole machine."""
     return Path(_SYSTEM_FOLDERS.get(sys.platform, "/etc/gemini-cli"))
 
 
@@ -167,7 +167,7 @@ def settings_text(path: Path) -> str:
 
 
 def read_values(path: Path) -> Mapping[str, Any] | None:
-    """The values of a settings file; None where there is none.
+    """Return the values of a settings file; None where there is none.
 
     Raises:
         SettingsError: it is not JSON, or cannot be read.

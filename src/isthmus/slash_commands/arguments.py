@@ -36,7 +36,7 @@ class ArgumentWord:
 
 
 def shell_words(text: str) -> tuple[ArgumentWord, ...]:
-    """The words of a text; only the last one can have an open quote."""
+    """Return the words of a text; only the last one can have an open quote."""
     words: list[ArgumentWord] = []
     at = 0
     while True:
@@ -137,7 +137,7 @@ class _Reading:
 
 
 def read_arguments(text: str, arguments: Sequence[SlashCommandArgument]) -> dict[str, str]:
-    """The values of the arguments, in their declared order; those that were not given are left out.
+    """Return the values of the arguments, in their declared order; those that were not given are left out.
 
     Raises:
         ArgumentError: a quote is not closed, a name is unknown or given twice, a word is too many, or a required
@@ -166,7 +166,7 @@ def read_arguments(text: str, arguments: Sequence[SlashCommandArgument]) -> dict
 
 
 def _by_place(unfilled: Sequence[SlashCommandArgument], words: int) -> list[SlashCommandArgument]:
-    """The arguments that so many words without a name are for, in order."""
+    """Return the arguments that so many words without a name are for, in order."""
     if words >= len(unfilled):
         return list(unfilled)
     first = [item for item in unfilled if item.is_required][:words]

@@ -76,7 +76,7 @@ AnyNode = TypeVar("AnyNode", bound=Node)
 
 
 def find(path: Sequence[str], tree: Sequence[AnyNode]) -> AnyNode | None:
-    """The command at the end of a path of names."""
+    """Return the command at the end of a path of names."""
     found: AnyNode | None = None
     for name in path:
         found = next((item for item in tree if item.name == name), None)
@@ -87,7 +87,7 @@ def find(path: Sequence[str], tree: Sequence[AnyNode]) -> AnyNode | None:
 
 
 def resolve(path: Sequence[str], tree: Sequence[SlashCommand]) -> tuple[str, ...] | None:
-    """The path as the tree has it.
+    """Return the path as the tree has it.
 
     Also of ``("git:commit",)``, ``("/memory", "add")``, ``("memory add",)`` and of an alias.
     """
@@ -162,7 +162,7 @@ def completions(line: str, tree: Sequence[SlashCommand]) -> tuple[Completion, ..
 
 
 def missing_argument(command: SlashCommand, args: str) -> SlashCommandArgument | None:
-    """The first required argument, when none was given."""
+    """Return the first required argument, when none was given."""
     required = (argument for argument in command.arguments if argument.is_required)
     return None if args.strip() else next(required, None)
 
@@ -174,7 +174,7 @@ def usage_of(command: SlashCommand) -> str:
 
 
 def _first_word(text: str) -> tuple[str, str]:
-    """The first word, and the rest as it is."""
+    """Return the first word, and the rest as it is."""
     words = text.split(maxsplit=1)
     return (words[0], words[1] if len(words) > 1 else "") if words else ("", "")
 

@@ -165,7 +165,7 @@ class TerminalQuestions:
             self.renderer.end()
 
     async def _edit(self, question: CallQuestion, watch: "asyncio.Task[None]") -> CallQuestion:
-        """The question with the user's own version of the proposed file."""
+        """Return the question with the user's own version of the proposed file."""
         diff = question.file_diff
         if diff is None:
             return question
@@ -187,7 +187,7 @@ class TerminalQuestions:
         return self._changed(question, edited)
 
     async def _fill_in(self, question: CallQuestion, watch: "asyncio.Task[None]") -> CallQuestion:
-        """The question with the values of its form, asked one after another; Ctrl-C leaves it as it was."""
+        """Return the question with the values of its form, asked one after another; Ctrl-C leaves it as it was."""
         diff = question.file_diff
         filling = filling_of(question.call, diff.new_content) if diff is not None else None
         if filling is None:

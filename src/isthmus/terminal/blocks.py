@@ -114,7 +114,7 @@ def error_lines(call: ToolCall) -> list[Text]:
 
 
 def tail_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES) -> list[Text]:
-    """The last lines of a program's output; what is left out is said."""
+    """Return the last lines of a program's output; what is left out is said."""
     lines = output_lines(output)
     hidden = len(lines) - count
     shown = [Text(INDENT + visible(line), "quiet") for line in lines[-count:]]
@@ -127,7 +127,7 @@ def tail_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES)
 
 
 def head_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES) -> list[Text]:
-    """The first lines of what a tool gave, without the fences of code blocks; what is left out is said."""
+    """Return the first lines of what a tool gave, without the fences of code blocks; what is left out is said."""
     lines = [line for line in output_lines(output) if not line.startswith("```")]
     shown: list[Text] = []
     told = 0
@@ -146,7 +146,7 @@ def head_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES)
 
 
 def diff_block(diff: FileDiff, width: int, glyphs: Glyphs, limit: int) -> list[Text]:
-    """The change with line numbers, at most ``limit`` lines of it; long lines are folded, not cut."""
+    """Return the change with line numbers, at most ``limit`` lines of it; long lines are folded, not cut."""
     lines = diff_lines(diff)
     if not lines:
         what = "an empty new file" if diff.old_content is None else "no change"
@@ -195,7 +195,7 @@ def _folded(text: str, room: int) -> list[str]:
 
 
 def _wrapped(text: str, room: int) -> list[str]:
-    """The text in rows of at most ``room`` cells, broken behind a blank where there is one late enough."""
+    """Return the text in rows of at most ``room`` cells, broken behind a blank where there is one late enough."""
     rows: list[str] = []
     while cell_len(text) > room:
         row = _folded(text, room)[0]
@@ -249,7 +249,7 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
 
 
 def shown_path(diff: FileDiff, workspace: str) -> str:
-    """The path as a user reads it: relative to the workspace, absolute for a file outside of it."""
+    """Return the path as a user reads it: relative to the workspace, absolute for a file outside of it."""
     return diff.file_path.removeprefix(workspace.rstrip("/") + "/") if workspace else diff.file_path or diff.file_name
 
 

@@ -57,7 +57,7 @@ class CommandList:
             await asyncio.gather(self._loading, return_exceptions=True)
 
     def read(self, text: str) -> CommandLine | None:
-        """The agent's command in what was typed; None when it has none of that name."""
+        """Return the agent's command in what was typed; None when it has none of that name."""
         return read_line(text, self.tree)
 
     def complete(self, line: str) -> Sequence[Completion]:

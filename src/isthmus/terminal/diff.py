@@ -35,7 +35,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 def diff_lines(diff: FileDiff) -> list[DiffLine]:
-    """The hunks of the change with three lines of context, a GAP between two of them."""
+    """Return the hunks of the change with three lines of context, a GAP between two of them."""
     from isthmus.text.diff import unified_diff
 
     return list(_numbered(unified_diff(diff.old_content, diff.new_content, diff.file_name)))

@@ -19,7 +19,7 @@ class TextEditorError(IsthmusError):
 
 
 async def edit_text(content: str, file_name: str) -> str:
-    """The content as the user leaves it. ``file_name`` gives the ending, by which editors choose a language.
+    """Return the content as the user leaves it. ``file_name`` gives the ending, by which editors choose a language.
 
     The file is private (0600) and gone afterwards. A final newline that the editor added by itself is taken away.
 
@@ -66,6 +66,6 @@ def _editor() -> list[str]:
 
 
 def _plain_name(file_name: str) -> str:
-    """The file's own name without anything a shell or an editor could take for more."""
+    """Return the file's own name without anything a shell or an editor could take for more."""
     name = PurePath(file_name).name
     return "".join(character if character.isalnum() or character in "._-" else "_" for character in name).lstrip("-")

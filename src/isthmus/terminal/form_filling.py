@@ -93,7 +93,7 @@ class FormFilling:
         return self._next(field, value)
 
     def document(self) -> str:
-        """The answers as a JSON document, null where nothing is told."""
+        """Return the answers as a JSON document, null where nothing is told."""
         answers = {field.name: self.told.get(field.name) for field in self.form.fields}
         return json.dumps(answers, ensure_ascii=False, indent=2) + "\n"
 

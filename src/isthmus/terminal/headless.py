@@ -191,7 +191,7 @@ class _Run:
         return await self.agent.prompt(PromptMessage(self.options.prompt, context_id=context_id, settings=settings))
 
     async def _command(self, scope: CommandScope) -> CommandMessage | None:
-        """The slash command that the prompt is; None for a prompt, also one that begins with a path."""
+        """Return the slash command that the prompt is; None for a prompt, also one that begins with a path."""
         if not self.options.prompt.lstrip().startswith("/"):
             return None
         try:
@@ -272,7 +272,7 @@ def _called(call: ToolCall) -> str:
 
 
 def prompt_with_stdin(prompt: str, stdin: TextIO | None, stderr: TextIO | None = None) -> str:
-    """The prompt together with what was piped in, which comes first, as in Gemini CLI.
+    """Return the prompt together with what was piped in, which comes first, as in Gemini CLI.
 
     A terminal is not read. With a prompt, a pipe that stays silent for STDIN_SECONDS is left alone (some programs
     start others with an open pipe that nobody writes to); at most STDIN_LIMIT bytes are taken. Both are said.

@@ -107,7 +107,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
 
 
 def _prompter(screen: "Screen", history_file: Path | None, pause: float) -> "Prompter":
-    """The editable prompt where stdin and stdout are a real terminal, else plain lines."""
+    """Return the editable prompt where stdin and stdout are a real terminal, else plain lines."""
     is_typed = sys.stdin.isatty()
     if is_typed and screen.is_live and sys.platform != "win32":
         from isthmus.terminal.prompt_toolkit_input import PromptToolkitPrompter
@@ -138,7 +138,7 @@ class _Conversation:
     notices: list[str] = field(default_factory=list[str])
 
     async def run(self) -> int:
-        """The whole conversation."""
+        """Return the whole conversation."""
         if self.options.heading:
             self.renderer.quiet(*self.options.heading)
         self.commands.load(self._scope())

@@ -70,7 +70,7 @@ class MarkdownStream:
         return self._cursor
 
     def feed(self, text: str) -> list[Piece]:
-        """The pieces that can be printed now."""
+        """Return the pieces that can be printed now."""
         if self._carriage_return:
             text, self._carriage_return = "\r" + text, False
         if text.endswith("\r"):

@@ -220,7 +220,7 @@ class _LineCompleter(Completer):
             yield ToolkitCompletion(item.line[start:], start_position=start - len(line))
 
     def has_to_ask(self, line: str) -> bool:
-        """Whether somebody else may know more of the line."""
+        """Return whether somebody else may know more of the line."""
         is_argument = line.startswith("/") and " " in line
         return self._ask is not None and (is_argument or bool(_REFERENCE.search(line))) and not self._known(line)
 
@@ -240,7 +240,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _output() -> Vt100_Output:
-    """The terminal of stdout, which is not asked where its cursor is."""
+    """Return the terminal of stdout, which is not asked where its cursor is."""
 
     def size() -> Size:
         with suppress(OSError, ValueError):

@@ -44,7 +44,7 @@ class Prompter(Protocol):
         ...
 
     async def read_prompt(self) -> str:
-        """The next message; several lines are joined by newlines."""
+        """Return the next message; several lines are joined by newlines."""
         ...
 
     async def read_choice(self, question: CallQuestion) -> AnswerChoice:

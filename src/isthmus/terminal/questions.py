@@ -65,7 +65,7 @@ class CallQuestion:
         return next((by_id[option_id] for option_id in wanted if option_id in by_id), None)
 
     def confirmation(self, choice: AnswerChoice) -> ToolCallConfirmation:
-        """The answer that a choice stands for; the user's edits go along unless the call is refused."""
+        """Return the answer that a choice stands for; the user's edits go along unless the call is refused."""
         option_id = choice.option_id or PROCEED_ONCE
         keeps_edits = self.edited is not None and option_id not in REFUSALS
         details = ModifiedFileDetails(self.edited) if keeps_edits and self.edited is not None else None
@@ -91,7 +91,7 @@ def question_of(call: ToolCall, edited: str | None = None) -> CallQuestion:
 
 
 def refusal(call: ToolCall) -> ToolCallConfirmation | None:
-    """The answer that refuses a call, for runs without a user; None when no option of it does."""
+    """Return the answer that refuses a call, for runs without a user; None when no option of it does."""
     request = call.confirmation_request
     for option in request.options if request is not None else ():
         if _refuses(option):

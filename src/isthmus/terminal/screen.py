@@ -108,7 +108,7 @@ class Screen:
                 self.console.print(line)
 
     def wrapped(self, line: Text, indent: int = 0) -> list[Text]:
-        """The line in pieces that fit beside an indent, broken at words; without a terminal it stays whole."""
+        """Return the line in pieces that fit beside an indent, broken at words; without a terminal it stays whole."""
         if not self.console.is_terminal:
             return [line]
         return list(line.wrap(self.console, self.width - indent))

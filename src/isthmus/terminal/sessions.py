@@ -48,7 +48,7 @@ class Conversation:
 
 
 async def list_sessions(agent: AgentClient, workspace: str | None = None, limit: int = 1000) -> list[Conversation]:
-    """The sessions among the last ``limit`` tasks, most recently changed first.
+    """Return the sessions among the last ``limit`` tasks, most recently changed first.
 
     With ``workspace`` (an absolute path) only those of that folder.
     """
@@ -61,7 +61,7 @@ async def list_sessions(agent: AgentClient, workspace: str | None = None, limit:
 
 
 async def find_session(agent: AgentClient, wanted: str, workspace: str | None = None) -> Conversation:
-    """The session that ``wanted`` names: ``latest`` (of the workspace), or an id, or the beginning of one.
+    """Return the session that ``wanted`` names: ``latest`` (of the workspace), or an id, or the beginning of one.
 
     Raises:
         TaskNotFound: there is none, or the beginning fits several; the message says what to do.
@@ -108,7 +108,7 @@ def session_lines(sessions: Sequence[Conversation], now: float, width: int) -> l
 
 
 def _short(session: Conversation, sessions: Sequence[Conversation]) -> str:
-    """The beginning of the id, as long as it takes to be the only one."""
+    """Return the beginning of the id, as long as it takes to be the only one."""
     name = visible_line(session.context_id)
     length = SHORT_ID
     others = [other.context_id for other in sessions if other is not session]

@@ -39,7 +39,7 @@ def session_metrics(view: TaskView) -> dict[str, Any]:
 
 
 def stream_stats(view: TaskView, duration: float) -> dict[str, int]:
-    """The sums over all models; ``duration`` is seconds."""
+    """Return the sums over all models; ``duration`` is seconds."""
     models = view.models.values()
     prompt = sum(usage.input_tokens for usage in models)
     output = sum(usage.output_tokens for usage in models)
@@ -56,7 +56,7 @@ def stream_stats(view: TaskView, duration: float) -> dict[str, int]:
 
 
 def _tool_calls(view: TaskView) -> list[CallView]:
-    """The calls that ended, without what servers asked in the middle of them."""
+    """Return the calls that ended, without what servers asked in the middle of them."""
     calls = [call for call in view.calls.values() if call.call.status.is_final]
     return [call for call in calls if call.call.tool_name not in (ELICITATION, SAMPLING)]
 
@@ -98,7 +98,7 @@ def _tool_counts(calls: Iterable[CallView]) -> Counts:
 
 
 def _decision(view: CallView) -> str | None:
-    """The word of Gemini CLI for what a user, or the policy, decided; None when nothing was."""
+    """Return the word of Gemini CLI for what a user, or the policy, decided; None when nothing was."""
     if view.confirmation is not None:
         if view.confirmation.selected_option_id == "cancel":
             return "reject"

@@ -35,7 +35,7 @@ class TaskStream:
         self._turn = turn
 
     async def deliveries(self) -> AsyncIterator[Delivery]:
-        """The events until the work ends or a user is asked; a stream that breaks off before is taken up again.
+        """Yield the events until the work ends or a user is asked; a stream that breaks off before is taken up again.
 
         It ends as well when that fails RETRIES times in a row: then ``view.state`` is one of a task at work.
         """
@@ -74,7 +74,7 @@ class TaskStream:
             self._turn = turn
 
     async def while_asked(self) -> AsyncIterator[Delivery]:
-        """The events while a question is open: what other surfaces do. Ends when the task has ended."""
+        """Yield the events while a question is open: what other surfaces do. Ends when the task has ended."""
         pause = RETRY_SECONDS
         while not self.view.state.is_terminal:
             snapshot = await self._agent.get(self.task_id, 0)
@@ -93,7 +93,7 @@ class TaskStream:
                 self.view.take_snapshot(snapshot)
 
     def _is_news(self, snapshot: TaskSnapshot) -> bool:
-        """The task is not as it was last seen."""
+        """Return whether the task is not as it was last seen."""
         asked = [question.call.tool_call_id for question in self.view.questions]
         pending = [call.tool_call_id for call in snapshot.pending]
         is_same = snapshot.state is self.view.state and sorted(asked) == sorted(pending)
@@ -117,7 +117,7 @@ class TaskStream:
 
 
 async def opened(agent: AgentClient, task_id: str) -> TaskStream:
-    """The stream of a task that somebody comes back to.
+    """Return the stream of a task that somebody comes back to.
 
     One that waits for what a server wants to know is followed at once: when that server has ended with its agent's
     process, the task goes on by being followed, and its question need not be asked.
@@ -133,7 +133,7 @@ async def opened(agent: AgentClient, task_id: str) -> TaskStream:
 
 
 async def _closing(turn: Turn) -> AsyncIterator[Delivery]:
-    """The turn's deliveries, let go of also when the iteration is left early."""
+    """Yield the turn's deliveries, let go of also when the iteration is left early."""
     try:
         async for delivery in turn.deliveries:
             yield delivery

@@ -66,7 +66,7 @@ def _opcodes(
 def _anchors(
     old: Sequence[str], new: Sequence[str], start: int, end: int, new_start: int, new_end: int
 ) -> list[tuple[int, int]]:
-    """The longest rising run of lines that both sides have exactly once (as in a patience diff)."""
+    """Return the longest rising run of lines that both sides have exactly once (as in a patience diff)."""
     old_counts, new_counts = Counter(old[start:end]), Counter(new[new_start:new_end])
     places = {old[index]: index for index in range(start, end) if old_counts[old[index]] == 1}
     tails: list[int] = []
@@ -101,7 +101,7 @@ def _change_tag(start: int, end: int, new_start: int, new_end: int) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    r"""The lines of `text`, each with its ``\n``; unlike ``str.splitlines``, nothing else ends a line."""
+    r"""Return the lines of `text`, each with its ``\n``; unlike ``str.splitlines``, nothing else ends a line."""
     lines = text.split("\n")
     last = lines.pop()
     result = [line + "\n" for line in lines]
@@ -156,7 +156,7 @@ def _hunk_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
 
 
 def _range(start: int, end: int) -> str:
-    """A line range as in a hunk's header: 1-based start and length; an empty one names the line before it."""
+    """Return a line range as in a hunk's header: 1-based start and length; an empty one names the line before it."""
     length = end - start
     if length == 1:
         return str(start + 1)

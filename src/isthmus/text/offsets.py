@@ -12,14 +12,14 @@ class OffsetEncoding(StrEnum):
 
 
 def encoded_length(text: str, encoding: OffsetEncoding) -> int:
-    """The length of `text` in the units of an encoding."""
+    """Return the length of `text` in the units of an encoding."""
     if text.isascii() or encoding is OffsetEncoding.UTF_32:
         return len(text)
     return sum(_units(character, encoding) for character in text)
 
 
 def offset_from_encoded(text: str, units: int, encoding: OffsetEncoding) -> int:
-    """The offset in code points of an offset in units of an encoding; inside a character it means its start."""
+    """Return the offset in code points of an offset in units of an encoding; inside a character it means its start."""
     if text.isascii() or encoding is OffsetEncoding.UTF_32:
         return min(max(units, 0), len(text))
     passed = 0
@@ -37,7 +37,7 @@ def _units(character: str, encoding: OffsetEncoding) -> int:
 
 
 def utf16_length(text: str) -> int:
-    """The length of `text` in UTF-16 code units."""
+    """Return the length of `text` in UTF-16 code units."""
     return encoded_length(text, OffsetEncoding.UTF_16)
 
 

@@ -28,7 +28,7 @@ class TextForm:
     mark: bytes = b""
 
     def encode(self, text: str) -> bytes:
-        """The bytes of `text` in this form.
+        """Return the bytes of `text` in this form.
 
         Raises:
             UnencodableTextError: a character does not exist in the encoding (in Unicode ones: a lone surrogate).
@@ -64,7 +64,7 @@ _BINARY_CONTROLS = frozenset(range(32)) - {8, 9, 10, 11, 12, 13, 26, 27}
 
 
 def decode_text(data: bytes) -> TextFile:
-    """The text in `data`: UTF-8, what its byte order mark says, else Latin-1, which keeps every byte as it is.
+    """Return the text in `data`: UTF-8, what its byte order mark says, else Latin-1, which keeps every byte as it is.
 
     Raises:
         BinaryContentError: a NUL or other control bytes, or bytes that do not fit the byte order mark.
@@ -102,7 +102,7 @@ class Newlines(Enum):
 
 
 def newlines_of(text: str) -> Newlines:
-    """The newlines in `text`. A carriage return without a line feed is an ordinary character."""
+    """Return the newlines in `text`. A carriage return without a line feed is an ordinary character."""
     crlf = text.count("\r\n")
     lf = text.count("\n") - crlf
     if crlf and lf:

@@ -13,7 +13,7 @@ class AmountError(IsthmusError):
 
 
 def parse_size(text: str) -> int:
-    """The bytes of ``500MB`` (10^6 each), ``1GiB`` (2^30), or of a plain number. Raises AmountError."""
+    """Return the bytes of ``500MB`` (10^6 each), ``1GiB`` (2^30), or of a plain number. Raises AmountError."""
     found = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([A-Za-z]*)\s*", text)
     unit = None if found is None else _SIZES.get(found[2].upper())
     if found is None or unit is None:
@@ -23,7 +23,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_age(text: str) -> float:
-    """The seconds of ``30d``, ``12h``, ``2w``. Raises AmountError."""
+    """Return the seconds of ``30d``, ``12h``, ``2w``. Raises AmountError."""
     found = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([smhdw])\s*", text)
     if found is None:
         raise AmountError(f"{text[:100]!r} is not an age; expected a number with s, m, h, d or w, e.g. 30d")

@@ -82,7 +82,7 @@ def _stand_in(found: re.Match[str]) -> str:
 
 
 def is_surrogate(character: str) -> bool:
-    """Whether it is half of a pair of UTF-16, which no text on its own can hold."""
+    """Return whether it is half of a pair of UTF-16, which no text on its own can hold."""
     return "\ud800" <= character <= "\udfff"
 
 

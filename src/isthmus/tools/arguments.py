@@ -24,30 +24,30 @@ class CheckedArguments:
         return name in self.values
 
     def string(self, name: str, default: str = "") -> str:
-        """The string `name`."""
+        """Return the string `name`."""
         return str(self.values.get(name, default))
 
     def integer(self, name: str, default: int) -> int:
-        """The whole number `name`."""
+        """Return the whole number `name`."""
         return int(self.values.get(name, default))
 
     def boolean(self, name: str, *, default: bool = False) -> bool:
-        """The truth value `name`."""
+        """Return the boolean argument `name`."""
         return bool(self.values.get(name, default))
 
     def strings(self, name: str) -> tuple[str, ...]:
-        """The array of strings `name`."""
+        """Return the array of strings `name`."""
         return tuple(self.values.get(name, ()))
 
     def nested(self, name: str) -> "CheckedArguments":
-        """The object `name`."""
+        """Return the object `name`."""
         return CheckedArguments(cast("Mapping[str, Any]", self.values.get(name, {})))
 
 
 def check_arguments(
     tool_name: str, parameters: Mapping[str, Any], arguments: Arguments, aliases: Mapping[str, str] | None = None
 ) -> CheckedArguments:
-    """The arguments as `parameters` describes them. `aliases`: older names of arguments, and what they are now.
+    """Return the arguments as `parameters` describes them. `aliases`: older names of arguments, and what they are now.
 
     Raises:
         ToolFailure: one is missing or does not fit; the message names it, what was expected and what came.
@@ -64,12 +64,12 @@ MAXIMUM_PATTERN_LENGTH = 1_000
 
 
 def pattern_parameter(description: str) -> Mapping[str, Any]:
-    """The schema of a regular expression or a glob pattern."""
+    """Return the schema of a regular expression or a glob pattern."""
     return {"type": "string", "description": description, "minLength": 1, "maxLength": MAXIMUM_PATTERN_LENGTH}
 
 
 def path_parameter(description: str) -> Mapping[str, Any]:
-    """The schema of a path argument."""
+    """Return the schema of a path argument."""
     return {"type": "string", "description": description, "minLength": 1}
 
 

@@ -148,7 +148,7 @@ class Versioned(Protocol):
 
 
 def version_of(tool: Tool) -> str:
-    """The version of a tool's definition; empty for one that is our own."""
+    """Return the version of a tool's definition; empty for one that is our own."""
     return tool.version if isinstance(tool, Versioned) else ""
 
 
@@ -161,7 +161,7 @@ class FullyDescribed(Protocol):
 
 
 def full_parameters_of(tool: Tool) -> Mapping[str, Any]:
-    """The input schema of a tool as JSON Schema in full."""
+    """Return the input schema of a tool as JSON Schema in full."""
     return tool.full_parameters if isinstance(tool, FullyDescribed) else tool.parameters
 
 
@@ -221,7 +221,7 @@ class ToolSet:
 
     @classmethod
     def of(cls, *tools: Tool) -> "ToolSet":
-        """A set of these tools; a later one of the same name is refused.
+        """Return a set of these tools; a later one of the same name is refused.
 
         Raises:
             ValueError: two tools have one name.
@@ -237,7 +237,7 @@ class ToolSource(Protocol):
     """Where a session's tools come from. They may change from turn to turn: MCP servers come and go."""
 
     async def tools(self, scope: ToolScope) -> ToolSet:
-        """The tools of a session now. Does not wait long for servers that are slow; never fails because of one.
+        """Return the tools of a session now. Does not wait long for servers that are slow; never fails because of one.
 
         Raises:
             ToolFailure: the scope names a server that does not exist or may not be used.
@@ -245,7 +245,7 @@ class ToolSource(Protocol):
         ...
 
     async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
-        """The tools of a scope further on in its work, which has `tools`: these very ones while nothing changed.
+        """Return the tools of a scope further on in its work, which has `tools`: these very ones while nothing changed.
 
         Waits for no server that connects, and no longer than moments for one that said that its tools changed.
         """

@@ -15,7 +15,7 @@ from isthmus.tools.write_file import WriteFile
 def builtin_tools(
     *, shell_inactivity_seconds: float = INACTIVITY_SECONDS, shell_sandbox: ShellSandbox | None = None
 ) -> ToolSet:
-    """The built-in tools, always in the same order: providers cache prompts by their beginning."""
+    """Return the built-in tools, always in the same order: providers cache prompts by their beginning."""
     return ToolSet.of(
         ListDirectory(),
         ReadFile(),

@@ -28,7 +28,7 @@ BINARY_SUFFIXES = {suffix: kind for kind, suffixes in _NOT_TEXT.items() for suff
 
 
 def read_bytes(path: Path, shown: str) -> bytes:
-    """The content of the regular file `path`, a resolved one, which the model knows as `shown`.
+    """Return the content of the regular file `path`, a resolved one, which the model knows as `shown`.
 
     Raises:
         ToolFailure: ``file_not_found``, ``target_is_directory``, ``permission_denied``, ``file_too_large`` or
@@ -62,7 +62,7 @@ def read_bytes(path: Path, shown: str) -> bytes:
 
 
 def text_of(data: bytes, path: Path, shown: str) -> TextFile:
-    """The text in `data`, the content of `path`.
+    """Return the text in `data`, the content of `path`.
 
     Raises:
         ToolFailure: ``binary_file``.
@@ -87,7 +87,7 @@ def _failure(error: OSError, shown: str) -> ToolFailure:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; also for names that no file can have, for which pathlib raises."""
+    """Return whether there is such a file; also for names that no file can have, for which pathlib raises."""
     try:
         return path.is_file()
     except OSError:
@@ -95,7 +95,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is such a folder, as :func:`is_file`."""
+    """Return whether there is such a folder, as :func:`is_file`."""
     try:
         return path.is_dir()
     except OSError:

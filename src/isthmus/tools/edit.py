@@ -38,7 +38,7 @@ class EditTarget:
 
 
 def edit_target(workspace: Workspace, shown: str) -> EditTarget:
-    """The file at the path `shown`, as the model wrote it, if it may be written.
+    """Return the file at the path `shown`, as the model wrote it, if it may be written.
 
     Raises:
         ToolFailure: the path is closed, or it is no text file.
@@ -58,7 +58,7 @@ def edit_target(workspace: Workspace, shown: str) -> EditTarget:
 
 
 def proposed_diff(workspace: Workspace, target: EditTarget, new_content: str) -> FileDiff:
-    """The proposal to make `new_content` the content of `target`.
+    """Return the proposal to make `new_content` the content of `target`.
 
     Raises:
         ToolFailure: nothing would change, or the file's encoding cannot hold the text.

@@ -20,5 +20,5 @@ class ToolFailure(IsthmusError):
         self._for_others = for_others
 
     def told(self, user: str) -> str:
-        """The text for a user; the empty name is the user whose machine it is."""
+        """Return the text for a user; the empty name is the user whose machine it is."""
         return str(self) if not user or self._for_others is None else self._for_others

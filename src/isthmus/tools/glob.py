@@ -53,7 +53,7 @@ class Glob:
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """The paths."""
+        """Return the paths."""
         checked = self._check(arguments)
         workspace = context.workspace
         folder = search_folder(workspace, checked.string("dir_path", "."))
@@ -92,7 +92,7 @@ class Glob:
 
 
 def newest_first(files: list[FoundFile]) -> list[FoundFile]:
-    """The files by the time of their last change, then by path; those that are gone meanwhile are left out."""
+    """Return the files by the time of their last change, then by path; those that are gone meanwhile are left out."""
     dated: list[tuple[int, str, FoundFile]] = []
     for file in files:
         try:

@@ -25,7 +25,7 @@ class GlobPattern:
             self._alternatives.append(PathPattern(Gap() if part == "**" else _matcher(part, flags) for part in parts))
 
     def matches(self, path: str) -> bool:
-        """Whether the whole of `path` fits."""
+        """Return whether the whole of `path` fits."""
         names = path.split("/")
         return any(alternative.matches(names) for alternative in self._alternatives)
 
@@ -38,12 +38,12 @@ class FileFilter:
         self._pattern = GlobPattern(anywhere)
 
     def matches(self, path: str) -> bool:
-        """Whether the file at the relative `path` is searched."""
+        """Return whether the file at the relative `path` is searched."""
         return self._pattern.matches(path)
 
 
 def has_glob_syntax(text: str) -> bool:
-    """Whether `text` means anything else than itself."""
+    """Return whether `text` means anything else than itself."""
     return any(character in text for character in "*?[{")
 
 
@@ -54,7 +54,7 @@ def _matcher(part: str, flags: int) -> NameMatcher:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """The pattern with its braces expanded; braces without a comma, or without an end, stand for themselves."""
+    """Return the pattern with its braces expanded; braces without a comma, or without an end, stand for themselves."""
     if len(pattern) > MAXIMUM_BRACED_LENGTH:
         return [pattern]
     done: list[str] = []
@@ -74,7 +74,7 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 def _first_braces(text: str, start: int) -> tuple[int, int, list[str]] | None:
-    """The first group of braces with a comma from `start` on: where it begins and ends, and its choices."""
+    """Return the first group of braces with a comma from `start` on: where it begins and ends, and its choices."""
     for begin in range(start, len(text)):
         if text[begin] != "{":
             continue

@@ -100,7 +100,7 @@ class GrepSearch:
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """The matches, in the order of the paths."""
+        """Return the matches, in the order of the paths."""
         checked = self._check(arguments)
         query = _query(checked)
         where = search_folder(context.workspace, checked.string("dir_path", "."))
@@ -130,7 +130,7 @@ class GrepSearch:
 
 
 def _query(checked: CheckedArguments) -> LineQuery:
-    """The query, its expressions checked.
+    """Return the query, its expressions checked.
 
     Raises:
         ToolFailure: an expression is not one.
@@ -189,7 +189,7 @@ class _Collector:
 
 
 async def _search(engine: SearchEngine, query: LineQuery, files: Sequence[Path], wanted: int) -> _Result:
-    """The first `wanted` matches, in the order of the files."""
+    """Return the first `wanted` matches, in the order of the files."""
     found: list[FileMatches] = []
     room = wanted
     async with aclosing(engine.search(query, files)) as results:
@@ -230,7 +230,7 @@ def _formatted(workspace: Workspace, result: _Result, checked: CheckedArguments,
 
 
 def _with_context(file: FileMatches, before: int, after: int) -> Iterator[tuple[int, str, str]]:
-    """The lines to show: number, ``:`` for a match and ``-`` for one around it, text."""
+    """Yield the lines to show: number, ``:`` for a match and ``-`` for one around it, text."""
     matches = dict(file.lines)
     if not (before or after):
         yield from ((number, ":", line) for number, line in file.lines)

@@ -24,12 +24,12 @@ _PLAIN = re.compile(r"[\w \"'#%&,/:;<=>@`~!-]+")
 
 
 def is_binary(sample: bytes) -> bool:
-    """Whether a file that begins with these bytes is searched at all: not when there is a NUL byte in them."""
+    """Return whether a file that begins with these bytes is searched at all: not when there is a NUL byte in them."""
     return b"\0" in sample[:SAMPLE_BYTES] and not sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 def lines_of(data: bytes) -> list[str]:
-    """The lines of a file without their newlines; bytes that are no text are kept as lone surrogates."""
+    """Return the lines of a file without their newlines; bytes that are no text are kept as lone surrogates."""
     return _text(data).split("\n")
 
 
@@ -41,7 +41,7 @@ def _text(data: bytes) -> str:
 
 
 def compiled(query: dict[str, Any]) -> re.Pattern[str]:
-    """The regular expression of a query.
+    """Return the regular expression of a query.
 
     Raises:
         re.error: it is not one.
@@ -53,7 +53,7 @@ def compiled(query: dict[str, Any]) -> re.Pattern[str]:
 def matching_lines(
     data: bytes, search: Callable[[str], object], excluded: Callable[[str], object] | None, may_skip: bool
 ) -> Iterator[tuple[int, str]]:
-    """The 1-based numbers and texts of the lines that match. `may_skip`: look at the whole text first."""
+    """Yield the 1-based numbers and texts of the lines that match. `may_skip`: look at the whole text first."""
     text = _text(data).replace("\r\n", "\n")
     if may_skip and not search(text):
         return
@@ -66,7 +66,7 @@ def matching_lines(
 
 
 def printable(line: str) -> str:
-    """The line as valid Unicode, cut to the limit."""
+    """Return the line as valid Unicode, cut to the limit."""
     return line[: MAXIMUM_LINE_CHARACTERS + 1].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

@@ -67,7 +67,7 @@ class ListDirectory:
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """The listing."""
+        """Return the listing."""
         checked = self._check(arguments)
         shown = checked.string("dir_path")
         folder = context.workspace.open_path(shown)

@@ -67,11 +67,11 @@ class ProcessGroup:
         return await self._process.wait()
 
     def is_alive(self) -> bool:
-        """Whether any process of the group is left; one that only waits to be reaped is not."""
+        """Return whether any process of the group is left; one that only waits to be reaped is not."""
         return self._signal(0) and bool(self.members())
 
     def members(self) -> tuple[int, ...]:
-        """The ids of the running processes in the group."""
+        """Return the ids of the running processes in the group."""
         return group_members(self.id)
 
     def kill(self) -> None:
@@ -126,7 +126,7 @@ class ProcessGroup:
             self.has_output_ended = True
 
     def _read(self) -> bool:
-        """Whether something came."""
+        """Return whether something came."""
         try:
             data = os.read(self._output, _CHUNK)
         except BlockingIOError:
@@ -141,7 +141,7 @@ class ProcessGroup:
         return bool(data)
 
     def _signal(self, number: int) -> bool:
-        """Whether there was somebody to signal."""
+        """Return whether there was somebody to signal."""
         try:
             os.killpg(self.id, number)
         except ProcessLookupError:
@@ -153,7 +153,7 @@ class ProcessGroup:
 
 
 def group_members(group: int) -> tuple[int, ...]:
-    """The ids of the running processes in a group."""
+    """Return the ids of the running processes in a group."""
     import psutil
 
     found: list[int] = []

@@ -70,7 +70,7 @@ class ReadFile:
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """The text, with a note in front when it is not the whole file."""
+        """Return the text, with a note in front when it is not the whole file."""
         checked = self._check(arguments)
         shown = checked.string("file_path")
         path = context.workspace.open_path(shown, context.output_folder)
@@ -93,7 +93,7 @@ class ReadFile:
 
 
 def _shown(data: bytes, media_type: str, path: Path, context: ToolContext) -> ToolSucceeded:
-    """The result of reading what is no text.
+    """Return the result of reading what is no text.
 
     Raises:
         ToolFailure: it cannot be kept.
@@ -107,7 +107,7 @@ def _shown(data: bytes, media_type: str, path: Path, context: ToolContext) -> To
 
 
 def _range(checked: CheckedArguments) -> tuple[int, int | None]:
-    """The first and last line, 1-based; the older arguments are a 0-based offset and a count."""
+    """Return the first and last line, 1-based; the older arguments are a 0-based offset and a count."""
     start = checked.integer("start_line", checked.integer("offset", 0) + 1)
     end: int | None = None
     if "end_line" in checked:

@@ -69,7 +69,7 @@ class ReadManyFiles:
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """The texts, in the order of their paths."""
+        """Return the texts, in the order of their paths."""
         checked = self._check(arguments)
         workspace = context.workspace
         included = [_included(workspace, pattern, checked) for pattern in checked.strings("include")]
@@ -112,7 +112,7 @@ def _included(workspace: Workspace, pattern: str, checked: CheckedArguments) -> 
 
 
 def _relative_pattern(workspace: Workspace, pattern: str) -> str:
-    """The pattern as seen from the workspace; what leads out of it is refused."""
+    """Return the pattern as seen from the workspace; what leads out of it is refused."""
     relative = pattern.removeprefix(workspace.root.as_posix() + "/").rstrip("/")
     if relative == workspace.root.as_posix():
         return "."
@@ -122,7 +122,7 @@ def _relative_pattern(workspace: Workspace, pattern: str) -> str:
 
 
 def _read_all(workspace: Workspace, paths: list[str]) -> tuple[str, int, list[str]]:
-    """The joined texts, how many files they are, and a line for each file that is missing or cut."""
+    """Return the joined texts, how many files they are, and a line for each file that is missing or cut."""
     pieces: list[str] = []
     left_out: list[str] = []
     read = 0

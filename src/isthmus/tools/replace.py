@@ -56,7 +56,7 @@ class Replace:
         return f"{path}: {_first_line(checked.string('old_string'))} => {_first_line(checked.string('new_string'))}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """The change as a FileDiff."""
+        """Return the change as a FileDiff."""
         return (await asyncio.to_thread(self._proposal, arguments, context))[0]
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
@@ -86,7 +86,7 @@ class Replace:
 
 
 def _new_content(target: EditTarget, checked: CheckedArguments) -> tuple[str, str]:
-    """The text after the replacement, and what the model should know about how it was found."""
+    """Return the text after the replacement, and what the model should know about how it was found."""
     old, new = checked.string("old_string"), checked.string("new_string")
     if target.text is None:
         if old:

@@ -70,14 +70,14 @@ class RunShellCommand:
             self.description += sandbox.note()
 
     def describe(self, arguments: Arguments) -> str:
-        """The command, where it runs, and what it is for."""
+        """Return the command, where it runs, and what it is for."""
         checked = self._check(arguments)
         where = f" [in {checked.string('dir_path')}]" if "dir_path" in checked else ""
         why = f" ({checked.string('description')})" if checked.string("description") else ""
         return f"{checked.string('command')}{where}{why}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """The command and its folder."""
+        """Return the command and its folder."""
         checked = self._check(arguments)
         return ExecuteDetails(checked.string("command"), str(_folder(context.workspace, checked)))
 

@@ -53,7 +53,7 @@ class SearchEngine(Protocol):
     """Finds lines."""
 
     def search(self, query: LineQuery, files: Sequence[Path]) -> AsyncGenerator[FileMatches, None]:
-        """The matches in the order of `files`.
+        """Return the matches in the order of `files`.
 
         Raises:
             ToolFailure: the output of the engine is too long, or it fails.
@@ -65,7 +65,7 @@ class OwnEngine:
     """Runs :mod:`isthmus.tools.line_matcher`."""
 
     async def search(self, query: LineQuery, files: Sequence[Path]) -> AsyncGenerator[FileMatches, None]:
-        """The matches in the order of `files`."""
+        """Yield the matches in the order of `files`."""
         request = {
             "pattern": query.pattern,
             "fixed_strings": query.is_fixed,
@@ -92,7 +92,7 @@ class Ripgrep:
     own: OwnEngine = field(default_factory=OwnEngine)
 
     async def search(self, query: LineQuery, files: Sequence[Path]) -> AsyncGenerator[FileMatches, None]:
-        """The matches in the order of `files`."""
+        """Yield the matches in the order of `files`."""
         means_the_same = query.is_fixed or is_portable(query.pattern)
         # The two fold the case of letters beyond ASCII differently.
         folds_the_same = query.is_case_sensitive or query.pattern.isascii()
@@ -166,7 +166,7 @@ _PORTABLE = re.compile(
 
 
 def is_portable(pattern: str) -> bool:
-    r"""Whether `pattern`, which Python accepts, means the same to ripgrep. In doubt it does not.
+    r"""Return whether `pattern`, which Python accepts, means the same to ripgrep. In doubt it does not.
 
     `\B` does not: an empty line has one for ripgrep, and for Python from 3.14 on only.
     """
@@ -187,7 +187,7 @@ def _portions(files: Sequence[Path]) -> list[Sequence[Path]]:
 
 
 def _is_skipped(path: Path) -> bool:
-    """The own engine's rules, for the files in which ripgrep found something."""
+    """Return whether our own engine would skip a file in which ripgrep found something."""
     try:
         with path.open("rb") as file:
             return line_matcher.is_binary(file.read(line_matcher.SAMPLE_BYTES))
@@ -196,7 +196,7 @@ def _is_skipped(path: Path) -> bool:
 
 
 def _bytes(value: Mapping[str, Any]) -> bytes:
-    """A text in ripgrep's JSON: Base64 when it is not UTF-8."""
+    """Return a text in ripgrep's JSON: Base64 when it is not UTF-8."""
     return value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])
 
 
@@ -236,7 +236,7 @@ async def _feed(process: Process, data: bytes) -> None:
 
 
 async def _lines(process: Process) -> AsyncIterator[bytes]:
-    """The lines of the process's output, as long as they stay within the limit."""
+    """Yield the lines of the process's output, as long as they stay within the limit."""
     if process.stdout is None:
         return
     received = 0

@@ -59,11 +59,11 @@ class ServerContents(Protocol):
         ...
 
     async def instructions(self, scope: ToolScope) -> Sequence[ServerInstructions]:
-        """The instructions of the session's servers, in configuration order, as far as they are known now."""
+        """Return the instructions of the session's servers, in configuration order, as far as they are known now."""
         ...
 
     async def prompts(self, scope: ToolScope) -> Sequence[ServerPrompt]:
-        """The prompts of the session's servers, in configuration order, as far as they are known.
+        """Return the prompts of the session's servers, in configuration order, as far as they are known.
 
         Waits for servers that are still connecting as a turn does: a little, once.
         """
@@ -72,7 +72,7 @@ class ServerContents(Protocol):
     async def get_prompt(
         self, scope: ToolScope, server: str, name: str, arguments: Mapping[str, str], folder: Path
     ) -> Content:
-        """A server's prompt with its arguments filled in; what is no text is kept in ``folder``.
+        """Return a server's prompt with its arguments filled in; what is no text is kept in ``folder``.
 
         Raises:
             ToolFailure: the server or prompt is not there, or the server refused; the text says why.
@@ -80,11 +80,11 @@ class ServerContents(Protocol):
         ...
 
     async def resources(self, scope: ToolScope) -> Sequence[ServerResource]:
-        """The resources that the session's servers list, as far as they are known now."""
+        """Return the resources that the session's servers list, as far as they are known now."""
         ...
 
     async def read_resource(self, scope: ToolScope, server: str, uri: str, folder: Path) -> Content:
-        """The contents of a resource, cut where they are too long; what is no text, and the whole, is kept in
+        """Return the contents of a resource, cut where they are too long; what is no text, and the whole, is kept in
         ``folder``.
 
         Raises:

@@ -71,7 +71,7 @@ class ToolServers(Protocol):
     """The MCP servers of sessions. Every wait inside has a deadline."""
 
     async def servers(self, scope: ToolScope) -> Sequence[ServerStatus]:
-        """The configured servers, in configuration order, as they stand now."""
+        """Return the configured servers, in configuration order, as they stand now."""
         ...
 
     async def discovery(self, scope: ToolScope) -> DiscoveryState:

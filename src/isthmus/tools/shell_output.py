@@ -79,7 +79,7 @@ class ShellOutput:
         return f"[The output has {self.size} bytes; all of it is in {self._path}]"
 
     def _create(self) -> int:
-        """A new file: models use call ids again, and what another call wrote is still to be read."""
+        """Return a new file: models use call ids again, and what another call wrote is still to be read."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             return os.open(self._path, flags, 0o600)

@@ -28,7 +28,7 @@ class ShellSandbox:
         )
 
     def launch(self, command: Sequence[str], folder: Path, environment: dict[str, str], context: ToolContext) -> Launch:
-        """The command in the sandbox; it may read the outputs that were too long to show. For a thread.
+        """Return the command in the sandbox; it may read the outputs that were too long to show. For a thread.
 
         Raises:
             ToolFailure: it cannot be confined as the settings say, so it is not run.

@@ -30,7 +30,7 @@ class Walk:
         self.has_ended_early = False
 
     def files(self) -> Iterator[FoundFile]:
-        """The files of the walk; for use in the thread of :meth:`run`."""
+        """Yield the files of the walk; for use in the thread of :meth:`run`."""
         found = self._workspace.walk(self._folder, git=self._git, gemini=self._gemini, should_stop=self._should_stop)
         for count, file in enumerate(found):
             if count >= MAXIMUM_FILES:
@@ -62,7 +62,7 @@ class Walk:
 
 
 def search_folder(workspace: Workspace, shown: str) -> Path:
-    """The existing folder or file to search, "." for the workspace.
+    """Return the existing folder or file to search, "." for the workspace.
 
     Raises:
         ToolFailure: it is closed or does not exist.

@@ -33,7 +33,7 @@ class Visibility:
     above: str = ""
 
     def hides(self, relative: str, name: str) -> bool:
-        """Whether an entry is ignored; `relative` to the workspace; both strings end in a slash for a folder."""
+        """Return whether an entry is ignored; `relative` to the workspace; both strings end in a slash for a folder."""
         if name in (".git", ".git/"):
             return True
         if self.gemini is not None and self.gemini.files and self.gemini.ignores(relative, name):
@@ -109,7 +109,7 @@ class Workspace:
         return resolved
 
     def relative(self, path: Path) -> str:
-        """The absolute `path` as seen from the workspace, with forward slashes; "." for the workspace itself."""
+        """Return the absolute `path` as seen from the workspace, with forward slashes; "." for the workspace itself."""
         return path.relative_to(self.root).as_posix()
 
     def visibility(self, folder: Path, *, git: bool = True, gemini: bool = True) -> Visibility:
@@ -182,7 +182,7 @@ class Workspace:
 
 
 def _resolved_in(path: str, folder: Path) -> Path | None:
-    """An absolute path without symbolic links when it leads below a folder."""
+    """Return an absolute path without symbolic links when it leads below a folder."""
     try:
         resolved = Path(path).resolve() if Path(path).is_absolute() else None
         return resolved if resolved is not None and folder.resolve() in resolved.parents else None
@@ -210,7 +210,7 @@ def _shown(path: str) -> str:
 
 
 def _enter(folder: Path, relative: str, around: Visibility) -> tuple[list[os.DirEntry[str]], str, Visibility]:
-    """The entries of a folder, last first, and what is shown in it."""
+    """Return the entries of a folder, last first, and what is shown in it."""
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: entry.name, reverse=True)

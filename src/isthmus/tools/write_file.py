@@ -41,7 +41,7 @@ class WriteFile:
         return f"Write {self._check(arguments).string('file_path')}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """The change as a FileDiff."""
+        """Return the change as a FileDiff."""
         return await asyncio.to_thread(self._proposal, arguments, context)
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:

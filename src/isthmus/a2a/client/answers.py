@@ -53,7 +53,7 @@ _STATUSES: Mapping[int, int] = {400: INVALID_PARAMS, 404: TASK_NOT_FOUND, 501: M
 
 
 def result_of(answer: Any, url: str) -> Any:
-    """The result in a JSON-RPC answer.
+    """Return the result in a JSON-RPC answer.
 
     Raises:
         TaskError: it holds an error that concerns the task or the request.
@@ -73,7 +73,7 @@ def result_of(answer: Any, url: str) -> Any:
 
 
 def rest_error(body: bytes) -> IsthmusError | None:
-    """The error in the body of a refused HTTP request: of HTTP+JSON, or of JSON-RPC; None when there is none."""
+    """Return the error in the body of a refused HTTP request: of HTTP+JSON, or of JSON-RPC; None when there is none."""
     try:
         value = decode(body)
     except JsonError:
@@ -92,7 +92,7 @@ def rest_error(body: bytes) -> IsthmusError | None:
 
 
 def refused(code: object, text: str) -> IsthmusError:
-    """The error that a code of A2A stands for."""
+    """Return the error that a code of A2A stands for."""
     number = code if isinstance(code, int) else 0
     known = _TASK_ERRORS.get(number)
     return known(text) if known is not None else RpcError(number, f"the server answers: {text} ({code})")
@@ -126,7 +126,7 @@ def check_status(response: httpx2.Response, url: str, *, has_token: bool) -> Non
 
 
 def json_of(body: bytes, url: str) -> Any:
-    """The JSON value of a body.
+    """Return the JSON value of a body.
 
     Raises:
         RemoteError: it is none.
@@ -138,7 +138,7 @@ def json_of(body: bytes, url: str) -> Any:
 
 
 def lost(url: str, error: httpx2.HTTPError) -> RemoteError:
-    """The error for a request that HTTP could not carry."""
+    """Return the error for a request that HTTP could not carry."""
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return RemoteError(
             f"the certificate of {url} is not trusted ({error}); for a server with a certificate of its own, name the "

@@ -60,7 +60,7 @@ class RemoteCommands:
         self._memory = memory
 
     async def list(self, scope: CommandScope) -> Sequence[SlashCommand]:
-        """The commands as a tree; none where the server has no such method."""
+        """Return the commands as a tree; none where the server has no such method."""
         try:
             match self._memory.manner:
                 case ClientDialect.DEVELOPMENT_TOOL:
@@ -127,7 +127,7 @@ class RemoteCommands:
             raise RemoteError(f"{self._connection.url} sent something else than an execution: {error}") from error
 
     async def _attached(self, response: ExecuteSlashCommandResponse, source: ItemSource | None) -> Execution:
-        """The execution with the events of its task, from the first: in the same answer, or by following it."""
+        """Return the execution with the events of its task, from the first: in the same answer, or by following it."""
         status = response.status
         if status is CommandExecutionStatus.FAILED_TO_START or not response.execution_id:
             if source is not None:
@@ -158,7 +158,7 @@ class RemoteCommands:
         return decoded_task(self._connection, await self._connection.call(self._connection.wire.get(task_id)))
 
     async def _began(self, task_id: str) -> TaskSnapshot:
-        """The task before its first event."""
+        """Return the task before its first event."""
         try:
             now = snapshot_of(await self._task(task_id), self._connection.activation.uri)
         except TaskNotFound:
@@ -219,7 +219,7 @@ class _Once:
         self._task: TaskItem | None = task
 
     async def next(self) -> tuple[TaskItem, None] | None:
-        """The task, then the end."""
+        """Return the task, then the end."""
         task, self._task = self._task, None
         return None if task is None else (task, None)
 

@@ -116,7 +116,7 @@ class AgentConnection:
             raise
 
     def without_token(self, text: str) -> str:
-        """A text for an error, also where the server repeats the token."""
+        """Return a text for an error, also where the server repeats the token."""
         return text.replace(self._token, "[token]") if self._token else text
 
     @property
@@ -137,7 +137,7 @@ class AgentConnection:
         await self._http.aclose()
 
     async def call(self, ask: MethodCall, *, waits: bool = False) -> Any:
-        """The result of a request; ``waits``: the server may think as long as a stream may be silent.
+        """Return the result of a request; ``waits``: the server may think as long as a stream may be silent.
 
         Raises:
             TaskError: the server refuses the request.
@@ -147,7 +147,7 @@ class AgentConnection:
         return self._result(ask, await self._whole(response, self._silence if waits else None), response)
 
     async def stream(self, ask: MethodCall, after: int | None = None) -> "ItemStream":
-        """The open answer of a streaming request, resumed after an event when ``after`` is given.
+        """Return the open answer of a streaming request, resumed after an event when ``after`` is given.
 
         Raises:
             TaskError: the server refuses the request.
@@ -159,7 +159,7 @@ class AgentConnection:
         raise RemoteError(f"{self.url} answers {ask.method} without an event stream")
 
     async def stream_or_result(self, ask: MethodCall, after: int | None = None) -> "ItemStream | Any":
-        """The same where the server may also answer with a result."""
+        """Return the same where the server may also answer with a result."""
         headers = {} if after is None else {"Last-Event-ID": str(after)}
         response = await self._send(ask, "text/event-stream, application/json", headers, read=self._silence)
         if not _is_stream(response) or response.status_code != 200:
@@ -240,7 +240,7 @@ class AgentConnection:
             raise lost(self.url, error) from error
 
     async def _whole(self, response: httpx2.Response, seconds: float | None = None) -> bytes:
-        """The body; once it has begun it may take as long as a silence."""
+        """Return the body; once it has begun it may take as long as a silence."""
         try:
             async with asyncio.timeout(seconds or self._http.timeout.read):
                 return await read_body(response, MAX_ANSWER_BYTES, self.url)
@@ -288,7 +288,7 @@ class ItemStream:
         self._last_id = ""
 
     async def next(self) -> tuple[Any, int | None] | None:
-        """The next result and its event id (None for progress); None when the stream has ended.
+        """Return the next result and its event id (None for progress); None when the stream has ended.
 
         Raises:
             TaskError: the server reports an error instead.

@@ -25,7 +25,7 @@ def decoder_of(manner: ClientDialect, uri: str | None, state: TaskState | None =
 
 
 def settings_metadata(manner: ClientDialect, uri: str | None, settings: JsonObject | None) -> dict[str, Any] | None:
-    """The metadata that gives a server the settings of a session."""
+    """Return the metadata that gives a server the settings of a session."""
     if settings is None:
         return None
     match manner:
@@ -45,7 +45,7 @@ def settings_metadata(manner: ClientDialect, uri: str | None, settings: JsonObje
 
 
 def answer_parts(manner: ClientDialect, confirmations: Sequence[ToolCallConfirmation]) -> list[MessagePart]:
-    """The parts that answer questions.
+    """Return the parts that answer questions.
 
     Raises:
         InvalidRequest: the server has no word for an answer.

@@ -81,7 +81,7 @@ class ServerProfile:
 
 
 def is_card(value: object) -> bool:
-    """The value looks like an agent card of any version."""
+    """Return whether the value looks like an agent card of any version."""
     card = optional_object(value) or {}
     return isinstance(card.get("capabilities"), Mapping) and ("url" in card or "supportedInterfaces" in card)
 

@@ -71,7 +71,7 @@ class RemoteTasks:
             del self._sessions[context_id]
 
     def task_of_session(self, context_id: str | None) -> str | None:
-        """The task that holds the conversation of a session, where it is a task's."""
+        """Return the task that holds the conversation of a session, where it is a task's."""
         return self._sessions.get(context_id) if self.manner is ClientDialect.CODER_AGENT and context_id else None
 
     def require_open(self, snapshot: TaskSnapshot, confirmations: Sequence[ToolCallConfirmation]) -> None:
@@ -90,7 +90,7 @@ class RemoteTasks:
                 )
 
     def completed(self, snapshot: TaskSnapshot) -> TaskSnapshot:
-        """The snapshot with what is known here: the open questions, and whether a turn has just ended."""
+        """Return the snapshot with what is known here: the open questions, and whether a turn has just ended."""
         if self.manner is not ClientDialect.CODER_AGENT or snapshot.state is not TaskState.INPUT_REQUIRED:
             return snapshot
         decoder = self._decoders.get(snapshot.task_id)

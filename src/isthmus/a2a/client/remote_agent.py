@@ -205,7 +205,7 @@ class RemoteAgent:
         return self._snapshot(decoded_task(self._connection, result))
 
     async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
-        """The task now."""
+        """Return the task now."""
         snapshot = self._snapshot(await self._get(task_id, history_length))
         if history_length is None:
             return snapshot
@@ -213,7 +213,7 @@ class RemoteAgent:
         return replace(snapshot, history=snapshot.history[max(len(snapshot.history) - history_length, 0) :])
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
-        """The tasks of the server. A2A 0.3 has no method for it: there it is our own, ``isthmus/tasks``.
+        """Return the tasks of the server. A2A 0.3 has no method for it: there it is our own, ``isthmus/tasks``.
 
         Raises:
             InvalidRequest: the server does not have it.
@@ -228,7 +228,7 @@ class RemoteAgent:
         return listed[:limit]
 
     async def list_tasks(self, query: TaskQuery) -> TaskList:
-        """A page of the server's tasks, out of the last changed ones."""
+        """Return a page of the server's tasks, out of the last changed ones."""
         return select_tasks(await self.tasks(LISTED_TASKS), query)
 
     async def _page_of_tasks(self, limit: int, token: str) -> tuple[Sequence[TaskSnapshot], str]:
@@ -251,7 +251,7 @@ class RemoteAgent:
         return [self._snapshot(item) for item in listed], optional_text(found.get("nextPageToken")) or ""
 
     async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
-        """The server's slash commands; none when it does not have them."""
+        """Return the server's slash commands; none when it does not have them."""
         return await self._commands.list(scope)
 
     async def execute(self, command: CommandMessage) -> Execution:
@@ -343,7 +343,7 @@ class RemoteAgent:
     async def _begun(
         self, source: ItemSource, first: Numbered, decoder: StreamDecoder, *, is_new: bool, tells_state: bool = False
     ) -> Turn:
-        """A turn whose first item says which task it is about, and how that stands."""
+        """Return a turn whose first item says which task it is about, and how that stands."""
         try:
             item, seq = first
             reader = TaskReader(self._connection, decoder, self._patience)

@@ -55,7 +55,7 @@ class ItemSource(Protocol):
     """Where items come from."""
 
     async def next(self) -> Numbered | None:
-        """The next item and its event id; None at the end.
+        """Return the next item and its event id; None at the end.
 
         Raises:
             ConnectionLostError: the connection broke.
@@ -83,7 +83,7 @@ class StreamSource:
         self._first = list(first)
 
     async def next(self) -> Numbered | None:
-        """The next item."""
+        """Return the next item."""
         found = self._first.pop(0) if self._first else await self._stream.next()
         if found is None:
             return None
@@ -113,7 +113,7 @@ class PolledSource:
         )
 
     async def next(self) -> Numbered | None:
-        """The next look."""
+        """Return the next look."""
         if self._first is not None:
             first, self._first = self._first, None
             return first, None
@@ -149,7 +149,7 @@ class FollowedSource:
         self._source: ItemSource | None = None
 
     async def next(self) -> Numbered | None:
-        """The next item."""
+        """Return the next item."""
         if self._streams:
             try:
                 if self._source is None:
@@ -178,7 +178,7 @@ class FollowedSource:
 
 
 async def open_source(connection: AgentConnection, ask: MethodCall, after: int | None = None) -> ItemSource:
-    """The stream that answers a request."""
+    """Return the stream that answers a request."""
     return StreamSource(connection, await connection.stream(ask, after))
 
 
@@ -257,7 +257,7 @@ class TaskReader:
             await (source.finish() if is_over else source.aclose())
 
     def decode(self, item: Item, seq: int | None) -> list[Delivery]:
-        """The deliveries of an item.
+        """Return the deliveries of an item.
 
         Raises:
             RemoteError: it does not fit.
@@ -286,7 +286,7 @@ class TaskReader:
             await asyncio.gather(coming, looking, return_exceptions=True)
 
     async def _rests(self, task_id: str, seen: int | None) -> bool:
-        """Whether the server calls the task at rest, and has told all of it."""
+        """Return whether the server calls the task at rest, and has told all of it."""
         try:
             task = await _task(self._connection, task_id)
             seq = snapshot_of(task, self._connection.activation.uri).seq
@@ -298,7 +298,7 @@ class TaskReader:
     async def _resumed(
         self, task_id: str, seen: int | None, failures: int, fruitless: int, cause: Exception | None
     ) -> ItemSource:
-        """The task after the last event seen.
+        """Return the task after the last event seen.
 
         ``failures`` in a row brought no item, ``fruitless`` streams in a row soon ended without news: the more of
         them, the longer is waited. A server whose streams tell nothing is asked for the task instead.
@@ -329,7 +329,7 @@ async def _next_soon(source: ItemSource) -> Numbered | None:
 
 
 def decoded_item(connection: AgentConnection, result: object) -> Item:
-    """A stream item, or the answer to a message.
+    """Return a stream item, or the answer to a message.
 
     Raises:
         RemoteError: it is none.
@@ -341,7 +341,7 @@ def decoded_item(connection: AgentConnection, result: object) -> Item:
 
 
 def decoded_task(connection: AgentConnection, result: object) -> TaskItem:
-    """A Task.
+    """Return a Task.
 
     Raises:
         RemoteError: it is none.
@@ -355,6 +355,6 @@ def decoded_task(connection: AgentConnection, result: object) -> TaskItem:
 
 
 def validation_error(connection: AgentConnection, error: DecodeError) -> RemoteError:
-    """The error for an item of another shape."""
+    """Return the error for an item of another shape."""
     said = connection.without_token(str(error))
     return RemoteError(f"{connection.url} sent an event that does not fit its protocol: {said}")

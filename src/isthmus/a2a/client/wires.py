@@ -53,7 +53,7 @@ class ClientWire(Protocol):
         ...
 
     def get(self, task_id: str, history_length: int | None = None) -> MethodCall:
-        """The task."""
+        """Return the task."""
         ...
 
     def cancel(self, task_id: str) -> MethodCall:
@@ -61,11 +61,11 @@ class ClientWire(Protocol):
         ...
 
     def follow(self, task_id: str) -> MethodCall:
-        """The task's events from now on."""
+        """Return the task's events from now on."""
         ...
 
     def tasks(self, limit: int, token: str = "") -> MethodCall:
-        """The tasks; ``token`` is the ``nextPageToken`` of the page before."""
+        """Return the tasks; ``token`` is the ``nextPageToken`` of the page before."""
         ...
 
     def set_push(self, task_id: str, target: PushTarget) -> MethodCall:
@@ -85,15 +85,15 @@ class ClientWire(Protocol):
         ...
 
     def decode_item(self, result: object) -> Item:
-        """A stream item, or the answer to a message."""
+        """Return a stream item, or the answer to a message."""
         ...
 
     def decode_task(self, result: object) -> TaskItem:
-        """A task."""
+        """Return a task."""
         ...
 
     def decode_push(self, result: object) -> PushTarget:
-        """A target."""
+        """Return a target."""
         ...
 
     def decode_pushes(self, result: object) -> Sequence[PushTarget]:
@@ -251,7 +251,7 @@ def has_rest_request(ask: MethodCall) -> bool:
 
 
 def rest_request(ask: MethodCall, quote: "Quote") -> tuple[str, str, JsonDict, JsonDict | None] | None:
-    """A request of A2A 1.0 over HTTP+JSON: verb, path, query and body; None for what that binding does not have.
+    """Return a request of A2A 1.0 over HTTP+JSON: verb, path, query and body; None for what that binding does not have.
 
     ``quote`` makes a value fit for one segment of a path.
     """

@@ -30,7 +30,7 @@ _ASSIGNMENT = re.compile(r"^\w+=")
 def encode_call(
     call: ToolCall, status: CallStatus, prompt_id: str, proposal: ConfirmationDetails | None = None
 ) -> JsonDict:
-    """A call in one state of the scheduler; ``proposal`` is what a user was shown, for one that was refused."""
+    """Return a call in one state of the scheduler; ``proposal`` is what a user was shown, for one that was refused."""
     encoded: JsonDict = {
         "request": {
             "callId": call.tool_call_id,
@@ -60,7 +60,7 @@ def encode_call(
 
 
 def root_commands(command: str) -> str:
-    """The programs that a command line runs, each once, separated by ", "; for people to read."""
+    """Return the programs that a command line runs, each once, separated by ", "; for people to read."""
     found: list[str] = []
     for piece in _SEPARATORS.split(command):
         words = [word for word in piece.split() if not _ASSIGNMENT.match(word)]

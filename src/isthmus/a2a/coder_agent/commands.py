@@ -19,7 +19,7 @@ NO_EXTENSIONS = {"name": "extensions list", "data": "No extensions installed."}
 
 
 def listed(command: SlashCommand, above: str = "") -> dict[str, Any]:
-    """A command of the tree, as ``GET /listCommands`` has it: names are whole paths."""
+    """Return a command of the tree, as ``GET /listCommands`` has it: names are whole paths."""
     name = f"{above} {command.name}".strip()
     return {
         "name": name,
@@ -33,7 +33,7 @@ def listed(command: SlashCommand, above: str = "") -> dict[str, Any]:
 
 
 def find_command(name: str, tree: Sequence[SlashCommand]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The path of a command in the tree, and the words behind it, which are its first arguments.
+    """Return the path of a command in the tree, and the words behind it, which are its first arguments.
 
     None when there is no such command; a command with sub-commands takes no other words.
     """

@@ -109,7 +109,7 @@ class CoderAgentDecoder(StreamDecoder):
     def _texts(
         self, message: MessageItem | None, seq: int | None, *, are_increments: bool = False
     ) -> Iterator[TextContent]:
-        """The dialect gives every piece of a text a message id of its own; what comes in a row is one text."""
+        """Yield the dialect gives every piece of a text a message id of its own; what comes in a row is one text."""
         for text in super()._texts(message, seq, are_increments=are_increments):
             if not self.is_coder_agent:
                 yield text
@@ -173,7 +173,7 @@ class CoderAgentDecoder(StreamDecoder):
 
 
 def decode_call(data: JsonMap) -> ToolCall:
-    """A call of Gemini CLI's scheduler as a ToolCall.
+    """Return a call of Gemini CLI's scheduler as a ToolCall.
 
     Raises:
         DecodeError: another shape.
@@ -251,7 +251,7 @@ def _error(response: JsonMap) -> ErrorDetails:
 
 
 def _told_to_model(response: JsonMap) -> str:
-    """The output in the functionResponse, where nothing is there for a user."""
+    """Return the output in the functionResponse, where nothing is there for a user."""
     parts = response.get("responseParts")
     for part in cast("list[Any]", parts) if isinstance(parts, list) else ():
         called = optional_object((optional_object(part) or {}).get("functionResponse")) or {}

@@ -76,7 +76,7 @@ class CoderAgentWire(WireV03):
         )
 
     def task(self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """A Task in that server's form."""
+        """Return a Task in that server's form."""
         from isthmus.a2a.coder_agent.encoder import encode_task
 
         self._seen(snapshot)
@@ -101,13 +101,13 @@ class CoderAgentWire(WireV03):
         self._reservations.fulfil(snapshot.task_id)
 
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """The answer of our own method ``isthmus/tasks``."""
+        """Return the answer of our own method ``isthmus/tasks``."""
         from isthmus.a2a.coder_agent.encoder import encode_task
 
         return {"tasks": [encode_task(task, history_length) for task in page.tasks]}
 
     def error(self, error: IsthmusError) -> RpcError:
-        """The codes of 0.3; a message to an ended task is -32600, as that server has it."""
+        """Return the codes of 0.3; a message to an ended task is -32600, as that server has it."""
         if isinstance(error, TaskNotResumable):
             return RpcError(INVALID_REQUEST, str(error))
         return super().error(error)

@@ -40,12 +40,12 @@ _FINAL = (CallStatus.SUCCESS, CallStatus.ERROR, CallStatus.CANCELLED)
 
 
 def wire_state(state: TaskState) -> str:
-    """The name of a task state: what is completed for us waits there for the next message."""
+    """Return the name of a task state: what is completed for us waits there for the next message."""
     return (TaskState.INPUT_REQUIRED if state is TaskState.COMPLETED else state).value
 
 
 def encode_task(snapshot: TaskSnapshot, history_length: int | None = None) -> JsonDict:
-    """A Task. ``status.message`` holds the calls that wait for a user, whole, or says why the task has ended.
+    """Return a Task. ``status.message`` holds the calls that wait for a user, whole, or says why the task has ended.
 
     That server's own Task has no message there; a client that saw no stream could not answer. Without history (in a
     push notification) it is the final text.
@@ -271,7 +271,7 @@ class CoderAgentEncoder:
 
 
 def _steps(told: CallStatus | None, status: CallStatus) -> Sequence[CallStatus]:
-    """The states to be told on the way from one that was told to ``status``, with it."""
+    """Return the states to be told on the way from one that was told to ``status``, with it."""
     match status:
         case _ if told is status:
             return ()

@@ -16,6 +16,6 @@ _METHODS: Mapping[str, str] = {
 
 
 def methods_of(path: str) -> tuple[str, ...]:
-    """The methods that are served here at a path; none for a path of others."""
+    """Return the methods that are served here at a path; none for a path of others."""
     method = _METHODS.get(path) or ("GET" if TASK.fullmatch(path) else None)
     return () if method is None else (method,)

@@ -31,7 +31,7 @@ class CoderAgentGrammar(GrammarV03):
     """A2A 0.3, with answers in the dialect's own words; see :class:`isthmus.a2a.protocol.message_decoder.Grammar`."""
 
     def part(self, part: Mapping[str, Any], where: str) -> ReadPart:
-        """A part; an answer becomes one of ours, with the outcome in the option's place."""
+        """Return a part; an answer becomes one of ours, with the outcome in the option's place."""
         data = part.get("data")
         if part.get("kind") == "data" and isinstance(data, Mapping) and ("callId" in data or "outcome" in data):
             return ReadPart(f"{where}.data", data=_answer(cast("Mapping[str, Any]", data), f"{where}.data"))
@@ -39,7 +39,7 @@ class CoderAgentGrammar(GrammarV03):
 
 
 def decode(call: Call) -> Operation:
-    """The operation that a request asks for.
+    """Return the operation that a request asks for.
 
     Raises:
         RpcError: an unknown method, or parameters that do not fit; nothing has happened then.
@@ -131,7 +131,7 @@ def _answer(data: Mapping[str, Any], where: str) -> Mapping[str, Any]:
 
 
 def _stated(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The AgentSettings of the message, or of the request; empty when there are none."""
+    """Return the AgentSettings of the message, or of the request; empty when there are none."""
     for holder, where in ((mapping(params, "message", "params"), "params.message"), (params, "params")):
         metadata = optional_mapping(holder, "metadata", where)
         if metadata is not None and metadata.get(KEY) is not None:

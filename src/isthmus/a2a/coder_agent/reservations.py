@@ -32,7 +32,7 @@ class Reservations:
         self._of_users: dict[str, OrderedDict[str, Reservation]] = {}
 
     def make(self, context_id: str | None, settings: JsonObject, user: str) -> Reservation:
-        """A new one."""
+        """Return a new one."""
         made = Reservation(str(uuid.uuid4()), context_id or str(uuid.uuid4()), settings, user)
         waiting = self._of_users.setdefault(user, OrderedDict())
         waiting[made.task_id] = made
@@ -41,7 +41,7 @@ class Reservations:
         return made
 
     def get(self, task_id: str, user: str) -> Reservation | None:
-        """The user's reservation of this id, while no message came to it."""
+        """Return the user's reservation of this id, while no message came to it."""
         waiting = self._of_users.get(user)
         return None if waiting is None else waiting.get(task_id)
 

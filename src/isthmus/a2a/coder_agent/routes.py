@@ -99,7 +99,7 @@ class CoderAgentRoutes:
         return await self._whole(command, execution.turn)
 
     async def _whole(self, command: str, turn: Turn) -> Response:
-        """The answer once the command rests, or the limit has passed."""
+        """Return the answer once the command rests, or the limit has passed."""
         deliveries: list[Delivery] = []
         scope = self._streams.enter()
         try:

@@ -44,7 +44,7 @@ _KINDS = {DetailsType.EDIT: "edit", DetailsType.EXEC: "execute", DetailsType.MCP
 
 
 def describe_tool(call: ToolCall) -> JsonDict:
-    """The ``tool`` of a call. One that is not built in has what the call itself tells, and an empty schema."""
+    """Return the ``tool`` of a call. One that is not built in has what the call itself tells, and an empty schema."""
     known = _builtin().get(call.tool_name)
     if known is not None:
         return known
@@ -55,7 +55,7 @@ def describe_tool(call: ToolCall) -> JsonDict:
 
 
 def available_tools() -> list[JsonDict]:
-    """The built-in tools in the short form of task metadata."""
+    """Return the built-in tools in the short form of task metadata."""
     return [
         {"name": tool["name"], "description": tool["description"], "parameterSchema": tool["parameterSchema"]}
         for tool in _builtin().values()

@@ -128,7 +128,7 @@ _ARTIFACT = ("tool-", "-output")
 
 
 def status_of(call: ToolCall) -> CallStatus:
-    """The scheduler's status of a call."""
+    """Return the scheduler's status of a call."""
     match call.status:
         case ToolCallStatus.STATUS_UNSPECIFIED | ToolCallStatus.PENDING:
             return CallStatus.VALIDATING if call.confirmation_request is None else CallStatus.AWAITING_APPROVAL
@@ -145,7 +145,7 @@ def status_of(call: ToolCall) -> CallStatus:
 
 
 def details_type(details: ConfirmationDetails | None) -> DetailsType:
-    """The dialect's name for a kind of question."""
+    """Return the dialect's name for a kind of question."""
     match details:
         case FileDiff():
             return DetailsType.EDIT
@@ -160,7 +160,7 @@ def details_type(details: ConfirmationDetails | None) -> DetailsType:
 
 
 def option_id_of(outcome: AnswerOutcome, offered: Collection[str]) -> str | None:
-    """The option of a question that an outcome chooses: where the very one is not offered, one that grants less.
+    """Return the option of a question that an outcome chooses: where the very one is not offered, one that grants less.
 
     None when the question has none that fits.
     """
@@ -168,7 +168,7 @@ def option_id_of(outcome: AnswerOutcome, offered: Collection[str]) -> str | None
 
 
 def outcome_of(option_id: str) -> AnswerOutcome | None:
-    """The outcome that an option of ours means on a server of this dialect; None for one that it does not know.
+    """Return the outcome that an option of ours means on a server of this dialect; None for one that it does not know.
 
     ``cancel``, and the outcomes themselves, are their own.
     """
@@ -178,12 +178,12 @@ def outcome_of(option_id: str) -> AnswerOutcome | None:
 
 
 def output_artifact(call_id: str) -> str:
-    """The id of the artifact that a call's live output goes out as."""
+    """Return the id of the artifact that a call's live output goes out as."""
     return call_id.join(_ARTIFACT)
 
 
 def call_of_artifact(artifact_id: str) -> str | None:
-    """The call whose live output an artifact is; None for another artifact."""
+    """Return the call whose live output an artifact is; None for another artifact."""
     start, end = _ARTIFACT
     is_output = artifact_id.startswith(start) and artifact_id.endswith(end) and len(artifact_id) > len(start + end)
     return artifact_id[len(start) : -len(end)] if is_output else None

@@ -78,7 +78,7 @@ class DevelopmentToolDecoder(StreamDecoder):
 
 
 def _without_oneof(data: JsonMap) -> dict[str, Any]:
-    """The members of the oneof where the object itself has them, also when they stand under the oneof's name."""
+    """Return the members of the oneof where the object itself has them, also when they stand under the oneof's name."""
     for name in ("modified_details", "modifiedDetails"):
         inner = optional_object(data.get(name))
         if inner is not None:

@@ -22,7 +22,7 @@ from isthmus.rpc.messages import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
 
 
 def rpc_error(error: IsthmusError) -> RpcError:
-    """The JSON-RPC error that tells a client of an expected failure."""
+    """Return the JSON-RPC error that tells a client of an expected failure."""
     match error:
         case RpcError():
             return error
@@ -45,10 +45,10 @@ def rpc_error(error: IsthmusError) -> RpcError:
 
 
 def bug() -> RpcError:
-    """The error for what should not have happened; it tells nothing of the inside."""
+    """Return the error for what should not have happened; it tells nothing of the inside."""
     return RpcError(INTERNAL_ERROR, "internal error; the server's log has the details")
 
 
 def no_push() -> RpcError:
-    """The error of whatever has to do with push notifications, where there are none."""
+    """Return the error of whatever has to do with push notifications, where there are none."""
     return RpcError(PUSH_NOT_SUPPORTED, "this server sends no push notifications")

@@ -47,7 +47,7 @@ class Version:
         return f"{numbers}-{self.prerelease}" if self.prerelease else numbers
 
     def serves(self, client: "Version") -> bool:
-        """Whether a server of this version can be used by a client written for version ``client``.
+        """Return whether a server of this version can be used by a client written for version ``client``.
 
         The majors are the same. When both state a minor: for major 0, where anything may change, the same one, else
         the server's is not lower. What is not stated matches anything. A pre-release matches itself alone.
@@ -88,7 +88,7 @@ NOT_ACTIVE = Activation()
 
 
 def version_of(uri: str) -> Version | None:
-    """The version embedded in an extension URI (``.../v0/...``, ``.../v1.2.0/...``), None when there is none."""
+    """Return the version embedded in an extension URI (``.../v0/...``, ``.../v1.2.0/...``), None when there is none."""
     found = _VERSION.search(uri)
     if found is None:
         return None
@@ -97,7 +97,7 @@ def version_of(uri: str) -> Version | None:
 
 
 def is_same_extension(uri: str, other: str = URI) -> bool:
-    """Whether two URIs name the same extension, in whatever versions."""
+    """Return whether two URIs name the same extension, in whatever versions."""
     return uri == other or (version_of(uri) is not None and _stem(uri) == _stem(other))
 
 

@@ -38,7 +38,7 @@ _SCOPE_NAMES = ("taskId", "contextId", "task_id", "context_id")
 def extended_object(
     params: Mapping[str, Any], message: Mapping[str, Any] | None, activation: Activation
 ) -> Mapping[str, Any] | None:
-    """The extension's object in the metadata of the message or of the request.
+    """Return the extension's object in the metadata of the message or of the request.
 
     Raises:
         InvalidParamsError: metadata, or what stands under the URI, is no object.
@@ -58,7 +58,7 @@ def extended_object(
 
 
 def settings_of(extended: Mapping[str, Any] | None, activation: Activation, is_first: bool) -> JsonObject | None:
-    """The AgentSettings of a message; the first of a session must have them. A later one may name single fields.
+    """Return the AgentSettings of a message; the first of a session must have them. A later one may name single fields.
 
     Raises:
         InvalidParamsError: they are missing, or a value does not fit; names the key.

@@ -121,7 +121,7 @@ class ItemReader:
         self._form = form
 
     def task(self, value: object) -> TaskItem:
-        """A Task."""
+        """Return a Task."""
         task = object_of(value, "Task")
         task_id, context_id = text_field(task, "id", "Task"), str(task.get("contextId") or "")
         return TaskItem(
@@ -134,7 +134,7 @@ class ItemReader:
         )
 
     def status_update(self, value: object) -> StatusItem:
-        """A TaskStatusUpdateEvent."""
+        """Return a TaskStatusUpdateEvent."""
         event = object_of(value, "status-update")
         return StatusItem(
             str(event.get("taskId") or ""),
@@ -145,7 +145,7 @@ class ItemReader:
         )
 
     def artifact_update(self, value: object) -> ArtifactItem:
-        """A TaskArtifactUpdateEvent."""
+        """Return a TaskArtifactUpdateEvent."""
         event = object_of(value, "artifact-update")
         artifact = object_of(event.get("artifact"), "artifact-update.artifact")
         ids = str(event.get("taskId") or ""), str(event.get("contextId") or "")
@@ -153,7 +153,7 @@ class ItemReader:
         return self._artifact(artifact, *ids, append=event.get("append") is True, last_chunk=is_last)
 
     def message(self, value: object) -> MessageItem:
-        """A Message."""
+        """Return a Message."""
         message = object_of(value, "Message")
         role = message.get("role")
         return MessageItem(
@@ -166,7 +166,7 @@ class ItemReader:
         )
 
     def status(self, value: object, where: str) -> Status:
-        """A TaskStatus."""
+        """Return a TaskStatus."""
         status = object_of(value, where)
         name = status.get("state")
         known = self._form.states.get(name) if isinstance(name, str) else None
@@ -202,7 +202,7 @@ class ItemReader:
 
 
 def data_part(value: object, media_type: str | None = None, filename: str | None = None) -> ArtifactPart:
-    """A data part; what is no object becomes its JSON text."""
+    """Return a data part; what is no object becomes its JSON text."""
     if isinstance(value, Mapping):
         return ArtifactPart(data=cast("JsonMap", value), media_type=media_type, filename=filename)
     return ArtifactPart(text=json.dumps(value, ensure_ascii=False), media_type="application/json", filename=filename)
@@ -220,25 +220,25 @@ def time_of(value: object) -> float:
 
 
 def object_of(value: object, where: str) -> JsonMap:
-    """The value, which must be an object."""
+    """Return the value, which must be an object."""
     if not isinstance(value, Mapping):
         raise DecodeError(where, "an object", value)
     return cast("JsonMap", value)
 
 
 def optional_object(value: object) -> JsonMap | None:
-    """The value if it is an object."""
+    """Return the value if it is an object."""
     return cast("JsonMap", value) if isinstance(value, Mapping) else None
 
 
 def objects_of(value: object) -> list[JsonMap]:
-    """The objects in a list; nothing when it is none."""
+    """Return the objects in a list; nothing when it is none."""
     items = cast("list[object]", value) if isinstance(value, list) else []
     return [cast("JsonMap", item) for item in items if isinstance(item, Mapping)]
 
 
 def text_field(source: JsonMap, name: str, where: str) -> str:
-    """A field that must be text."""
+    """Return a field that must be text."""
     value = source.get(name)
     if not isinstance(value, str):
         raise DecodeError(f"{where}.{name}", "a string", value)
@@ -246,5 +246,5 @@ def text_field(source: JsonMap, name: str, where: str) -> str:
 
 
 def optional_text(value: object) -> str | None:
-    """The value if it is text that is not empty."""
+    """Return the value if it is text that is not empty."""
     return value if isinstance(value, str) and value else None

@@ -64,12 +64,12 @@ class Grammar(Protocol):
         ...
 
     def configuration(self, params: Mapping[str, Any]) -> Configuration:
-        """The configuration of a request."""
+        """Return the configuration of a request."""
         ...
 
 
 def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
-    """The message in the parameters of a request.
+    """Return the message in the parameters of a request.
 
     Raises:
         RpcError: a parameter does not fit.
@@ -165,7 +165,7 @@ def _is_answer(data: Mapping[str, Any], *, of_task: bool) -> bool:
 
 
 def _answer(data: Mapping[str, Any], where: str) -> ToolCallConfirmation:
-    """A ToolCallConfirmation; the members of its oneof may also stand in an object with the oneof's name."""
+    """Return a ToolCallConfirmation; the members of its oneof may also stand in an object with the oneof's name."""
     for name in (_ONEOF, camel(_ONEOF)):
         if data.get(name) is not None:
             details = mapping(data, name, where)

@@ -15,7 +15,7 @@ ID_CHARACTERS = 1000
 
 
 def mapping(source: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
-    """An object that must be there."""
+    """Return an object that must be there."""
     value = source.get(name)
     if not isinstance(value, Mapping):
         raise InvalidParamsError(f"{where}.{name}", "expected an object")
@@ -23,12 +23,12 @@ def mapping(source: Mapping[str, Any], name: str, where: str) -> Mapping[str, An
 
 
 def optional_mapping(source: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any] | None:
-    """An object, or None when it is absent."""
+    """Return an object, or None when it is absent."""
     return None if source.get(name) is None else mapping(source, name, where)
 
 
 def text(source: Mapping[str, Any], name: str, where: str) -> str:
-    """A string that must be there and hold something."""
+    """Return a string that must be there and hold something."""
     value = source.get(name)
     if not isinstance(value, str) or not value:
         raise InvalidParamsError(f"{where}.{name}", "expected a string that is not empty")
@@ -36,7 +36,7 @@ def text(source: Mapping[str, Any], name: str, where: str) -> str:
 
 
 def optional_text(source: Mapping[str, Any], name: str, where: str) -> str | None:
-    """A string, or None when it is absent."""
+    """Return a string, or None when it is absent."""
     return None if source.get(name) is None else text(source, name, where)
 
 
@@ -49,7 +49,7 @@ def optional_id(source: Mapping[str, Any], name: str, where: str) -> str | None:
 
 
 def count(source: Mapping[str, Any], name: str, where: str) -> int | None:
-    """A whole number, 0 or more; None when it is absent."""
+    """Return a whole number, 0 or more; None when it is absent."""
     value = source.get(name)
     if value is None:
         return None
@@ -67,7 +67,7 @@ def flag(source: Mapping[str, Any], name: str, where: str) -> bool | None:
 
 
 def message_of(kind: type[T], value: object, where: str) -> T:
-    """A message of the extension."""
+    """Return a message of the extension."""
     try:
         return from_json(kind, value, where)
     except DecodeError as error:
@@ -75,11 +75,11 @@ def message_of(kind: type[T], value: object, where: str) -> T:
 
 
 def proto_names(source: Mapping[str, Any]) -> dict[str, Any]:
-    """An object of ProtoJSON with its names in lowerCamelCase; empty ids are none."""
+    """Return an object of ProtoJSON with its names in lowerCamelCase; empty ids are none."""
     named = {camel(name): value for name, value in source.items()}
     return {name: value for name, value in named.items() if value != "" or name not in ("taskId", "contextId")}
 
 
 def shown(value: object) -> str:
-    """A value as an error shows it."""
+    """Return a value as an error shows it."""
     return json.dumps(value, default=str)[:80]

@@ -15,7 +15,7 @@ FAILED_STATES = (TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED)
 
 
 def snapshot_of(task: TaskItem, uri: str | None, seq: int | None = None) -> TaskSnapshot:
-    """The snapshot that a Task describes; what the server does not say is empty. ``seq`` is the id it came with.
+    """Return the snapshot that a Task describes; what the server does not say is empty. ``seq`` is the id it came with.
 
     Raises:
         DecodeError: a question of the extension does not have the documented shape.
@@ -43,7 +43,7 @@ def snapshot_of(task: TaskItem, uri: str | None, seq: int | None = None) -> Task
 
 
 def pending_calls(message: MessageItem | None) -> Iterator[ToolCall]:
-    """The tool calls in a message that wait for a user.
+    """Yield the tool calls in a message that wait for a user.
 
     Raises:
         DecodeError: one does not have the documented shape.
@@ -56,7 +56,7 @@ def pending_calls(message: MessageItem | None) -> Iterator[ToolCall]:
 
 
 def plain_text(message: MessageItem) -> str:
-    """The texts of a message alone."""
+    """Return the texts of a message alone."""
     return "".join(part.text for part in message.parts if part.text is not None)
 
 

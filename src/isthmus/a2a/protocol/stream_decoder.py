@@ -76,7 +76,7 @@ class StreamDecoder:
         self._has_missed = True
 
     def decode(self, item: Item, seq: int | None) -> list[Delivery]:
-        """The deliveries of one item.
+        """Return the deliveries of one item.
 
         Raises:
             DecodeError: an object of the extension in it does not have the documented shape.
@@ -107,7 +107,7 @@ class StreamDecoder:
         yield from self._plain_status(item, seq)
 
     def _state_of(self, item: StatusItem | TaskItem) -> TaskState:
-        """The state that an item tells."""
+        """Return the state that an item tells."""
         return item.status.state
 
     def _text(self, message: MessageItem) -> str:
@@ -115,7 +115,7 @@ class StreamDecoder:
         return all_text(message)
 
     def _questions(self, message: MessageItem | None) -> Iterable[ToolCall]:
-        """The questions that a message puts."""
+        """Return the questions that a message puts."""
         try:
             return tuple(pending_calls(message))
         except DecodeError:
@@ -170,7 +170,7 @@ class StreamDecoder:
             yield from self._rest(task.status.message)
 
     def _rest(self, message: MessageItem) -> Iterator[AgentEvent]:
-        """A whole message, of which a part may have been told."""
+        """Yield a whole message, of which a part may have been told."""
         text = self._text(message)
         told, _ = self._told.get(message.message_id, (0, ""))
         if len(text) > told:

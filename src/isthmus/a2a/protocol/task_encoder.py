@@ -40,40 +40,40 @@ class Shape(Protocol):
     """How one protocol version writes the objects of A2A."""
 
     def state(self, state: TaskState) -> str:
-        """The name of a task state."""
+        """Return the name of a task state."""
         ...
 
     def text(self, text: str) -> JsonDict:
-        """A text part."""
+        """Return a text part."""
         ...
 
     def data(self, data: JsonDict) -> JsonDict:
-        """A data part."""
+        """Return a data part."""
         ...
 
     def part(self, part: ArtifactPart) -> JsonDict:
-        """A part of an artifact."""
+        """Return a part of an artifact."""
         ...
 
     def message(self, role: str, message_id: str, parts: list[JsonDict], ids: JsonDict) -> JsonDict:
-        """A Message; ``role`` is ``user`` or ``agent``."""
+        """Return a Message; ``role`` is ``user`` or ``agent``."""
         ...
 
     def task(self, task: JsonDict) -> JsonDict:
-        """A Task, out of the members that all versions have."""
+        """Return a Task, out of the members that all versions have."""
         ...
 
     def status_update(self, ids: JsonDict, status: JsonDict, metadata: JsonDict | None, *, final: bool) -> JsonDict:
-        """A TaskStatusUpdateEvent as a stream item; ``ids`` are taskId and contextId."""
+        """Return a TaskStatusUpdateEvent as a stream item; ``ids`` are taskId and contextId."""
         ...
 
     def artifact_update(self, event: JsonDict) -> JsonDict:
-        """A stream item, out of the members of a TaskArtifactUpdateEvent."""
+        """Return a stream item, out of the members of a TaskArtifactUpdateEvent."""
         ...
 
 
 def encode_task(shape: Shape, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
-    """A Task. ``status.message`` holds the pending questions, the final text of a completed task, or the error.
+    """Return a Task. ``status.message`` holds the pending questions, the final text of a completed task, or the error.
 
     At most ``history_length`` messages go out, all that the snapshot has when it is None.
     """
@@ -234,7 +234,7 @@ class StatusEncoder:
 
 
 def encode_artifact(shape: Shape, artifact: ArtifactUpdate) -> JsonDict:
-    """An Artifact."""
+    """Return an Artifact."""
     encoded: JsonDict = {"artifactId": artifact.artifact_id, "parts": [shape.part(part) for part in artifact.parts]}
     if artifact.name is not None:
         encoded["name"] = artifact.name
@@ -244,7 +244,7 @@ def encode_artifact(shape: Shape, artifact: ArtifactUpdate) -> JsonDict:
 
 
 def pending_parts(shape: Shape, pending: Sequence[ToolCall], uri: str | None) -> list[JsonDict]:
-    """The parts that put the pending questions: every call whole, and described in text for plain clients."""
+    """Return the parts that put the pending questions: every call whole, and described in text for plain clients."""
     parts: list[JsonDict] = []
     for call in pending:
         if uri is None:

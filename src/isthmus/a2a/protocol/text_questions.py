@@ -19,7 +19,7 @@ from isthmus.development_tool import (
 
 
 def question_text(call: ToolCall) -> str:
-    """The question that a pending call puts to a user, with the answers it takes."""
+    """Return the question that a pending call puts to a user, with the answers it takes."""
     request = call.confirmation_request
     lines = [_action(call, request)]
     if request is not None and request.options:

@@ -178,7 +178,7 @@ class PushDelivery:
         return max(seconds, 0.01)
 
     async def _behind(self) -> tuple[Sequence[tuple[PushRow, int]], bool]:
-        """The targets to look at, as many as it takes to find one with room; and whether these are all."""
+        """Return the targets to look at, as many as it takes to find one with room; and whether these are all."""
         limit = ROWS
         while True:
             behind = await self._pushes.behind(limit, self._since, self._owner)
@@ -272,7 +272,7 @@ class PushDelivery:
 
 
 def _headers(row: PushRow, seq: int) -> dict[str, str]:
-    """The same for each attempt of one notification."""
+    """Return the same for each attempt of one notification."""
     headers = {
         "Content-Type": "application/json",
         "User-Agent": f"isthmus/{__version__}",

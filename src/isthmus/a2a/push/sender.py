@@ -47,7 +47,7 @@ class PushFailed(IsthmusError):
 
 
 async def resolve_name(host: str, port: int) -> Sequence[str]:
-    """The addresses of a name, without duplicates.
+    """Return the addresses of a name, without duplicates.
 
     Raises:
         OSError: it has none.
@@ -188,7 +188,7 @@ async def _post(
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """The seconds of a Retry-After header; a date in it is not read."""
+    """Return the seconds of a Retry-After header; a date in it is not read."""
     if retry_after is None or not (retry_after.isascii() and retry_after.isdecimal()) or len(retry_after) > 9:
         return None
     return min(float(retry_after), RETRY_AFTER_SECONDS)

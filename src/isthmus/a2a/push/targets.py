@@ -60,7 +60,7 @@ class PushRule:
 
     @classmethod
     def of(cls, entries: Sequence[str]) -> "PushRule":
-        """The rule for a list such as ``hooks.internal``, ``10.1.2.3``, ``192.168.0.0/16``.
+        """Return the rule for a list such as ``hooks.internal``, ``10.1.2.3``, ``192.168.0.0/16``.
 
         Raises:
             PushRuleError: an entry is none of these.
@@ -148,7 +148,7 @@ def _check_secrets(target: PushTarget) -> None:
 
 
 def _embedded(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address stands for, where it does."""
+    """Return the IPv4 address that an IPv6 address stands for, where it does."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address.ipv4_mapped is not None:

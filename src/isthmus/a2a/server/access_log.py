@@ -63,6 +63,6 @@ def begin_note(scope: Scope) -> RequestNote:
 
 
 def note_of(scope: Scope) -> RequestNote:
-    """The note of a request."""
+    """Return the note of a request."""
     found: RequestNote = scope[KEY] if KEY in scope else begin_note(scope)
     return found

@@ -61,7 +61,7 @@ class Answering:
     http: HttpRequest
 
     async def respond(self, operation: Operation) -> Response:
-        """The response to the request.
+        """Return the response to the request.
 
         Raises:
             IsthmusError: it cannot be met; nothing was sent.
@@ -135,7 +135,7 @@ class Answering:
         return self._stream(first, turn, opened.answered)
 
     async def _task(self, task_id: str, history_length: int | None) -> JsonDict:
-        """The Task; the final text of a completed one does not depend on how much history is asked for."""
+        """Return the Task; the final text of a completed one does not depend on how much history is asked for."""
         needed = None if history_length is None else max(history_length, 1)
         snapshot = await self.caller.agent.get(task_id, needed)
         return self.wire.task(snapshot, self.activation.uri, history_length)
@@ -186,7 +186,7 @@ class Answering:
         return self._stream([], turn, otherwise=task, known=operation.known, goes_on=operation.to_end)
 
     async def _begun(self, turn: Turn) -> tuple[Sequence[bytes], Turn]:
-        """The task as it began, with what the user said, for who follows from there; and what comes after."""
+        """Return the task as it began, with what the user said, for who follows from there; and what comes after."""
         first = await anext(turn.deliveries, None)
         if first is None:
             return (), turn
@@ -269,7 +269,7 @@ class Answering:
     async def _frames(
         self, first: Sequence[bytes], turn: Turn, encoder: StreamEncoder, otherwise: bytes | None, goes_on: bool
     ) -> AsyncGenerator[bytes, None]:
-        """The frames of a turn. An event that may be the last one is held until it is known whether more follow.
+        """Yield the frames of a turn. An event that may be the last one is held until it is known whether more follow.
 
         ``otherwise`` is what a stream that would be empty says. One that ``goes_on`` is not ended by a question, which
         is therefore told at once.
@@ -314,7 +314,7 @@ class Answering:
             await close(turn.deliveries)
 
     def _framed(self, items: Sequence[JsonDict], delivery: Delivery) -> Sequence[bytes]:
-        """The number goes with the last item, so that who resumes after it has missed none."""
+        """Return the number goes with the last item, so that who resumes after it has missed none."""
         if len(items) == 1:
             return (self.framing.item(items[0], delivery.seq),)
         last = len(items) - 1
@@ -337,7 +337,7 @@ class _Quiet:
 
 
 def echo(activation: Activation) -> dict[str, str]:
-    """The response headers that confirm the extension, when it is active."""
+    """Return the response headers that confirm the extension, when it is active."""
     uri = activation.uri
     return {} if uri is None else {"A2A-Extensions": uri, "X-A2A-Extensions": uri}
 

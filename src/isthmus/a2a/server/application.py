@@ -46,7 +46,7 @@ def application(
     wires: AllWires | None = None,
     authenticate: Authenticate | None = None,
 ) -> "Application":
-    """The ASGI application that serves ``agent``; it does not close it.
+    """Return the ASGI application that serves ``agent``; it does not close it.
 
     ``for_user`` gives the agent as a user of the table ``users`` has it; that is asked for at each request. ``push``
     keeps the push targets of an agent's tasks; without it there are no push notifications. ``wires`` are the versions

@@ -147,7 +147,7 @@ def card_response(card: Mapping[str, Any], asked: Mapping[str, str], changed: fl
 
 
 def _is_since(stated: str | None, changed: float) -> bool:
-    """Whether nothing changed after a date of HTTP, which counts seconds."""
+    """Return whether nothing changed after a date of HTTP, which counts seconds."""
     try:
         return stated is not None and parsedate_to_datetime(stated).timestamp() >= int(changed)
     except (ValueError, OverflowError):
@@ -167,7 +167,7 @@ def _skill(skill: Skill, identity: Identity) -> dict[str, Any]:
 
 
 async def extended_card(url: str, caller: Caller, options: ServerOptions, version: str | None = None) -> dict[str, Any]:
-    """The card for those who have a token; of one ``version`` alone when there is one.
+    """Return the card for those who have a token; of one ``version`` alone when there is one.
 
     It is the public one, and the parameters of the extension tell the slash commands there are (of the server's own
     workspace), the limits that hold, and the user's name and tier.

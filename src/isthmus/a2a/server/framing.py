@@ -18,19 +18,19 @@ class Framing(Protocol):
     """One way to put an answer into HTTP."""
 
     def item(self, item: object, seq: int | None = None) -> bytes:
-        """A stream item; ``seq`` becomes its id."""
+        """Return a stream item; ``seq`` becomes its id."""
         ...
 
     def error_item(self, error: RpcError) -> bytes:
-        """The item that ends a stream that failed."""
+        """Return the item that ends a stream that failed."""
         ...
 
     def result(self, result: object, headers: Mapping[str, str]) -> Response:
-        """A whole answer."""
+        """Return a whole answer."""
         ...
 
     def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
-        """The answer to a request that is not met."""
+        """Return the answer to a request that is not met."""
         ...
 
 
@@ -77,5 +77,5 @@ def check_content_type(stated: str | None) -> None:
 
 
 def json_response(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """An HTTP answer of JSON."""
+    """Return an HTTP answer of JSON."""
     return Response(body, status, headers, "application/json")

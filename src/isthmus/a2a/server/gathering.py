@@ -55,7 +55,7 @@ class GatheringTransport(asyncio.Transport):
         self._inner.abort()
 
     def is_closing(self) -> bool:
-        """Whether it is closed or about to be."""
+        """Return whether it is closed or about to be."""
         return self._inner.is_closing()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:

@@ -37,7 +37,7 @@ class ListenError(IsthmusError):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes any free one.
+    """Return a listening socket; port 0 takes any free one.
 
     Raises:
         ListenError: the port is taken, or the host is none of this machine; names both.
@@ -68,14 +68,14 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def url_of(listener: socket.socket, *, is_encrypted: bool = False) -> str:
-    """The URL that a bound socket is reached at."""
+    """Return the URL that a bound socket is reached at."""
     host, port = listener.getsockname()[:2]
     scheme = "https" if is_encrypted else "http"
     return f"{scheme}://[{host}]:{port}/" if ":" in host else f"{scheme}://{host}:{port}/"
 
 
 def is_loopback(listener: socket.socket) -> bool:
-    """Whether a bound socket is reached from this machine alone."""
+    """Return whether a bound socket is reached from this machine alone."""
     return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 

@@ -46,7 +46,7 @@ class RestBinding:
     media_types: tuple[str, ...] = (MEDIA_TYPE,)
 
     def find(self, path: str) -> tuple[dict[str, str], Mapping[str, str]] | None:
-        """The named parts of a path as it was sent, and the methods there; None for a path that there is not."""
+        """Return the named parts of a path as it was sent, and the methods there; None for a path that there is not."""
         for pattern, methods in self.routes:
             found = pattern.fullmatch(path)
             if found is not None:
@@ -78,7 +78,7 @@ def routes_of(table: Mapping[str, Mapping[str, str]]) -> Routes:
 
 
 def raw_path(scope: Scope) -> str:
-    """The path as it was sent, so that an escaped slash or percent sign in an id is a part of it."""
+    """Return the path as it was sent, so that an escaped slash or percent sign in an id is a part of it."""
     raw: bytes | None = scope.get("raw_path")
     return scope["path"] if raw is None else _COLON.sub(":", raw.decode("latin-1"))
 
@@ -97,25 +97,25 @@ class RestFraming:
         self._media_type = next(asked, first)
 
     def item(self, item: object, seq: int | None = None) -> bytes:
-        """A StreamResponse as it is."""
+        """Return a StreamResponse as it is."""
         return event_frame(encode(item), seq)
 
     def error_item(self, error: RpcError) -> bytes:
-        """An event named ``error``."""
+        """Return an event named ``error``."""
         return b"event: error\n" + event_frame(encode(self._binding.error(error)[1]))
 
     def result(self, result: object, headers: Mapping[str, str]) -> Response:
-        """The object as it is."""
+        """Return the object as it is."""
         return Response(encode(result), 200, headers, self._media_type)
 
     def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
-        """The error in the words of the version, with the HTTP status of its code."""
+        """Return the error in the words of the version, with the HTTP status of its code."""
         status, content = self._binding.error(error)
         return Response(encode(content), status, headers, self._media_type)
 
 
 def refusal(binding: RestBinding, status: int, message: str, headers: Mapping[str, str]) -> Response:
-    """The answer to what is refused before it is a request of A2A, in the words of the version."""
+    """Return the answer to what is refused before it is a request of A2A, in the words of the version."""
     return Response(encode(binding.refusal(status, message)), status, headers, MEDIA_TYPE)
 
 

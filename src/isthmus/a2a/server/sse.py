@@ -42,7 +42,7 @@ class OpenStreams:
         return len(self._scopes)
 
     def enter(self) -> anyio.CancelScope:
-        """A scope to work in; it is cancelled when the server stops."""
+        """Return a scope to work in; it is cancelled when the server stops."""
         scope = anyio.CancelScope()
         self._scopes.add(scope)
         if self.closing:

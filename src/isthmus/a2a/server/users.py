@@ -44,7 +44,7 @@ class Caps:
     max_request: int | None = None
 
     def over(self, default: "Caps") -> "Caps":
-        """These caps, and where there are none those of ``default``."""
+        """Return these caps, and where there are none those of ``default``."""
         return Caps(
             default.max_tasks if self.max_tasks is None else self.max_tasks,
             default.max_running if self.max_running is None else self.max_running,
@@ -89,7 +89,7 @@ class UserTable:
 
     @classmethod
     def decode(cls, data: bytes) -> "UserTable":
-        """The table in the bytes of its file.
+        """Return the table in the bytes of its file.
 
         Raises:
             UsersError: they are no table that this version reads.
@@ -105,7 +105,7 @@ class UserTable:
         return cls({entry.id: entry for entry in entries})
 
     def encode(self) -> bytes:
-        """The bytes of the table's file."""
+        """Return the bytes of the table's file."""
         tokens = [to_json(entry) for entry in self.entries.values()]
         return json.dumps({"version": _VERSION, "tokens": tokens}, indent=1).encode() + b"\n"
 
@@ -117,7 +117,7 @@ class UserTable:
         caps: Caps | None = None,
         tier: str | None = None,
     ) -> "tuple[UserTable, TokenEntry, str]":
-        """The table with a new token for a user, the entry, and the token itself, which is kept nowhere.
+        """Return the table with a new token for a user, the entry, and the token itself, which is kept nowhere.
 
         Raises:
             UsersError: the name cannot be a user's.
@@ -135,7 +135,7 @@ class UserTable:
         return replace(self, entries={**self.entries, token_id: entry}), entry, token
 
     def revoked(self, name_or_id: str) -> "tuple[UserTable, tuple[TokenEntry, ...]]":
-        """The table without the token of this id, or without all tokens of the user of this name; and those.
+        """Return the table without the token of this id, or without all tokens of the user of this name; and those.
 
         Raises:
             UsersError: there is neither.
@@ -155,12 +155,12 @@ class UserTable:
         return ExpiredToken(entry) if entry.expires is not None and entry.expires <= now else entry
 
     def is_valid(self, token_id: str, now: float) -> bool:
-        """Whether a token that was right before still is."""
+        """Return whether a token that was right before still is."""
         entry = self.entries.get(token_id)
         return entry is not None and (entry.expires is None or entry.expires > now)
 
     def has_user(self, name: str, now: float) -> bool:
-        """Whether somebody may come in by this name; the local user, who has none, always may."""
+        """Return whether somebody may come in by this name; the local user, who has none, always may."""
         return not name or any(
             entry.name == name and (entry.expires is None or entry.expires > now) for entry in self.entries.values()
         )

@@ -54,7 +54,7 @@ class UsersFile:
         return self._table
 
     def read(self) -> UserTable:
-        """The users in the file.
+        """Return the users in the file.
 
         Raises:
             UsersError: it cannot be read, or others may read it.

@@ -41,7 +41,7 @@ _READER = ItemReader(
 
 
 def decode_task(result: object) -> TaskItem:
-    """A Task, e.g. the result of ``tasks/get``.
+    """Return a Task, e.g. the result of ``tasks/get``.
 
     Raises:
         DecodeError: another shape.
@@ -50,7 +50,7 @@ def decode_task(result: object) -> TaskItem:
 
 
 def decode_item(result: object) -> Item:
-    """The result in a stream item, or of ``message/send``.
+    """Return the result in a stream item, or of ``message/send``.
 
     Raises:
         DecodeError: another shape.

@@ -13,15 +13,15 @@ class ShapeV03:
         return state.value
 
     def text(self, text: str) -> JsonDict:
-        """A TextPart."""
+        """Return a TextPart."""
         return {"kind": "text", "text": text}
 
     def data(self, data: JsonDict) -> JsonDict:
-        """A DataPart."""
+        """Return a DataPart."""
         return {"kind": "data", "data": data}
 
     def part(self, part: ArtifactPart) -> JsonDict:
-        """A TextPart, DataPart or FilePart."""
+        """Return a TextPart, DataPart or FilePart."""
         if part.text is not None:
             return self.text(part.text)
         if part.data is not None:
@@ -30,27 +30,27 @@ class ShapeV03:
         return {"kind": "file", "file": {name: value for name, value in file.items() if value is not None}}
 
     def message(self, role: str, message_id: str, parts: list[JsonDict], ids: JsonDict) -> JsonDict:
-        """A Message."""
+        """Return a Message."""
         return {"kind": "message", "role": role, "messageId": message_id, "parts": parts, **ids}
 
     def task(self, task: JsonDict) -> JsonDict:
-        """A Task."""
+        """Return a Task."""
         return {"kind": "task", **task}
 
     def status_update(self, ids: JsonDict, status: JsonDict, metadata: JsonDict | None, *, final: bool) -> JsonDict:
-        """A TaskStatusUpdateEvent."""
+        """Return a TaskStatusUpdateEvent."""
         event: JsonDict = {"kind": "status-update", **ids, "status": status, "final": final}
         if metadata is not None:
             event["metadata"] = metadata
         return event
 
     def artifact_update(self, event: JsonDict) -> JsonDict:
-        """A TaskArtifactUpdateEvent."""
+        """Return a TaskArtifactUpdateEvent."""
         return {"kind": "artifact-update", **event}
 
 
 def encode_push(task_id: str, target: PushTarget) -> JsonDict:
-    """A TaskPushNotificationConfig. Credentials are not given back."""
+    """Return a TaskPushNotificationConfig. Credentials are not given back."""
     config: JsonDict = {"id": target.id, "url": target.url}
     if target.token is not None:
         config["token"] = target.token

@@ -54,7 +54,7 @@ class GrammarV03:
             raise InvalidParamsError(f"{where}.role", 'expected "user"')
 
     def part(self, part: Mapping[str, Any], where: str) -> ReadPart:
-        """A TextPart, DataPart or FilePart."""
+        """Return a TextPart, DataPart or FilePart."""
         match part.get("kind"):
             case "text":
                 said = part.get("text")
@@ -76,7 +76,7 @@ class GrammarV03:
                 raise InvalidParamsError(f"{where}.kind", message)
 
     def configuration(self, params: Mapping[str, Any]) -> Configuration:
-        """A MessageSendConfiguration."""
+        """Return a MessageSendConfiguration."""
         configuration, where = optional_mapping(params, "configuration", "params"), "params.configuration"
         if configuration is None:
             return Configuration()
@@ -92,7 +92,7 @@ _GRAMMAR = GrammarV03()
 
 
 def decode_operation(call: Call) -> Operation:
-    """The operation that a request asks for.
+    """Return the operation that a request asks for.
 
     Raises:
         RpcError: an unknown method, or parameters that do not fit; nothing has happened then.
@@ -144,7 +144,7 @@ def _push(name: str, params: Mapping[str, Any]) -> Operation:
 
 
 def _target(config: Mapping[str, Any], where: str) -> PushTarget:
-    """A PushNotificationConfig; of several authentication schemes the first is used."""
+    """Return a PushNotificationConfig; of several authentication schemes the first is used."""
     authentication = optional_mapping(config, "authentication", where)
     scheme = credentials = None
     if authentication is not None:

@@ -23,7 +23,7 @@ _EMPTY = ("", None)
 
 
 def send_params(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of ``message/send`` in a SendMessageRequest; what does not fit is left to their reader."""
+    """Return the parameters of ``message/send`` in a SendMessageRequest; what does not fit is left to their reader."""
     params = proto_names(body)
     message = _object(params.pop("request", None) or params.get("message"))
     if message is None or "parts" in message:
@@ -42,7 +42,7 @@ def send_params(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def push_params(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of ``tasks/pushNotificationConfig/set`` in a CreateTaskPushNotificationConfigRequest.
+    """Return the parameters of ``tasks/pushNotificationConfig/set`` in a CreateTaskPushNotificationConfigRequest.
 
     Some clients send the TaskPushNotificationConfig alone, which is read as well.
     """
@@ -59,19 +59,19 @@ class ProtoShapeV03:
     """See :class:`isthmus.a2a.protocol.task_encoder.Shape`; each method is that of the port."""
 
     def state(self, state: TaskState) -> str:
-        """A TaskState."""
+        """Return a TaskState."""
         return _CANCELLED if state is TaskState.CANCELED else V1_STATES[state.value]
 
     def text(self, text: str) -> JsonDict:
-        """A Part with text."""
+        """Return a Part with text."""
         return {"text": text}
 
     def data(self, data: JsonDict) -> JsonDict:
-        """A Part with a DataPart."""
+        """Return a Part with a DataPart."""
         return {"data": {"data": data}}
 
     def part(self, part: ArtifactPart) -> JsonDict:
-        """A Part."""
+        """Return a Part."""
         if part.text is not None:
             return self.text(part.text)
         if part.data is not None:
@@ -80,27 +80,27 @@ class ProtoShapeV03:
         return {"file": {name: value for name, value in file.items() if value is not None}}
 
     def message(self, role: str, message_id: str, parts: list[JsonDict], ids: JsonDict) -> JsonDict:
-        """A Message."""
+        """Return a Message."""
         return {"role": V1_ROLES[role], "messageId": message_id, "content": parts, **ids}
 
     def task(self, task: JsonDict) -> JsonDict:
-        """A Task."""
+        """Return a Task."""
         return task
 
     def status_update(self, ids: JsonDict, status: JsonDict, metadata: JsonDict | None, *, final: bool) -> JsonDict:
-        """A StreamResponse."""
+        """Return a StreamResponse."""
         event: JsonDict = {**ids, "status": status, "final": final}
         if metadata is not None:
             event["metadata"] = metadata
         return {"statusUpdate": event}
 
     def artifact_update(self, event: JsonDict) -> JsonDict:
-        """A StreamResponse."""
+        """Return a StreamResponse."""
         return {"artifactUpdate": event}
 
 
 def encode_named_push(task_id: str, target: PushTarget) -> JsonDict:
-    """A TaskPushNotificationConfig, which has a resource's name for its ids. Credentials are not given back."""
+    """Return a TaskPushNotificationConfig, which has a resource's name for its ids. Credentials are not given back."""
     config = encode_push(task_id, target)["pushNotificationConfig"]
     return {"name": f"tasks/{task_id}/pushNotificationConfigs/{target.id}", "pushNotificationConfig": config}
 
@@ -110,7 +110,7 @@ def _object(value: object) -> dict[str, Any] | None:
 
 
 def _configuration(found: Mapping[str, Any]) -> dict[str, Any]:
-    """A SendMessageConfiguration: a flag that is not there is false, and a number that is 0 is not set."""
+    """Return a SendMessageConfiguration: a flag that is not there is false, and a number that is 0 is not set."""
     push = _object(found.get("pushNotification"))
     configuration = {
         **found,
@@ -121,7 +121,7 @@ def _configuration(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _push(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A PushNotificationConfig without what is not set."""
+    """Return a PushNotificationConfig without what is not set."""
     authentication = _object(config.get("authentication"))
     found = {name: value for name, value in config.items() if value not in _EMPTY and name != "authentication"}
     if authentication:

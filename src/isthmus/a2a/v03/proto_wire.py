@@ -16,21 +16,21 @@ class ProtoWireV03(WireV03):
     shape: Shape = ProtoShapeV03()
 
     def task_item(self, task: JsonDict) -> JsonDict:
-        """A StreamResponse, or a SendMessageResponse."""
+        """Return a StreamResponse, or a SendMessageResponse."""
         return {"task": task}
 
     def message_item(self, answer: AgentMessage, context_id: str) -> JsonDict:
-        """A StreamResponse, or a SendMessageResponse."""
+        """Return a StreamResponse, or a SendMessageResponse."""
         return {"message": super().message_item(answer, context_id)}
 
     def push(self, task_id: str, target: PushTarget) -> JsonDict:
-        """A TaskPushNotificationConfig."""
+        """Return a TaskPushNotificationConfig."""
         return encode_named_push(task_id, target)
 
     def pushes(self, task_id: str, targets: Sequence[PushTarget]) -> object:
-        """A ListTaskPushNotificationConfigResponse."""
+        """Return a ListTaskPushNotificationConfigResponse."""
         return {"configs": [encode_named_push(task_id, target) for target in targets], "nextPageToken": ""}
 
     def nothing(self) -> object:
-        """An empty object."""
+        """Return an empty object."""
         return {}

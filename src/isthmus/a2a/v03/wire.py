@@ -32,15 +32,15 @@ class WireV03:
         return decode_operation(call)
 
     def task(self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """A Task of kind ``task``."""
+        """Return a Task of kind ``task``."""
         return encode_task(self.shape, snapshot, uri, history_length)
 
     def task_item(self, task: JsonDict) -> JsonDict:
-        """The Task itself: its kind tells."""
+        """Return the Task itself: its kind tells."""
         return task
 
     def message_item(self, answer: AgentMessage, context_id: str) -> JsonDict:
-        """A Message of the agent that belongs to no task."""
+        """Return a Message of the agent that belongs to no task."""
         content = [self.shape.text(answer.text)]
         return self.shape.message("agent", answer.message_id, content, {"contextId": context_id})
 
@@ -56,15 +56,15 @@ class WireV03:
         return StatusEncoder(self.shape, snapshot, uri, answered=answered, user_tier=user_tier)
 
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """The answer of our own method ``isthmus/tasks``."""
+        """Return the answer of our own method ``isthmus/tasks``."""
         return {"tasks": [encode_task(self.shape, task, uri, history_length) for task in page.tasks]}
 
     def push(self, task_id: str, target: PushTarget) -> JsonDict:
-        """A TaskPushNotificationConfig."""
+        """Return a TaskPushNotificationConfig."""
         return encode_push(task_id, target)
 
     def pushes(self, task_id: str, targets: Sequence[PushTarget]) -> object:
-        """A list of them."""
+        """Return a list of them."""
         return [encode_push(task_id, target) for target in targets]
 
     def nothing(self) -> object:

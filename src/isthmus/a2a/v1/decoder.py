@@ -40,7 +40,7 @@ _READER = ItemReader(ItemFormat("1.0", V03_STATES, V03_ROLES, _part))
 
 
 def decode_task(result: object) -> TaskItem:
-    """A Task, e.g. the result of ``GetTask``.
+    """Return a Task, e.g. the result of ``GetTask``.
 
     Raises:
         DecodeError: another shape.
@@ -49,7 +49,7 @@ def decode_task(result: object) -> TaskItem:
 
 
 def decode_item(result: object) -> Item:
-    """A StreamResponse, or the SendMessageResponse, which has the same members.
+    """Return a StreamResponse, or the SendMessageResponse, which has the same members.
 
     Raises:
         DecodeError: another shape.
@@ -67,7 +67,7 @@ def decode_item(result: object) -> Item:
 
 
 def whole(value: Any) -> Any:
-    """The value with every float that is a whole number as an int, as protobuf's Struct has doubles alone."""
+    """Return the value with every float that is a whole number as an int, as protobuf's Struct has doubles alone."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _WHOLE_LIMIT else value
     if isinstance(value, Mapping):

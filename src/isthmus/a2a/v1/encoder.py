@@ -63,33 +63,33 @@ class ShapeV1:
     """See :class:`isthmus.a2a.protocol.task_encoder.Shape`; each method is that of the port."""
 
     def state(self, state: TaskState) -> str:
-        """A TaskState."""
+        """Return a TaskState."""
         return V1_STATES[state.value]
 
     def text(self, text: str) -> JsonDict:
-        """A Part with text."""
+        """Return a Part with text."""
         return {"text": text}
 
     def data(self, data: JsonDict) -> JsonDict:
-        """A Part with data."""
+        """Return a Part with data."""
         return {"data": data, "mediaType": "application/json"}
 
     def part(self, part: ArtifactPart) -> JsonDict:
-        """A Part."""
+        """Return a Part."""
         found = {"text": part.text, "data": part.data, "raw": part.raw, "url": part.url}
         found |= {"mediaType": part.media_type, "filename": part.filename}
         return {name: value for name, value in found.items() if value is not None}
 
     def message(self, role: str, message_id: str, parts: list[JsonDict], ids: JsonDict) -> JsonDict:
-        """A Message."""
+        """Return a Message."""
         return {"role": V1_ROLES[role], "messageId": message_id, "parts": parts, **ids}
 
     def task(self, task: JsonDict) -> JsonDict:
-        """A Task."""
+        """Return a Task."""
         return task
 
     def status_update(self, ids: JsonDict, status: JsonDict, metadata: JsonDict | None, *, final: bool) -> JsonDict:
-        """A StreamResponse; the end of the stream tells what is final."""
+        """Return a StreamResponse; the end of the stream tells what is final."""
         del final
         event: JsonDict = {**ids, "status": status}
         if metadata is not None:
@@ -97,12 +97,12 @@ class ShapeV1:
         return {"statusUpdate": event}
 
     def artifact_update(self, event: JsonDict) -> JsonDict:
-        """A StreamResponse."""
+        """Return a StreamResponse."""
         return {"artifactUpdate": event}
 
 
 def encode_push(task_id: str, target: PushTarget) -> JsonDict:
-    """A TaskPushNotificationConfig. Credentials are not given back."""
+    """Return a TaskPushNotificationConfig. Credentials are not given back."""
     config: JsonDict = {"id": target.id, "taskId": task_id, "url": target.url}
     if target.token is not None:
         config["token"] = target.token

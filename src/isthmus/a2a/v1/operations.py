@@ -63,7 +63,7 @@ class GrammarV1:
             raise InvalidParamsError(f"{where}.role", 'expected "ROLE_USER"')
 
     def part(self, part: Mapping[str, Any], where: str) -> ReadPart:
-        """A Part: one of its oneof is set."""
+        """Return a Part: one of its oneof is set."""
         part = proto_names(part)
         # null is what ProtoJSON writes for a member that is not set; of data it is a value.
         present = [name for name in _CONTENTS if part.get(name) is not None] or [
@@ -86,7 +86,7 @@ class GrammarV1:
         return ReadPart(where, raw=value, media_type=kind, filename=filename)
 
     def configuration(self, params: Mapping[str, Any]) -> Configuration:
-        """A SendMessageConfiguration."""
+        """Return a SendMessageConfiguration."""
         found, where = optional_mapping(params, "configuration", "params"), "params.configuration"
         if found is None:
             return Configuration()
@@ -103,7 +103,7 @@ _GRAMMAR = GrammarV1()
 
 
 def decode_operation(call: Call) -> Operation:
-    """The operation that a request asks for.
+    """Return the operation that a request asks for.
 
     Raises:
         RpcError: an unknown method, or parameters that do not fit; nothing has happened then.
@@ -167,7 +167,7 @@ def _list(params: Mapping[str, Any]) -> ListTasks:
 
 
 def _state(value: object) -> TaskState | None:
-    """A filter; None for no filter."""
+    """Return a filter; None for no filter."""
     names = list(V03_STATES)
     name = names[value] if isinstance(value, int) and 0 <= value < len(names) else value
     if name in (None, "", "TASK_STATE_UNSPECIFIED"):
@@ -201,5 +201,5 @@ def _target(config: Mapping[str, Any], where: str) -> PushTarget:
 
 
 def _string(source: Mapping[str, Any], name: str, where: str) -> str | None:
-    """A string; the empty one, which ProtoJSON does not tell from none, is None."""
+    """Return a string; the empty one, which ProtoJSON does not tell from none, is None."""
     return None if source.get(name) == "" else optional_text(source, name, where)

@@ -37,15 +37,15 @@ class WireV1:
         return decode_operation(call)
 
     def task(self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """A Task."""
+        """Return a Task."""
         return encode_task(_SHAPE, snapshot, uri, history_length)
 
     def task_item(self, task: JsonDict) -> JsonDict:
-        """A StreamResponse, or a SendMessageResponse."""
+        """Return a StreamResponse, or a SendMessageResponse."""
         return {"task": task}
 
     def message_item(self, answer: AgentMessage, context_id: str) -> JsonDict:
-        """A Message of the agent that belongs to no task."""
+        """Return a Message of the agent that belongs to no task."""
         return {
             "message": _SHAPE.message("agent", answer.message_id, [_SHAPE.text(answer.text)], {"contextId": context_id})
         }
@@ -62,20 +62,20 @@ class WireV1:
         return StatusEncoder(_SHAPE, snapshot, uri, answered=answered, user_tier=user_tier)
 
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """A ListTasksResponse."""
+        """Return a ListTasksResponse."""
         tasks = [encode_task(_SHAPE, task, uri, history_length) for task in page.tasks]
         return {"tasks": tasks, "nextPageToken": page.next_token, "pageSize": page.size, "totalSize": page.total}
 
     def push(self, task_id: str, target: PushTarget) -> JsonDict:
-        """A TaskPushNotificationConfig."""
+        """Return a TaskPushNotificationConfig."""
         return encode_push(task_id, target)
 
     def pushes(self, task_id: str, targets: Sequence[PushTarget]) -> object:
-        """A ListTaskPushNotificationConfigsResponse."""
+        """Return a ListTaskPushNotificationConfigsResponse."""
         return {"configs": [encode_push(task_id, target) for target in targets], "nextPageToken": ""}
 
     def nothing(self) -> object:
-        """An empty object."""
+        """Return an empty object."""
         return {}
 
     def error(self, error: IsthmusError) -> RpcError:
@@ -103,5 +103,5 @@ class NoSuchMethod(WireV1):
 
 
 def is_version(stated: str, version: str) -> bool:
-    """Whether a stated version is this one; the patch does not matter."""
+    """Return whether a stated version is this one; the patch does not matter."""
     return ".".join([*stated.strip().split("."), "0"][:2]) == version

@@ -67,7 +67,7 @@ class SessionApprovals:
         """What they allow of these tools: of the servers that they were given for."""
 
     def may_keep(self, server: str) -> bool:
-        """Whether tools of a server may be allowed for all sessions to come: not those of a client's own."""
+        """Return whether tools of a server may be allowed for all sessions to come: not those of a client's own."""
         return server in self._origins
 
     async def keep(self, details: McpDetails, version: str) -> None:

@@ -127,7 +127,7 @@ def decide(
     server: str | None = None,
     may_keep: bool = False,
 ) -> Decision:
-    """Whether the call may run now. ``is_guarded``: it edits what other programs act on, so the user is asked.
+    """Return whether the call may run now. ``is_guarded``: it edits what other programs act on, so the user is asked.
 
     ``server`` is the MCP server whose tool it is; ``may_keep``: it may be allowed for all sessions to come.
     """
@@ -162,7 +162,7 @@ class AskedEachTime:
 
 
 def decide_each_time(policy: Policy, tool_name: str, asked: AskedEachTime) -> Decision:
-    """Whether a call may run that somebody else than the user wrote."""
+    """Return whether a call may run that somebody else than the user wrote."""
     if policy.mode is ApprovalMode.PLAN:
         return Deny(f"{tool_name} changes things, and plan mode is read-only.")
     if not policy.may_ask:
@@ -171,7 +171,7 @@ def decide_each_time(policy: Policy, tool_name: str, asked: AskedEachTime) -> De
 
 
 def is_guarded(path: Path, context_files: Iterable[str] = ()) -> bool:
-    """Whether other programs act on a file by themselves: agents, editors, git, CI, shells.
+    """Return whether other programs act on a file by themselves: agents, editors, git, CI, shells.
 
     ``context_files`` are the names of the files that instruct this agent, besides the usual ones.
     """
@@ -207,7 +207,7 @@ def grants_of(
 
 
 def grants_from_settings(entries: Iterable[str]) -> frozenset[Grant]:
-    """The grants of an allow-list such as ``["write_file", "run_shell_command(git status)"]``.
+    """Return the grants of an allow-list such as ``["write_file", "run_shell_command(git status)"]``.
 
     An entry of any other form grants nothing.
     """

@@ -87,7 +87,7 @@ def check_settings(
 
 
 def policy_for(base: Policy, settings: AgentSettings | None, rule: SettingsRule, *, yolo_refusal: str | None) -> Policy:
-    """The policy of a session: the agent's own, with what its settings say, never freer than the rule has it.
+    """Return the policy of a session: the agent's own, with what its settings say, never freer than the rule has it.
 
     ``yolo_refusal`` is why the settings of the session's folder refuse the approval mode ``yolo``; None: they do not.
     Where they do, an agent that asks nothing asks.

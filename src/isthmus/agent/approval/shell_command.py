@@ -295,7 +295,7 @@ def _writes_file(node: "Node") -> bool:
 
 
 def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The beginning of a command that can be allowed for good; empty when it would allow anything."""
+    """Return the beginning of a command that can be allowed for good; empty when it would allow anything."""
     name = words[0].rpartition("/")[2]
     if _INTERPRETERS.fullmatch(name) and name != "bun":
         return words[:2] if len(words) > 1 and _is_plain(words[1]) else ()

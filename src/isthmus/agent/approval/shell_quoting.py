@@ -25,7 +25,7 @@ class UnquotableError(IsthmusError):
 
 
 def with_text(command: str, place: str, text: str) -> str:
-    """The command with ``text`` instead of each ``place``, quoted for where it stands.
+    """Return the command with ``text`` instead of each ``place``, quoted for where it stands.
 
     Raises:
         UnquotableError: the command is not understood, or a place is in a comment, a here-document, backquotes or such.
@@ -48,7 +48,7 @@ def with_text(command: str, place: str, text: str) -> str:
 
 
 def _mark(command: str, number: int) -> str:
-    """A word that stands for a place, and nowhere else in the command."""
+    """Return a word that stands for a place, and nowhere else in the command."""
     mark = f"xPLACEx{number}x"
     while mark in command:
         mark += "x"
@@ -75,7 +75,7 @@ def _quoted(root: "Node", start: int, end: int, place: str, text: str) -> str:
 
 
 def _around(root: "Node", start: int, end: int) -> Iterator["Node"]:
-    """The nodes that a place is in, the innermost first."""
+    """Yield the nodes that a place is in, the innermost first."""
     node = root.descendant_for_byte_range(start, end)
     while node is not None:
         yield node

@@ -20,7 +20,7 @@ NAMED_TOOLS = 50
 
 
 def announced_call(item: OpenCall, description: str) -> ToolCall:
-    """The call that the model asks for, as it is first told of."""
+    """Return the call that the model asks for, as it is first told of."""
     request = item.request
     return ToolCall(
         request.id, ToolCallStatus.PENDING, request.name, request.arguments, description=description or None
@@ -37,7 +37,7 @@ def refused(announced: ToolCall, error: ErrorDetails, for_model: str | None = No
 
 
 def failed(call: ToolCall, failure: ToolFailure, user: str) -> tuple[AgentEvent, ...]:
-    """A call that its tool gave up, before it began or while it ran; ``user`` is whose it is."""
+    """Return a call that its tool gave up, before it began or while it ran; ``user`` is whose it is."""
     error = ErrorDetails(failure.told(user), failure.category)
     if call.status is ToolCallStatus.PENDING:
         return refused(call, error, failure.for_model)
@@ -48,7 +48,7 @@ def failed(call: ToolCall, failure: ToolFailure, user: str) -> tuple[AgentEvent,
 
 
 def cancelled(call: ToolCall, why: str) -> ToolCall:
-    """A call that is not run, or not further."""
+    """Return a call that is not run, or not further."""
     return _ended(call, ToolCallStatus.CANCELLED, ErrorDetails(why, CANCELLED_CATEGORY))
 
 

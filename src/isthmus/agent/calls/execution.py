@@ -84,7 +84,7 @@ class CallExecution:
         await self._follow(running)
 
     def is_suspended(self, call_id: str) -> bool:
-        """Whether a call that executes waits in this process."""
+        """Return whether a call that executes waits in this process."""
         return self._suspended.find(self._session.task_id, call_id) is not None
 
     async def resume(self, call_id: str) -> None:

@@ -63,7 +63,7 @@ class SuspendedCalls:
             self._due(task_id)
 
     def find(self, task_id: str, call_id: str) -> SuspendedCall | None:
-        """A call that waits here."""
+        """Return a call that waits here."""
         task = self._tasks.get(task_id)
         return task.calls.get(call_id) if task is not None else None
 
@@ -79,17 +79,17 @@ class SuspendedCalls:
         return suspended
 
     def holds(self, task_id: str) -> bool:
-        """Whether a call of the task waits here."""
+        """Return whether a call of the task waits here."""
         task = self._tasks.get(task_id)
         return task is not None and bool(task.calls)
 
     def is_due(self, task_id: str) -> bool:
-        """Whether the task can go on although nobody has answered."""
+        """Return whether the task can go on although nobody has answered."""
         task = self._tasks.get(task_id)
         return task is not None and any(not suspended.question.is_open for suspended in task.calls.values())
 
     def questions(self, task_id: str) -> Sequence[str]:
-        """The tool call ids of the task's questions."""
+        """Return the tool call ids of the task's questions."""
         task = self._tasks.get(task_id)
         return () if task is None else [suspended.question_id for suspended in task.calls.values()]
 

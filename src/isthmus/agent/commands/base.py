@@ -28,7 +28,7 @@ class CommandNode:
     complete: CompleteArguments | None = None
 
     def declared(self) -> SlashCommand:
-        """The command as clients see it."""
+        """Return the command as clients see it."""
         arguments = self.arguments
         if self.body is None:
             names = ", ".join(node.name for node in self.sub_commands)
@@ -39,5 +39,5 @@ class CommandNode:
 
 
 def argument(name: str, description: str, *, is_required: bool = False) -> SlashCommandArgument:
-    """An argument of a command."""
+    """Return an argument of a command."""
     return SlashCommandArgument(name, description, is_required)

@@ -39,7 +39,7 @@ class CustomCommand:
 
 
 def node_of(command: CustomCommand, sub_commands: tuple[CommandNode, ...] = ()) -> CommandNode:
-    """The command in the tree, under the last of its names."""
+    """Return the command in the tree, under the last of its names."""
     taken = argument("args", "Put into the prompt" if command.template.takes_args else "Put behind the prompt")
     return CommandNode(command.path[-1], command.description, partial(run_custom, command), (taken,), sub_commands)
 

@@ -36,7 +36,7 @@ class CustomCommands:
 
 
 def find_custom_commands(home: Path | None, workspace: Path, built_in: Sequence[CommandNode]) -> CustomCommands:
-    """The custom commands for a workspace; ``home`` is the user's ``~/.gemini``. Blocks: for a thread."""
+    """Return the custom commands for a workspace; ``home`` is the user's ``~/.gemini``. Blocks: for a thread."""
     problems: list[str] = []
     found: dict[tuple[str, ...], CustomCommand] = {}
     own = home / "commands" if home is not None else None
@@ -59,7 +59,7 @@ def find_custom_commands(home: Path | None, workspace: Path, built_in: Sequence[
 
 
 def _files(folder: Path, root: Path | None, problems: list[str]) -> Iterator[Path]:
-    """The TOML files below a folder by name; with ``root`` none that lead out of it."""
+    """Yield the TOML files below a folder by name; with ``root`` none that lead out of it."""
     count = total = 0
     for visited, (current, folders, names) in enumerate(os.walk(folder)):
         folders.sort()
@@ -92,7 +92,7 @@ def _size(path: Path) -> int:
 
 
 def _real(path: Path) -> Path:
-    """The path without links; of links that lead in a circle, whatever there is (Path.resolve fails there)."""
+    """Return the path without links; of links that lead in a circle, whatever there is (Path.resolve fails there)."""
     return Path(os.path.realpath(path))
 
 

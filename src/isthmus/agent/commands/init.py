@@ -39,7 +39,7 @@ class ReplaceInstructions:
         return f"Write {arguments['file_path']} anew"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """The file."""
+        """Return the file."""
         return GenericDetails(
             f"{arguments['file_path']} exists already. Let the model study the project and write it anew?"
         )

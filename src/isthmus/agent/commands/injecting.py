@@ -20,7 +20,7 @@ MAXIMUM_ENTRIES = 1_000
 
 
 def injected(root: Path, shown: str) -> str:
-    """The text for ``@{shown}`` in the workspace ``root``.
+    """Return the text for ``@{shown}`` in the workspace ``root``.
 
     Raises:
         ToolFailure: there is no such file, it is closed or ignored, or it is no text.

@@ -146,7 +146,7 @@ async def _listing(context: CommandContext, detail: Detail) -> str:
 
 
 async def _changes(context: CommandContext, before: Sequence[ServerStatus], name: str | None) -> str:
-    """The servers, or the one of that name, as they stand now, and the tools that came and went."""
+    """Return the servers, or the one of that name, as they stand now, and the tools that came and went."""
     known = {status.name: {tool.name for tool in status.tools} for status in before}
     after = [status for status in await _servers(context) if name is None or status.name == name]
     lines = [listing(after, Detail.NAMES, await _discovery(context))]

@@ -55,7 +55,7 @@ class PromptNames:
     def nodes(
         self, workspace: Path, prompts: Sequence[ServerPrompt], commands: Sequence[CommandNode]
     ) -> tuple[list[CommandNode], tuple[str, ...]]:
-        """The prompts as commands beside those that there are, in the order given, which is the configuration's.
+        """Return the prompts as commands beside those that there are, in the order given, which is the configuration's.
 
         Also what is told of prompts that are too many to be commands.
         """
@@ -100,7 +100,7 @@ def _free_name(prompt: ServerPrompt, taken: Collection[str]) -> str:
 
 
 def node_of(name: str, prompt: ServerPrompt) -> CommandNode:
-    """The prompt as a command of this name."""
+    """Return the prompt as a command of this name."""
     told = " ".join(prompt.description.split())[:MAXIMUM_DESCRIPTION] or f"The prompt {prompt.name}"
     description = f"{told} (MCP server {prompt.server})"
     body, complete = partial(run_prompt, name, prompt), partial(complete_prompt, prompt)
@@ -165,7 +165,7 @@ def help_of(name: str, prompt: ServerPrompt) -> str:
 
 
 def _marked(name: str, prompt: ServerPrompt, values: Mapping[str, str], text: str) -> str:
-    """The server's text with whose it is; its end is marked by a word that the server does not know."""
+    """Return the server's text with whose it is; its end is marked by a word that the server does not know."""
     # Names are the server's words as well: they make no lines outside the marks.
     given = "".join(f" --{' '.join(key.split())}={value!r}" for key, value in values.items())
     mark = f"{name} {secrets.token_hex(4)}"

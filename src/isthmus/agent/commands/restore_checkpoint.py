@@ -32,7 +32,7 @@ SHOWN_FILES = 50
 
 
 async def restorable(session: Session, checkpoints: Checkpoints) -> Sequence[CheckpointInfo]:
-    """The checkpoints that files and conversation can go back to, newest first.
+    """Return the checkpoints that files and conversation can go back to, newest first.
 
     Raises:
         CheckpointError: the store cannot be used.
@@ -54,7 +54,7 @@ async def undo_of(tool_call_id: str, session: Session, checkpoints: Checkpoints)
 
 
 def checkpoint_list(infos: Sequence[CheckpointInfo]) -> str:
-    """The list for a user: id, local time, the files and the prompt's first line."""
+    """Return the list for a user: id, local time, the files and the prompt's first line."""
     if not infos:
         return "There is no checkpoint in this session: one is taken before each edit of a file."
     lines = [
@@ -86,7 +86,7 @@ class RestoreCheckpoint:
         return f"Restore checkpoint {_id_of(arguments)}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """The files that would change, as GenericDetails."""
+        """Return the files that would change, as GenericDetails."""
         checkpoint_id = _id_of(arguments)
         if checkpoint_id not in self._session.checkpoints:
             message = f"This session has no checkpoint {checkpoint_id[:100]!r}{_instead(checkpoint_id, self._session)}"

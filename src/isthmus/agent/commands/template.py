@@ -49,7 +49,7 @@ class Template:
     takes_args: bool
 
     def shell_commands(self, args: str) -> tuple[str, ...]:
-        """The commands to run, with the arguments in place, each as often as it stands there.
+        """Return the commands to run, with the arguments in place, each as often as it stands there.
 
         Raises:
             UnquotableError: the arguments stand where they cannot be quoted.
@@ -62,11 +62,11 @@ class Template:
         return tuple(item.command for item in self.segments if isinstance(item, Shell))
 
     def files(self, args: str) -> tuple[str, ...]:
-        """The paths to read, with the arguments in place."""
+        """Return the paths to read, with the arguments in place."""
         return tuple(_with(item.path, args) for item in self.segments if isinstance(item, FileReference))
 
     def rendered(self, args: str, invocation: str, outputs: Sequence[str], contents: Mapping[str, str]) -> str:
-        """The whole prompt.
+        """Return the whole prompt.
 
         ``outputs`` are those of :meth:`shell_commands`, ``contents`` those of :meth:`files`. Where the prompt has no
         place for arguments, ``invocation`` (``/git:commit all of it``) is put behind it, as in Gemini CLI.

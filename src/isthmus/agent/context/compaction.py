@@ -118,7 +118,7 @@ def planned(messages: Sequence[Message], *, is_worth_it: float = 0.0) -> Compact
 
 
 def summary_request(messages: Sequence[Message], window: int) -> ModelRequest:
-    """The request for a summary of these messages, which fits a context window of ``window`` tokens."""
+    """Return the request for a summary of these messages, which fits a context window of ``window`` tokens."""
     return ModelRequest(
         SYSTEM,
         (
@@ -182,12 +182,12 @@ async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it
 
 
 def _begins_a_turn(message: Message) -> bool:
-    """A user's message that answers no tool request."""
+    """Return whether it is a user's message that does not answer a tool request."""
     return message.role == "user" and not any(isinstance(part, ModelToolResult) for part in message.parts)
 
 
 def _with_request(written: str, messages: Sequence[Message], cut: int) -> str:
-    """The summary's text, with the user's request itself when the turn that serves it is cut in the middle."""
+    """Return the summary's text, with the user's request itself when the turn that serves it is cut in the middle."""
     if messages[cut].role == "user":
         return f"{SUMMARY_HEADING}\n\n{written}"
     said = [message for message in messages[:cut] if message.role == "user" and text_of(message)]
@@ -241,12 +241,12 @@ def _described(part: Part, longest: int) -> dict[str, Any] | None:
 
 
 def _media_said(media: Media) -> str:
-    """The summary's author does not see it; the agent may look at its file again."""
+    """Return the summary's author does not see it; the agent may look at its file again."""
     return f"{media.media_type} in {media.path}"
 
 
 def _shortened(text: str, longest: int) -> str:
-    """The text, its middle left out when it is too long."""
+    """Return the text, its middle left out when it is too long."""
     if len(text) <= longest:
         return text
     half = longest // 2

@@ -47,6 +47,6 @@ class ContextKeeper:
 
 
 def still_too_long(error: ModelError, why: str) -> ModelError:
-    """The error of a conversation that is too long and cannot be made shorter."""
+    """Return the error of a conversation that is too long and cannot be made shorter."""
     advice = "Start a new session, or ask for less at once."
     return ModelError(error.kind, f"{error} It could not be made short enough: {why} {advice}", status=error.status)

@@ -39,34 +39,34 @@ _WINDOWS: tuple[tuple[re.Pattern[str], int], ...] = (
 
 
 def context_window(model: ChatModel) -> int:
-    """The tokens that a model takes at once: what it says itself, else by its name, else a careful guess."""
+    """Return the tokens that a model takes at once: what it says itself, else by its name, else a careful guess."""
     if (told := model.capabilities.context_window) is not None:
         return told
     return next((window for pattern, window in _WINDOWS if pattern.match(model.name)), DEFAULT_WINDOW)
 
 
 def estimate_tokens(text: str) -> int:
-    """The tokens of a text, at least one unless it is empty."""
+    """Return the tokens of a text, at least one unless it is empty."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 def tool_tokens(name: str, description: str, parameters: Mapping[str, Any]) -> int:
-    """The tokens that a tool takes in each request, about."""
+    """Return the tokens that a tool takes in each request, about."""
     return estimate_tokens(name + description + json.dumps(dict(parameters), ensure_ascii=False))
 
 
 def message_tokens(message: Message) -> int:
-    """The tokens of a message, with what the provider wants back of it."""
+    """Return the tokens of a message, with what the provider wants back of it."""
     return sum(map(_part_tokens, message.parts))
 
 
 def messages_tokens(messages: Iterable[Message]) -> int:
-    """The tokens of messages together."""
+    """Return the tokens of messages together."""
     return sum(map(message_tokens, messages))
 
 
 def request_tokens(session: Session, request: ModelRequest) -> int:
-    """The tokens of the session's next request: what the last one was measured as, and what came since.
+    """Return the tokens of the session's next request: what the last one was measured as, and what came since.
 
     Where nothing was measured since the conversation was last cut, all of it is estimated, prompt and tools too.
     """

@@ -37,7 +37,7 @@ class Imported:
 
 
 def with_imports(text: str, path: Path, locate: Callable[[str, Path], Path | None], read: ReadText) -> Imported:
-    """The text of ``path`` with what it imports in place.
+    """Return the text of ``path`` with what it imports in place.
 
     ``locate`` gives the file that a written path means in a folder, None when there is none that may be read.
     """
@@ -82,7 +82,7 @@ def _replace(
 
 
 def _target(written: str, folder: Path, locate: Callable[[str, Path], Path | None]) -> tuple[Path | None, str]:
-    """The file that is meant, without the punctuation of the sentence around it."""
+    """Return the file that is meant, without the punctuation of the sentence around it."""
     name = written if len(written) <= MAXIMUM_PATH else ""
     while name:
         target = locate(name, folder)
@@ -113,7 +113,7 @@ def imports_in(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _without_code_spans(line: str) -> str:
-    """The line with blanks in place of what stands between two runs of equally many backticks."""
+    """Return the line with blanks in place of what stands between two runs of equally many backticks."""
     runs = [found.span() for found in _BACKTICKS.finditer(line)]
     later: dict[int, list[int]] = {}
     for index in reversed(range(len(runs))):
@@ -134,7 +134,7 @@ def _without_code_spans(line: str) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """The lines with their ends, and whether each is in a fenced or an indented block of code."""
+    """Yield the lines with their ends, and whether each is in a fenced or an indented block of code."""
     fence = ""
     is_blank_before, is_in_list, is_indented = True, False, False
     for line in text.splitlines(keepends=True):

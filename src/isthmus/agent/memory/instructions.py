@@ -17,7 +17,7 @@ MARKDOWN = (".md", ".mdx", ".markdown")
 
 
 def is_markdown(name: str) -> bool:
-    """Whether a file of the user's own folder may hold instructions."""
+    """Return whether a file of the user's own folder may hold instructions."""
     return name.lower().endswith(MARKDOWN)
 
 

@@ -39,7 +39,7 @@ _IGNORE_FILES = (".gitignore", ".geminiignore")
 def read_instructions(
     workspace: Path, names: Sequence[str], home: Path | None, bounds: Sequence[Path] = ()
 ) -> tuple[Instructions, tuple[tuple[Path, Stamp], ...]]:
-    """The instructions for a workspace, and every path that they depend on as it was before it was read.
+    """Return the instructions for a workspace, and every path that they depend on as it was before it was read.
 
     With ``bounds`` nothing is read that is in none of these folders, though the repository may be larger.
     """
@@ -111,7 +111,7 @@ class _Reader:
             yield current
 
     def _below(self, names: Sequence[str]) -> Iterator[Path]:
-        """The files of these names in the sub-folders, nearest first."""
+        """Yield the files of these names in the sub-folders, nearest first."""
         workspace = Workspace(self.workspace)
         waiting: deque[tuple[Path, str, Visibility]] = deque()
         waiting.append((self.workspace, "", workspace.visibility(self.workspace)))
@@ -204,7 +204,7 @@ class _Reader:
             return None
 
     def _allowed(self, path: Path) -> Path | None:
-        """The path without links, when a project's file may lead there; else None."""
+        """Return the path without links, when a project's file may lead there; else None."""
         try:
             target = path.resolve()
             if self.home is not None and target.is_relative_to(self.home.resolve()):

@@ -25,7 +25,7 @@ ATTEMPTS = 10
 
 
 def with_fact(text: str, fact: str) -> str:
-    """The text with one more line under the heading, which is made at the end when it is not there."""
+    """Return the text with one more line under the heading, which is made at the end when it is not there."""
     line = f"- {fact}\n"
     heading = re.search(rf"(?m)^{re.escape(HEADING)}[ \t]*\r?$", text)
     if heading is None:
@@ -41,7 +41,7 @@ def with_fact(text: str, fact: str) -> str:
 
 
 def one_line(fact: str) -> str:
-    """A fact as one line of a list, without characters that no text file has."""
+    """Return a fact as one line of a list, without characters that no text file has."""
     plain = "".join(" " if unicodedata.category(character) in ("Cc", "Cs") else character for character in fact)
     return re.sub(r"^(-+\s*)+", "", " ".join(plain.split())).strip()
 
@@ -62,11 +62,11 @@ class SaveMemory:
         self._path = path
 
     def describe(self, arguments: Arguments) -> str:
-        """The fact."""
+        """Return the fact."""
         return f"Remember: {_fact(arguments)}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """The fact and the file."""
+        """Return the fact and the file."""
         return GenericDetails(f"Add to {self._path}: {_fact(arguments)}")
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:

@@ -88,7 +88,7 @@ async def complete_references(line: str, contents: ServerContents | None, scope:
 
 
 async def _listed(contents: ServerContents, scope: ToolScope) -> Mapping[str, Collection[str]]:
-    """The URIs of each server, as far as they are known."""
+    """Return the URIs of each server, as far as they are known."""
     listed = {name: set[str]() for name in await contents.server_names(scope)}
     for resource in await contents.resources(scope):
         if not resource.is_template:
@@ -97,7 +97,7 @@ async def _listed(contents: ServerContents, scope: ToolScope) -> Mapping[str, Co
 
 
 def _references(text: str, listed: Mapping[str, Collection[str]]) -> list[Reference]:
-    """The references, each once, with one more than are read where there are more."""
+    """Return the references, each once, with one more than are read where there are more."""
     found = find_references(text, listed)
     return list({(item.server, item.uris[0]): item for item in found}.values())[: MAXIMUM_REFERENCES + 1]
 
@@ -140,7 +140,7 @@ class _ReadReference:
         self._ends_at = time.monotonic() + ALL_SECONDS
 
     def describe(self, arguments: Arguments) -> str:
-        """The resource, and whose it is."""
+        """Return the resource, and whose it is."""
         return f"{arguments['uri']} of the MCP server {arguments['serverName']}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:

@@ -34,7 +34,7 @@ class Reference:
 
 
 def find_references(text: str, listed: Mapping[str, Collection[str]]) -> list[Reference]:
-    """The references in a text, in its order, which do not overlap. ``listed`` are the URIs by server."""
+    """Return the references in a text, in its order, which do not overlap. ``listed`` are the URIs by server."""
     found: list[Reference] = []
     end = 0
     for match in _BEGIN.finditer(text):
@@ -82,7 +82,7 @@ def _of_server(text: str, start: int, server: str, listed: Collection[str]) -> R
 
 
 def _meanings(server: str, rest: str) -> list[str]:
-    """The URIs that ``@server:rest`` can mean, the likeliest first."""
+    """Return the URIs that ``@server:rest`` can mean, the likeliest first."""
     if not rest.strip("/"):
         return []
     if not rest.startswith("//"):
@@ -136,5 +136,5 @@ def completed(text: str, listed: Sequence[tuple[str, str]], maximum: int = 50) -
 
 
 def _escaped(uri: str) -> str:
-    """A URI as it is typed behind ``@server:``."""
+    """Return a URI as it is typed behind ``@server:``."""
     return re.sub(r"([\s\\\"'`<>|])", r"\\\1", uri)

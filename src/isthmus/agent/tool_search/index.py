@@ -50,7 +50,7 @@ class ToolIndex:
         self._known = sorted({word for counts in self._counts for word in counts})
 
     def search(self, query: str, limit: int) -> tuple[SearchedTool, ...]:
-        """The tools that fit the words of `query`, the best first; none when no word is found."""
+        """Return the tools that fit the words of `query`, the best first; none when no word is found."""
         scores = [0.0] * len(self._tools)
         for word in dict.fromkeys(_words(query)):
             for known, weight in self._forms(word):
@@ -60,7 +60,7 @@ class ToolIndex:
         return tuple(self._tools[place] for place in places[:limit])
 
     def _forms(self, word: str) -> Iterator[tuple[str, float]]:
-        """The word itself, and known ones that begin with it, or it with them."""
+        """Yield the word itself, and known ones that begin with it, or it with them."""
         for known in self._known:
             shorter, longer = sorted((known, word), key=len)
             if known == word:

@@ -151,5 +151,5 @@ class ToolLoading:
 
 
 def _line(name: str) -> str:
-    """A server's name, which a project may have chosen, as one line and no more."""
+    """Return a server's name, which a project may have chosen, as one line and no more."""
     return "".join(letter if letter.isprintable() else " " for letter in name)[:MAXIMUM_NAME]

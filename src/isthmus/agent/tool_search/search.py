@@ -70,7 +70,7 @@ class ToolSearch:
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """The tools that fit, loaded."""
+        """Return the tools that fit, loaded."""
         query, limit = _read(arguments)
         missing: list[str] = []
         if query.casefold().startswith(SELECT):
@@ -93,7 +93,7 @@ class ToolSearch:
 
 
 def _read(arguments: Arguments) -> tuple[str, int]:
-    """The query, and how many tools are wanted at the most; raises ToolFailure."""
+    """Return the query, and how many tools are wanted at the most; raises ToolFailure."""
     query: object = arguments.get("query")
     if not isinstance(query, str) or not query.strip() or len(query) > MAXIMUM_QUERY:
         expected = f"a non-empty string of at most {MAXIMUM_QUERY} characters"

@@ -43,7 +43,7 @@ class _AddCommand(click.Command):
         return probe.make_context(self.name, list(args), resilient_parsing=True)
 
     def _leading_options(self, args: Sequence[str]) -> tuple[list[str], list[str]]:
-        """The options at the beginning with their values, and what follows them."""
+        """Return the options at the beginning with their values, and what follows them."""
         rest = [*self._probe(args).args]
         options = list(args[: len(args) - len(rest)])
         if options and options[-1] == "--":

@@ -60,7 +60,7 @@ def _describe(row: Row) -> None:
 
 
 async def _one(name: str, timeout: int | None, shown: int | None) -> bool:
-    """Whether the server works."""
+    """Return whether the server works."""
     row = Row(find(await load_with_editor(), name))
     _describe(row)
     if row.is_usable and row.config is not None:
@@ -158,7 +158,7 @@ def _line(entry: "TraceEntry") -> str:
 
 
 async def _all(timeout: int | None) -> bool:
-    """Whether all that are to be used can be."""
+    """Return whether all that are to be used can be."""
     from isthmus.text.units import show_count
 
     configuration = await load_with_editor()

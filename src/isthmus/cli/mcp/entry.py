@@ -39,12 +39,12 @@ class NewServer:
 
 
 def is_url(text: str) -> bool:
-    """Whether a text begins as a URL does that MCP is spoken to."""
+    """Return whether a text begins as a URL does that MCP is spoken to."""
     return _URL.match(text) is not None
 
 
 def entry(server: NewServer) -> dict[str, Any]:
-    """The entry, with the properties in Gemini CLI's order.
+    """Return the entry, with the properties in Gemini CLI's order.
 
     Raises:
         BadInputError: an argument does not fit; it says what was expected.
@@ -157,5 +157,5 @@ def _names(option: str, values: Sequence[str]) -> list[str]:
 
 
 def _shown(text: str) -> str:
-    """An argument for an error's text, without the query of a URL, where tokens stand."""
+    """Return an argument for an error's text, without the query of a URL, where tokens stand."""
     return repr(text.partition("?")[0][:120])

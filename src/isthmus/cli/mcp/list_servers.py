@@ -144,7 +144,7 @@ class Row:
         return "" if self.config is None else self.config.endpoint.transport
 
     def lines(self) -> "Iterator[str]":
-        """The line of the server, and those that say why below it."""
+        """Yield the line of the server, and those that say why below it."""
         from isthmus.mcp_host.config.server_config import Origin
 
         origin = " [.mcp.json]" if self.server.origin is Origin.MCP_JSON else ""
@@ -154,7 +154,7 @@ class Row:
             yield from (f"    {line}" for line in detail.splitlines())
 
     def as_json(self) -> dict[str, Any]:
-        """The row as ``--json`` has it."""
+        """Return the row as ``--json`` has it."""
         return {
             "name": self.server.name,
             "origin": self.server.origin.value,

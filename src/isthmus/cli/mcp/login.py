@@ -101,7 +101,7 @@ class _PastedLines:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
 
     async def line(self) -> str:
-        """The next line; EOFError at the end."""
+        """Return the next line; EOFError at the end."""
         found = await self._lines.get()
         if found is None:
             self._lines.put_nowait(None)

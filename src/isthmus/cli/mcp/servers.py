@@ -34,7 +34,7 @@ class UnknownServerError(IsthmusError):
 
 
 def settings_path(scope: str) -> Path:
-    """The settings file of a scope.
+    """Return the settings file of a scope.
 
     Raises:
         BadInputError: the project's file would be the user's own.
@@ -59,7 +59,7 @@ def own_environment() -> dict[str, str]:
 
 
 def load(trusts: "FolderTrust | None" = None) -> "McpConfiguration":
-    """The servers for work in the current folder; trusted as the user's file says, unless `trusts` says it."""
+    """Return the servers for work in the current folder; trusted as the user's file says, unless `trusts` says it."""
     from isthmus.mcp_host.config.folder_trust import file_trust
     from isthmus.mcp_host.config.workspace_config import load_configuration
 
@@ -68,7 +68,7 @@ def load(trusts: "FolderTrust | None" = None) -> "McpConfiguration":
 
 
 async def load_with_editor() -> "McpConfiguration":
-    """The same, for who connects: what the editor that has the folder open says of its trust counts first."""
+    """Return the same, for who connects: what the editor that has the folder open says of its trust counts first."""
     configuration = load()
     if configuration.is_trusted is None:
         return configuration  # Nothing here depends on it.
@@ -79,7 +79,7 @@ async def load_with_editor() -> "McpConfiguration":
 
 
 def find(configuration: "McpConfiguration", name: str) -> "ConfiguredServer":
-    """The server of that name.
+    """Return the server of that name.
 
     Raises:
         UnknownServerError: there is none.
@@ -93,7 +93,7 @@ def find(configuration: "McpConfiguration", name: str) -> "ConfiguredServer":
 
 
 def near(name: str, known: Sequence[str]) -> str:
-    """A clause on names that may have been meant."""
+    """Return a clause on names that may have been meant."""
     import difflib
 
     by_lower = {candidate.lower(): candidate for candidate in known}

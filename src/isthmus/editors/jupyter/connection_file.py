@@ -38,7 +38,7 @@ def require_jupyter_client() -> None:
 
 
 def connection_file_kernel(path: str) -> Kernel:
-    """The kernel whose connection file this is."""
+    """Return the kernel whose connection file this is."""
 
     def connect() -> AbstractAsyncContextManager[Channels]:
         return _connected(path)

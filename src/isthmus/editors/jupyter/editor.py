@@ -118,7 +118,7 @@ class JupyterEditor(EditorBase):
         return self._board.messages
 
     def review_page(self) -> str:
-        """A link to the page on which the user reviews. It can be opened once; each call makes a new one."""
+        """Return a link to the page on which the user reviews. It can be opened once; each call makes a new one."""
         return self._page.link()
 
     async def start(self) -> None:
@@ -135,12 +135,12 @@ class JupyterEditor(EditorBase):
         await self._page.start()
 
     async def workspace_folders(self) -> tuple[str, ...]:
-        """The folders that were given, else the one that the server serves."""
+        """Return the folders that were given, else the one that the server serves."""
         self._require_present()
         return self._folders
 
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """The files of the sessions inside the workspace; the one whose kernel was active last has the focus."""
+        """Return the files of the sessions inside the workspace; the one whose kernel was active last has the focus."""
         self._require_present()
         return await self._look()
 
@@ -250,7 +250,7 @@ class JupyterEditor(EditorBase):
         return self._files
 
     async def _sessions(self) -> tuple[JupyterSession, ...]:
-        """The sessions inside the workspace."""
+        """Return the sessions inside the workspace."""
         if self._server is None:
             return ()
         folders = [Path(folder) for folder in self._folders]

@@ -79,7 +79,7 @@ def find(address: str | None, folders: Sequence[str], environment: Mapping[str, 
 
 
 def running_servers(environment: Mapping[str, str] = os.environ) -> tuple[ServerAddress, ...]:
-    """The servers that run, by their files, the newest first."""
+    """Return the servers that run, by their files, the newest first."""
     try:
         files = [(path.stat().st_mtime, path) for path in runtime_folder(environment).glob("jpserver-*.json")]
     except OSError:

@@ -28,7 +28,7 @@ class Channels(Protocol):
         ...
 
     async def receive(self) -> Mapping[str, Any]:
-        """The next message of the shell or iopub channel.
+        """Return the next message of the shell or iopub channel.
 
         Raises:
             EditorError: the connection is lost, or the kernel died.

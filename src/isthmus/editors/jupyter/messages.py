@@ -144,7 +144,7 @@ class RunningExecution:
                 pass  # comm messages of widgets, debug events, the echo of the code
 
     def result(self) -> CodeExecution:
-        """The outputs so far, in order; the traceback last."""
+        """Return the outputs so far, in order; the traceback last."""
         outputs: list[ExecutionOutput] = []
         for shown in self._shown:
             text = "".join(shown.parts)
@@ -253,7 +253,7 @@ def _joined(value: object) -> str:
 
 
 def _plain(data: JsonObject) -> str:
-    """The text form of a value: its plain text, which nearly everything has, else the source of another form."""
+    """Return the text form of a value: its plain text, which nearly everything has, else the source of another form."""
     for kind in _TEXTS:
         if kind in data:
             return without_control_characters(_joined(data[kind]))

@@ -93,7 +93,7 @@ class JupyterServer:
         await self._request("PUT", "isthmus/terminal-environment", dict(variables))
 
     async def has_extension(self) -> bool:
-        """Whether our extension is enabled in the server."""
+        """Return whether our extension is enabled in the server."""
         try:
             await self._request("GET", "isthmus/terminal-environment")
         except JupyterNotFoundError:

@@ -25,7 +25,7 @@ MAXIMUM_MESSAGE_BYTES: Final = 128 * 1024 * 1024
 
 
 def server_kernel(server: JupyterServer, kernel_id: str) -> Kernel:
-    """The kernel of a session."""
+    """Return the kernel of a session."""
 
     def connect() -> AbstractAsyncContextManager[Channels]:
         return _connected(server, kernel_id)

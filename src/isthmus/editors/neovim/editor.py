@@ -73,7 +73,7 @@ class _BusyError(EditorError):
 
 
 def default_address(environment: Mapping[str, str]) -> str:
-    """The address of the Neovim in whose terminal we run.
+    """Return the address of the Neovim in whose terminal we run.
 
     Raises:
         EditorError: there is none.
@@ -135,14 +135,14 @@ class NeovimEditor(EditorBase):
             raise EditorError(f"{self._address} does not answer as Neovim does: {error}") from error
 
     async def workspace_folders(self) -> tuple[str, ...]:
-        """The working directories of Neovim and of its tab pages."""
+        """Return the working directories of Neovim and of its tab pages."""
         self._require_alive()
         with suppress(RpcTimeoutError):
             self._folders = tuple(await self._call("folders", timeout=_SNAPSHOT_SECONDS))
         return self._folders
 
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """The listed buffers whose file exists; while Neovim waits at a prompt, those that were known last."""
+        """Return the listed buffers whose file exists; while Neovim waits at a prompt, those that were known last."""
         self._require_alive()
         with suppress(RpcTimeoutError):
             self._files = decode_files(await self._call("state", timeout=_SNAPSHOT_SECONDS))
@@ -221,7 +221,7 @@ class NeovimEditor(EditorBase):
         return None if text is None else BufferText.from_neovim(text).text()
 
     async def confirm(self, title: str, text: str) -> bool:
-        """A small window; ``y`` and ``n`` answer, and so do ``:IsthmusAllow`` and ``:IsthmusRefuse``."""
+        """Ask in a small window; ``y`` and ``n`` answer, and so do ``:IsthmusAllow`` and ``:IsthmusRefuse``."""
         question_id = uuid4().hex
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._questions[question_id] = answer
@@ -357,7 +357,7 @@ def _require_version(api: Mapping[str, Any]) -> None:
 
 
 def _read(path: str) -> tuple[BufferText, str]:
-    """The file as it is on disk, and what to call that side of the view. Bytes that are not UTF-8 are kept."""
+    """Return the file as it is on disk, and what to call that side of the view. Bytes that are not UTF-8 are kept."""
     try:
         data = read_regular(Path(path), MAXIMUM_SHOWN_BYTES)
     except FileNotFoundError:

@@ -57,7 +57,7 @@ class RpcCodec:
             ) from error
 
     def feed(self, data: bytes) -> list[Message]:
-        """The messages that ``data`` completes.
+        """Return the messages that ``data`` completes.
 
         Raises:
             RpcError: the bytes are no MessagePack-RPC, or a message exceeds the limit. Nothing can be read after it.

@@ -25,7 +25,7 @@ class BufferText:
 
     @classmethod
     def of(cls, text: str) -> "BufferText":
-        """The buffer that shows ``text``. An empty text is one empty line without an end."""
+        """Return the buffer that shows ``text``. An empty text is one empty line without an end."""
         bomb = text.startswith(BYTE_ORDER_MARK)
         text = text.removeprefix(BYTE_ORDER_MARK)
         fileformat = "dos" if "\n" in text and text.count("\n") == text.count("\r\n") else "unix"
@@ -43,7 +43,7 @@ class BufferText:
         return from_json(cls, value)
 
     def to_neovim(self) -> dict[str, Any]:
-        """The table for the script in Neovim."""
+        """Return the table for the script in Neovim."""
         return {
             "lines": list(self.lines),
             "fileformat": self.fileformat,
@@ -52,7 +52,7 @@ class BufferText:
         }
 
     def text(self) -> str:
-        """The text as Neovim would write it. A buffer whose only line is empty is an empty text."""
+        """Return the text as Neovim would write it. A buffer whose only line is empty is an empty text."""
         if self.lines == ("",):
             return BYTE_ORDER_MARK if self.bomb else ""
         end = _LINE_ENDS.get(self.fileformat, "\n")

@@ -23,12 +23,12 @@ def decode_error(text: str) -> str:
 
 
 def decode_files(value: object) -> tuple[OpenFile, ...]:
-    """The open files out of the script's ``state``."""
+    """Return the open files out of the script's ``state``."""
     return tuple(_file(item) for item in _tables(value))
 
 
 def decode_diagnostics(value: object) -> tuple[Diagnostic, ...]:
-    """The diagnostics out of the script's ``diagnostics``."""
+    """Return the diagnostics out of the script's ``diagnostics``."""
     return tuple(_diagnostic(item) for item in _tables(value))
 
 

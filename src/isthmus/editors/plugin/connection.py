@@ -142,7 +142,7 @@ async def open_connection(
     on_notification: Callable[[str, JsonObject], None],
     on_close: Callable[[str | None], None],
 ) -> JsonRpcConnection:
-    """A connection over two file descriptors, which it takes.
+    """Return a connection over two file descriptors, which it takes.
 
     Raises:
         ValueError: they are no pipes, sockets or terminals.

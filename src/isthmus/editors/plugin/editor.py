@@ -125,7 +125,7 @@ class StdioEditor(EditorBase):
         return self._session.folders or (str(Path.cwd()),)
 
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """The plugin's; while it does not answer, those that were known last."""
+        """Return the plugin's; while it does not answer, those that were known last."""
         self._require_alive()
         if self._late is None:
             snapshot = asyncio.create_task(self._take_snapshot())
@@ -342,7 +342,7 @@ class StdioEditor(EditorBase):
             self._events.put(ContextChanged())
 
     async def _text_of(self, path: str) -> str | None:
-        """The text that positions of a file are in; of one without unsaved changes it is on disk."""
+        """Return the text that positions of a file are in; of one without unsaved changes it is on disk."""
         if path in self._unsaved and Capability.TEXT not in self.unavailable:
             with contextlib.suppress(EditorError):
                 return await self.text(path)

@@ -22,20 +22,20 @@ class _Diagnostic:
 
 
 def decode_pushed(params: JsonObject) -> tuple[str, tuple[Diagnostic, ...]]:
-    """The params of ``textDocument/publishDiagnostics``: a path and all that is known of it."""
+    """Return the params of ``textDocument/publishDiagnostics``: a path and all that is known of it."""
     where = "textDocument/publishDiagnostics"
     path = decode_path(a_text(params.get("uri"), f"{where}.uri"), where)
     return path, _diagnostics(path, params.get("diagnostics"), f"{where}.diagnostics")
 
 
 def decode_document_report(path: str, value: object) -> tuple[Diagnostic, ...]:
-    """The result of ``textDocument/diagnostic``."""
+    """Return the result of ``textDocument/diagnostic``."""
     report = an_object(value, "textDocument/diagnostic")
     return _diagnostics(path, report.get("items", []), "textDocument/diagnostic.items")
 
 
 def decode_workspace_report(value: object) -> tuple[Diagnostic, ...]:
-    """The result of ``workspace/diagnostic``."""
+    """Return the result of ``workspace/diagnostic``."""
     where = "workspace/diagnostic.items"
     items = an_object(value, "workspace/diagnostic").get("items", [])
     found: list[Diagnostic] = []

@@ -33,7 +33,7 @@ class LspRange:
 
 
 def encode_range(at: Range) -> JsonObject:
-    """A range as LSP has it."""
+    """Return a range as LSP has it."""
     return {
         "start": {"line": at.start.line, "character": at.start.character},
         "end": {"line": at.end.line, "character": at.end.character},
@@ -41,7 +41,7 @@ def encode_range(at: Range) -> JsonObject:
 
 
 def decode_path(uri: str, where: str) -> str:
-    """The path of a file URI in a member ``uri`` of ``where``."""
+    """Return the path of a file URI in a member ``uri`` of ``where``."""
     path = path_of_uri(uri)
     if path is None:
         raise DecodeError(f"{where}.uri", "a file: URI with an absolute path", uri)
@@ -49,17 +49,17 @@ def decode_path(uri: str, where: str) -> str:
 
 
 def decode_position(position: LspPosition) -> Position:
-    """A position; less than 0 is 0."""
+    """Return a position; less than 0 is 0."""
     return Position(max(position.line, 0), max(position.character, 0))
 
 
 def decode_range(at: LspRange) -> Range:
-    """A range, its ends in order."""
+    """Return a range, its ends in order."""
     return ordered(decode_position(at.start), decode_position(at.end))
 
 
 def decoded(kind: type[T], value: object, where: str) -> T:
-    """An object whose members are the fields of ``kind``, which errors name as they are on the wire."""
+    """Return an object whose members are the fields of ``kind``, which errors name as they are on the wire."""
     try:
         return from_json(kind, value, where)
     except DecodeError as error:
@@ -68,12 +68,12 @@ def decoded(kind: type[T], value: object, where: str) -> T:
 
 
 def list_of(kind: type[T], value: object, where: str) -> list[T]:
-    """A list of such objects; nothing is an empty one."""
+    """Return a list of such objects; nothing is an empty one."""
     return [decoded(kind, item, f"{where}[{index}]") for index, item in enumerate(a_list(value, where))]
 
 
 def a_list(value: object, where: str) -> list[Any]:
-    """A list; nothing is an empty one."""
+    """Return a list; nothing is an empty one."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -82,14 +82,14 @@ def a_list(value: object, where: str) -> list[Any]:
 
 
 def an_object(value: object, where: str) -> JsonObject:
-    """An object."""
+    """Return an object."""
     if not isinstance(value, Mapping):
         raise DecodeError(where, "an object", value)
     return cast(JsonObject, value)
 
 
 def a_text(value: object, where: str) -> str:
-    """A string."""
+    """Return a string."""
     if not isinstance(value, str):
         raise DecodeError(where, "a string", value)
     return value

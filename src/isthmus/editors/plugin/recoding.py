@@ -35,7 +35,7 @@ class Recoder:
         return tuple(replace(one, range=self._from(texts[one.path], one.range)) for one in found)
 
     async def to_plugin(self, path: str, at: Range, text_of: TextOf) -> Range:
-        """A range of the port, as the plugin counts."""
+        """Return a range of the port, as the plugin counts."""
         if self.encoding is OffsetEncoding.UTF_16 or (text := await text_of(path)) is None:
             return at
         return Range(self._to(text, at.start), self._to(text, at.end))

@@ -61,7 +61,7 @@ class PluginSession:
         return self.attached is not None and self.attached.pushes_diagnostics
 
     def requested(self, method: str, params: JsonObject) -> object:
-        """The result of a request of the plugin.
+        """Return the result of a request of the plugin.
 
         Raises:
             RpcError: it is refused.
@@ -96,7 +96,7 @@ class PluginSession:
             _log.warning("%s", problem)
 
     def final_text(self, review: DiffReview, text: str | None) -> str:
-        """The text of a view in the proposal's own form; None: nobody changed it."""
+        """Return the text of a view in the proposal's own form; None: nobody changed it."""
         if text is None:
             return review.proposed
         return editor_wire.with_form_of(review.proposed, text) if self.knows_only_lf else text

@@ -128,7 +128,7 @@ class _DiffDecision:
 
 
 def decode_initialize(params: JsonObject) -> Attached:
-    """The params of ``initialize``.
+    """Return the params of ``initialize``.
 
     Raises:
         DecodeError: something required is missing or wrong, or it is a version that we do not speak.
@@ -168,7 +168,7 @@ def _lacks(value: object) -> str | None:
 
 
 def encode_initialized(attached: Attached, version: str) -> JsonObject:
-    """The result of ``initialize``."""
+    """Return the result of ``initialize``."""
     return {
         "serverInfo": {"name": "isthmus", "version": version},
         "protocolVersion": PROTOCOL_VERSION,
@@ -177,18 +177,18 @@ def encode_initialized(attached: Attached, version: str) -> JsonObject:
 
 
 def decode_folders(value: object) -> tuple[str, ...]:
-    """The result of ``workspace/workspaceFolders``."""
+    """Return the result of ``workspace/workspaceFolders``."""
     return _folders(list_of(_Folder, value, "workspace/workspaceFolders"), "workspace/workspaceFolders")
 
 
 def decode_trust(params: JsonObject) -> bool | None:
-    """The params of ``editor/didChangeTrust``."""
+    """Return the params of ``editor/didChangeTrust``."""
     trusted = params.get("isTrusted")
     return trusted if isinstance(trusted, bool) else None
 
 
 def decode_files(value: object) -> tuple[OpenFile, ...]:
-    """The result of ``editor/openFiles``; at most one is active."""
+    """Return the result of ``editor/openFiles``; at most one is active."""
     found: dict[str, OpenFile] = {}
     is_active_known = False
     for index, item in enumerate(list_of(_OpenFile, value, "editor/openFiles")[:MAXIMUM_FILES]):
@@ -215,7 +215,7 @@ def _file(item: _OpenFile, where: str) -> OpenFile:
 
 
 def _seconds(value: float) -> float:
-    """A time, as a number that can be calculated with: whole numbers come in any size."""
+    """Return a time, as a number that can be calculated with: whole numbers come in any size."""
     try:
         return float(value) if math.isfinite(value) else 0.0
     except OverflowError:
@@ -223,7 +223,7 @@ def _seconds(value: float) -> float:
 
 
 def decode_mention(params: JsonObject) -> FileMentioned:
-    """The params of ``editor/didMention``. A range that ends at the start of a line does not touch that line."""
+    """Return the params of ``editor/didMention``. A range that ends at the start of a line does not touch that line."""
     said = decoded(_Mention, params, "editor/didMention")
     path = decode_path(said.uri, "editor/didMention")
     if said.range is None:
@@ -240,12 +240,12 @@ def decode_decision(params: JsonObject, method: str) -> tuple[str, str | None]:
 
 
 def decode_closed(value: object) -> tuple[str | None] | None:
-    """The result of ``editor/closeDiff``: the text (None: as proposed), or None when there was no view."""
+    """Return the result of ``editor/closeDiff``: the text (None: as proposed), or None when there was no view."""
     return None if value is None else (decoded(_DiffText, value, "editor/closeDiff").text,)
 
 
 def decode_execution(value: object) -> CodeExecution:
-    """The result of ``editor/executeCode``."""
+    """Return the result of ``editor/executeCode``."""
     said = decoded(_Execution, value, "editor/executeCode")
     return CodeExecution(tuple(_output(output, i) for i, output in enumerate(said.outputs)), said.is_error)
 
@@ -270,7 +270,7 @@ def encode_document(path: str) -> JsonObject:
 
 
 def encode_review(review: DiffReview, *, is_new: bool) -> JsonObject:
-    """The params of ``editor/openDiff``."""
+    """Return the params of ``editor/openDiff``."""
     return {
         "id": review.id,
         "uri": file_uri(review.file_path),
@@ -281,7 +281,7 @@ def encode_review(review: DiffReview, *, is_new: bool) -> JsonObject:
 
 
 def encode_question(title: str, text: str) -> JsonObject:
-    """The params of ``window/showMessageRequest`` for a question."""
+    """Return the params of ``window/showMessageRequest`` for a question."""
     return {
         "type": 3,
         "message": f"{title}\n\n{text}" if text else title,
@@ -290,12 +290,12 @@ def encode_question(title: str, text: str) -> JsonObject:
 
 
 def decode_answer(value: object) -> bool:
-    """The result of that: only a clear yes is one."""
+    """Return whether the result says yes; anything but a clear yes is a no."""
     return isinstance(value, Mapping) and cast(JsonObject, value).get("title") == "Yes"
 
 
 def with_form_of(original: str, text: str) -> str:
-    r"""A text of an editor that knows only ``\n``, with the newlines and the byte order mark of the original."""
+    r"""Return a text of an editor that knows only ``\n``, with the newlines and the byte order mark of the original."""
     seen = original.replace("\r\n", "\n")
     if text in (seen, seen.removeprefix(_MARK)):
         return original

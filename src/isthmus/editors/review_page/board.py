@@ -60,7 +60,7 @@ class PendingReviews:
         return tuple(self._messages)
 
     def view(self, review_id: str) -> ReviewView | None:
-        """An open review."""
+        """Return an open review."""
         return self._views.get(review_id)
 
     def open(self, review: DiffReview) -> None:

@@ -78,7 +78,7 @@ class ReviewPage:
         self._visits: OrderedDict[str, _Visit] = OrderedDict()
 
     def link(self) -> str:
-        """A new link for the user; the oldest of those that nobody opened stops to work."""
+        """Return a new link for the user; the oldest of those that nobody opened stops to work."""
         token = secrets.token_urlsafe(32)
         self._links[token] = None
         while len(self._links) > MAXIMUM_LINKS:
@@ -101,7 +101,7 @@ class ReviewPage:
                 return _refused(404 if request.method == "GET" else 405, _EXPIRED)
 
     def has_token(self, request: PageRequest) -> bool:
-        """Whether a request that is not refused comes from the user: by a link that works, or within a visit."""
+        """Return whether a request that is not refused comes from the user: by a link that works, or within a visit."""
         parts = _parts(request)
         return parts[0] == "visit" or self._known_link(parts[-1]) is not None
 
@@ -162,7 +162,7 @@ class ReviewPage:
                 return _refused(404, "There is no such page here.")
 
     def _foreign(self, request: PageRequest) -> PageResponse | None:
-        """The refusal of what no form of our own page sends, as far as its head tells."""
+        """Return the refusal of what no form of our own page sends, as far as its head tells."""
         if request.headers.get("origin") not in {f"http://{host}" for host in self._hosts}:
             return _refused(403, "Expected the Origin of this page.")
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
@@ -170,7 +170,7 @@ class ReviewPage:
         return None
 
     def _fields(self, visit: _Visit, request: PageRequest) -> dict[str, str] | PageResponse:
-        """The fields of a form of our own page, or the refusal."""
+        """Return the fields of a form of our own page, or the refusal."""
         try:
             pairs = parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=MAXIMUM_FIELDS)
         except ValueError:
@@ -245,7 +245,7 @@ def _parts(request: PageRequest) -> list[str]:
 
 
 def _compared(view: ReviewView) -> tuple[str | None, NotebookChanges | None]:
-    """The text on disk and the changes of a notebook. Blocks."""
+    """Return the text on disk and the changes of a notebook. Blocks."""
     path = view.review.file_path
     old = text_on_disk(path)
     return old, changes_between(path, old, view.text)

@@ -130,7 +130,7 @@ def _without_trailing_spaces(line: str) -> str:
 
 
 def _tokens(pattern: str) -> list[_Token] | None:
-    """The tokens of a pattern; None: it is malformed, and matches nothing."""
+    """Return the tokens of a pattern; None: it is malformed, and matches nothing."""
     tokens: list[_Token] = []
     index = 0
     while index < len(pattern):
@@ -160,7 +160,7 @@ def _tokens(pattern: str) -> list[_Token] | None:
 
 
 def _members(pattern: str, index: int) -> tuple[frozenset[str], int] | None:
-    """The characters of the set that begins before `index`, and the place after it; None: it is malformed."""
+    """Return the characters of the set that begins before `index`, and the place after it; None: it is malformed."""
     is_negated = pattern[index : index + 1] in ("!", "^")
     index += is_negated
     start = index

@@ -160,7 +160,7 @@ class IgnoreScope:
     size: int = 0
 
     def inside(self, folder: Path, relative: str, names: Container[str]) -> "IgnoreScope":
-        """The scope inside `folder`, which has entries of these `names`.
+        """Return the scope inside `folder`, which has entries of these `names`.
 
         A repository of its own does not see the .gitignore files around it.
         """
@@ -183,7 +183,7 @@ class IgnoreScope:
         return IgnoreScope(self.file_name, ((relative, file), *self.files), size)
 
     def ignores(self, path: str, name: str) -> bool:
-        """Whether the entry is ignored; `path` is relative to the top; both end in a slash for a folder."""
+        """Return whether the entry is ignored; `path` is relative to the top; both end in a slash for a folder."""
         for folder, file in self.files:
             verdict = file.verdict(path[len(folder) :], name)
             if verdict is not None:
@@ -192,7 +192,7 @@ class IgnoreScope:
 
 
 def read_ignore_file(path: Path) -> IgnoreFile | None:
-    """The rules in `path`; None when there is no such file or it cannot be read."""
+    """Return the rules in `path`; None when there is no such file or it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:

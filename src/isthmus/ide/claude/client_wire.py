@@ -40,7 +40,7 @@ class PositionBase:
 
 
 def dialect_of(server_name: str) -> PositionBase:
-    """The dialect of a server, by what it calls itself in ``serverInfo``."""
+    """Return the dialect of a server, by what it calls itself in ``serverInfo``."""
     # claude-code-ide.el counts from 1, and its executeCode runs Emacs Lisp.
     return PositionBase(1, runs_python=False) if server_name == "claude-code-ide-mcp" else PositionBase()
 
@@ -88,7 +88,7 @@ def meaning(
 
 
 def selection_of(value: JsonObject, dialect: PositionBase) -> SelectionTold | None:
-    """A selection as notifications and getCurrentSelection have it; None when it names no file."""
+    """Return a selection as notifications and getCurrentSelection have it; None when it names no file."""
     path = _path_in(value)
     if path is None:
         return None
@@ -134,7 +134,7 @@ def adapted(arguments: JsonObject, known: Collection[str]) -> dict[str, Any]:
 
 
 def tool_name(wanted: str, known: Collection[str]) -> str:
-    """The name under which a server has a tool: as documented, or in the other case (``open_diff``)."""
+    """Return the name under which a server has a tool: as documented, or in the other case (``open_diff``)."""
     if wanted in known:
         return wanted
     plain = wanted.replace("_", "").lower()
@@ -142,7 +142,7 @@ def tool_name(wanted: str, known: Collection[str]) -> str:
 
 
 def review_answer(outcome: ToolOutcome, proposed: str) -> Outcome | None:
-    """The decision in openDiff's result; None: it is none that can be relied on.
+    """Return the decision in openDiff's result; None: it is none that can be relied on.
 
     ``FILE_SAVED`` counts only with the contents: what was saved is not known otherwise. ``TAB_CLOSED`` is a
     rejection: the real CLI writes the file then, but a user who closes a tab has not agreed to anything.
@@ -160,7 +160,7 @@ def review_answer(outcome: ToolOutcome, proposed: str) -> Outcome | None:
 
 
 def _as_proposed(content: str, proposed: str) -> str:
-    """The accepted text with the line ends that the proposal has: editors that join lines anew lose them."""
+    """Return the accepted text with the line ends that the proposal has: editors that join lines anew lose them."""
     if content == proposed:
         return content
     if "\r\n" in proposed and "\n" not in proposed.replace("\r\n", "") and "\r" not in content:
@@ -173,7 +173,7 @@ def _as_proposed(content: str, proposed: str) -> str:
 
 
 def json_of(outcome: ToolOutcome) -> Any:
-    """The JSON that a tool returned as text; None when it is none, or the tool failed."""
+    """Return the JSON that a tool returned as text; None when it is none, or the tool failed."""
     if outcome.is_error or outcome.text is None:
         return None
     try:
@@ -211,7 +211,7 @@ class Tab:
 
 
 def tabs_of(outcome: ToolOutcome) -> tuple[Tab, ...] | None:
-    """The tabs in getOpenEditors' result, with ``tabs`` or ``editors`` as its list; None when there is no list.
+    """Return the tabs in getOpenEditors' result, with ``tabs`` or ``editors`` as its list; None when there is no list.
 
     Tabs without a file are left out. At most one is active.
     """
@@ -242,7 +242,7 @@ def tabs_of(outcome: ToolOutcome) -> tuple[Tab, ...] | None:
 
 
 def folders_of(outcome: ToolOutcome) -> tuple[str, ...]:
-    """The paths in getWorkspaceFolders' result, as paths or as URIs alone."""
+    """Return the paths in getWorkspaceFolders' result, as paths or as URIs alone."""
     folders = as_object(json_of(outcome)).get("folders")
     entries = cast("list[object]", folders) if isinstance(folders, list) else []
     paths = (entry if isinstance(entry, str) else _path_in(as_object(entry)) for entry in entries)
@@ -250,7 +250,7 @@ def folders_of(outcome: ToolOutcome) -> tuple[str, ...]:
 
 
 def trust_of(outcome: ToolOutcome) -> bool | None:
-    """Whether the user trusts the workspace: what our own companion adds to getWorkspaceFolders' result."""
+    """Return whether the user trusts the workspace: what our own companion adds to getWorkspaceFolders' result."""
     said = as_object(json_of(outcome)).get("isTrusted")
     return said if isinstance(said, bool) else None
 
@@ -315,7 +315,7 @@ def _flat_diagnostic(path: str, value: JsonObject) -> Diagnostic | None:
 
 
 def _severity(value: object) -> Severity:
-    """A word as VS Code has it, or LSP's number; what is unknown counts as information."""
+    """Return a word as VS Code has it, or LSP's number; what is unknown counts as information."""
     if isinstance(value, int) and not isinstance(value, bool):
         return dict(enumerate(Severity, start=1)).get(value, Severity.INFORMATION)
     word = value.lower() if isinstance(value, str) else ""
@@ -323,7 +323,7 @@ def _severity(value: object) -> Severity:
 
 
 def _path_in(value: JsonObject) -> str | None:
-    """The absolute path that an object names, as a path or as a URI."""
+    """Return the absolute path that an object names, as a path or as a URI."""
     for name in (*_PATH_NAMES, "uri", "fileUrl"):
         text = value.get(name)
         if isinstance(text, str) and "\0" not in text:
@@ -353,7 +353,7 @@ def _position(value: Mapping[str, Any], first: int) -> Position | None:
 
 
 def _line(value: object) -> int | None:
-    """A number of a line or column; JSON of some languages has it as 3.0."""
+    """Return a number of a line or column; JSON of some languages has it as 3.0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**31:
         return None
     return int(value)

@@ -33,7 +33,7 @@ def _below_folders(path: str, folders: tuple[str, ...]) -> str:
 
 
 def same_file(files: tuple[OpenFile, ...], path: str) -> OpenFile | None:
-    """The open file of a path, by its name or else by what links lead to."""
+    """Return the open file of a path, by its name or else by what links lead to."""
     named = next((file for file in files if os.path.normpath(file.path) == os.path.normpath(path)), None)
     if named is not None:
         return named
@@ -42,7 +42,7 @@ def same_file(files: tuple[OpenFile, ...], path: str) -> OpenFile | None:
 
 
 async def find_open(companion: Companion, path: str) -> OpenFile | None:
-    """The open file that an absolute path means; None when none is, as far as agents may know.
+    """Return the open file that an absolute path means; None when none is, as far as agents may know.
 
     Raises:
         EditorError: the editor does not answer.
@@ -59,7 +59,7 @@ class Shown:
 
 
 async def shown(companion: Companion, path: str, file: OpenFile | None) -> Shown:
-    """The language and the number of lines of a file: as the editor says, else out of its name and text."""
+    """Return the language and the number of lines of a file: as the editor says, else out of its name and text."""
     language = (file.language_id if file is not None else None) or language_id(path)
     if file is not None and file.line_count is not None:
         return Shown(language, file.line_count)
@@ -68,7 +68,7 @@ async def shown(companion: Companion, path: str, file: OpenFile | None) -> Shown
 
 
 async def text_of(companion: Companion, path: str) -> str:
-    """The text of a file with its unsaved changes, else as it is on disk; empty when it is no text.
+    """Return the text of a file with its unsaved changes, else as it is on disk; empty when it is no text.
 
     Raises:
         EditorError: it cannot be read.

@@ -69,7 +69,7 @@ def find_ides(
 
 
 def lock_files(environment: Mapping[str, str]) -> Iterator[Path]:
-    """The files in both folders that are named as lock files."""
+    """Yield the files in both folders that are named as lock files."""
     for folder in lock_folders(environment):
         yield from named_files(folder, _NAME)
 

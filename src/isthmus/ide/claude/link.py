@@ -173,7 +173,7 @@ class Link(ClientBase):
         return await connection.call_tool(tool_name(tool, connection.tools), adjusted, seconds or self._deadlines.call)
 
     def _arguments_of(self, tool: str) -> frozenset[str]:
-        """The names of a tool's arguments; empty when the server does not list it."""
+        """Return the names of a tool's arguments; empty when the server does not list it."""
         if self._connection is None:
             return frozenset()
         return self._connection.tools.get(tool_name(tool, self._connection.tools), frozenset())

@@ -40,7 +40,7 @@ def selection_json(file: OpenFile) -> JsonObject:
 
 
 def selection_changed(selection: JsonObject) -> JsonMessage:
-    """The notification of a selection that :func:`selection_json` made."""
+    """Return the notification of a selection that :func:`selection_json` made."""
     return notification(SELECTION_CHANGED, selection)
 
 
@@ -51,7 +51,7 @@ def nothing_selected(selection: JsonObject) -> JsonObject:
 
 
 def at_mentioned(mention: FileMentioned) -> JsonMessage:
-    """The notification of a mention; without lines the whole file is meant."""
+    """Return the notification of a mention; without lines the whole file is meant."""
     params: JsonObject = {"filePath": mention.path}
     if mention.start_line is not None:
         end = mention.start_line if mention.end_line is None else mention.end_line

@@ -362,7 +362,7 @@ def _bytes(path: str, size: int) -> bytes | None:
 
 
 def _unique_line(path: str, line: int) -> str | None:
-    """A line of a file, when no other one contains its text: all that startText can find."""
+    """Return a line of a file, when no other one contains its text: all that startText can find."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

@@ -57,7 +57,7 @@ class SeenFiles:
         return self._is_listed and (self._active is None or self._active in self._tabs)
 
     def open_files(self) -> tuple[OpenFile, ...]:
-        """The files that exist, the active one first, then by last focus."""
+        """Return the files that exist, the active one first, then by last focus."""
         paths = [path for path in dict.fromkeys((*self._tabs, *self._told)) if self._exists(path)]
         files = [self._file(path) for path in paths]
         return tuple(sorted(files, key=lambda file: (not file.is_active, -file.focused_at)))
@@ -69,7 +69,7 @@ class SeenFiles:
         return ide_context(tracker.latest)
 
     def label_of(self, path: str) -> str | None:
-        """The name of a file's tab; None when it has none."""
+        """Return the name of a file's tab; None when it has none."""
         tab = self._tabs.get(path)
         return tab.label if tab is not None else None
 

@@ -204,7 +204,7 @@ class ClaudeServer:
 
 
 def _bound_at_random() -> "socket.socket":
-    """A socket on any free port of the range that real editors use.
+    """Return a socket on any free port of the range that real editors use.
 
     Raises:
         OSError: so many ports in a row were taken.

@@ -131,7 +131,7 @@ class ClaudeSession:
     # Reviews: openDiff blocks until its review is decided.
 
     async def wait_for_decision(self, review: DiffReview) -> DiffReview:
-        """The review once it is accepted, rejected or closed, also when that happened before this was called.
+        """Return the review once it is accepted, rejected or closed, also when that happened before this was called.
 
         Resolved by :meth:`decided` and :meth:`review_closed`; there is no deadline. Who cancels it closes the view.
         """
@@ -145,7 +145,7 @@ class ClaudeSession:
             self._decisions.pop(review.id, None)
 
     def decided(self, review: DiffReview) -> str | None:
-        """The user accepted or rejected; there is never anything to show to them."""
+        """Return the user accepted or rejected; there is never anything to show to them."""
         self._resolve(review)
         return None
 

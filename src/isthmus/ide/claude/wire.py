@@ -29,22 +29,22 @@ class ArgumentError(IsthmusError):
 
 
 def string(description: str) -> JsonObject:
-    """A string in a schema."""
+    """Return a string in a schema."""
     return {"type": "string", "description": description}
 
 
 def flag(description: str, *, default: bool) -> JsonObject:
-    """A boolean in a schema."""
+    """Return a boolean in a schema."""
     return {"type": "boolean", "description": description, "default": default}
 
 
 def line_number(description: str) -> JsonObject:
-    """A 1-based line number in a schema."""
+    """Return a 1-based line number in a schema."""
     return {"type": "integer", "description": description, "minimum": 1}
 
 
 def schema(properties: Mapping[str, JsonObject] | None = None, required: Iterable[str] = ()) -> JsonObject:
-    """The input schema of a tool, in the form that VS Code's extension gives its own."""
+    """Return the input schema of a tool, in the form that VS Code's extension gives its own."""
     names = list(required)
     return {
         "type": "object",
@@ -63,23 +63,23 @@ class Arguments:
     values: Mapping[str, Any]
 
     def text(self, name: str) -> str | None:
-        """A string, or None when it is absent."""
+        """Return a string, or None when it is absent."""
         return self.values.get(name)
 
     def required_text(self, name: str) -> str:
-        """A string that the schema requires."""
+        """Return a string that the schema requires."""
         return str(self.values[name])
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """A boolean."""
+        """Return a boolean argument."""
         return bool(self.values.get(name, default))
 
     def number(self, name: str) -> int | None:
-        """A whole number, or None when it is absent."""
+        """Return a whole number, or None when it is absent."""
         return self.values.get(name)
 
     def path(self, name: str) -> str | None:
-        """A path, out of a path or a ``file:`` URI; None when it is absent.
+        """Return a path, out of a path or a ``file:`` URI; None when it is absent.
 
         Raises:
             ArgumentError: it is empty, no file can be called so, or it is the URI of something that is no file.
@@ -93,7 +93,7 @@ class Arguments:
         return path
 
     def required_path(self, name: str) -> str:
-        """A path that the schema requires."""
+        """Return a path that the schema requires."""
         path = self.path(name)
         if path is None:
             raise ArgumentError(f"{self.tool}: expected {name} as the path of a file, received nothing")
@@ -107,7 +107,7 @@ _OTHER_NAMES: Final = MappingProxyType({"filePath": "uri", "uri": "filePath"})
 
 
 def checked(tool: ToolDefinition, arguments: JsonObject) -> Arguments:
-    """The arguments of a call as the tool's schema has them.
+    """Return the arguments of a call as the tool's schema has them.
 
     Raises:
         ArgumentError: one is missing, unknown or has another type.
@@ -143,7 +143,7 @@ _ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 
 
 def json_result(value: object) -> CallToolResult:
-    """A result whose text is JSON."""
+    """Return a result whose text is JSON."""
     return CallToolResult.text(_ENCODE(value))
 
 

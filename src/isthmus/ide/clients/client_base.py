@@ -124,7 +124,7 @@ class ClientBase:
 
 
 async def within(wait: Coroutine[object, object, object], seconds: float) -> bool:
-    """Whether ``wait`` ended in time; it is cancelled otherwise."""
+    """Return whether ``wait`` ended in time; it is cancelled otherwise."""
     try:
         async with asyncio.timeout(seconds):
             await wait

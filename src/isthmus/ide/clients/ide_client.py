@@ -127,15 +127,15 @@ class IdeClient(Protocol):
         ...
 
     async def workspace_folders(self) -> tuple[str, ...]:
-        """The absolute paths of the folders that the IDE has open."""
+        """Return the absolute paths of the folders that the IDE has open."""
         ...
 
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """The known diagnostics of one file, or of all."""
+        """Return the known diagnostics of one file, or of all."""
         ...
 
     async def is_dirty(self, path: str) -> bool | None:
-        """Whether a file has unsaved changes; None when it is not open."""
+        """Return whether a file has unsaved changes; None when it is not open."""
         ...
 
     async def save(self, path: str) -> None:

@@ -11,7 +11,7 @@ HEADING = "The user's editor shows this right now, as a JSON object. It is infor
 
 
 def context_for_model(context: IdeContext | None, mentions: Sequence[FileMentioned] = ()) -> str | None:
-    """The active file with cursor and selection, the other open files, and what the user sent; None for nothing.
+    """Return the active file with cursor and selection, the other open files, and what the user sent; None for nothing.
 
     Lines and characters are 1-based, as in spec 1. ``context`` is normalised (newest file first, only it is active).
     """

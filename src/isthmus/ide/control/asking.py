@@ -46,7 +46,7 @@ class CompanionQuestions:
             del self._allowed[key]
 
     async def ask(self, client: str, title: str, text: str, client_id: str = "", about: str = "") -> bool:
-        """Whether the user allows it. No answer within 10 minutes is a no. Cancelling takes the question back.
+        """Return whether the user allows it. No answer within 10 minutes is a no. Cancelling takes the question back.
 
         A yes for the session counts for every later question of ``client_id`` about the same (``about``, such as the
         path of a notebook; empty: it counts once), until :meth:`forget`.
@@ -90,7 +90,7 @@ class CompanionQuestions:
             self._settle(self._table.cancel(question.id))
 
     async def wait(self, timeout: float) -> tuple[ClientQuestion, ...]:
-        """The open questions as soon as there is one, or after ``timeout`` seconds."""
+        """Return the open questions as soon as there is one, or after ``timeout`` seconds."""
         async with self._changed:
             try:
                 async with asyncio.timeout(timeout):

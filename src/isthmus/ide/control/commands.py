@@ -57,7 +57,7 @@ class PageServer(Protocol):
     """An editor that serves the user a page to answer on."""
 
     def review_page(self) -> str:
-        """A link to it that can be opened once."""
+        """Return a link to it that can be opened once."""
         ...
 
 
@@ -107,7 +107,7 @@ async def select(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def _position(companion: Companion, path: str, line: int, character: int) -> Position:
-    """The port's position of a line and a character, both from 1 on, in the text as the user sees it."""
+    """Return the port's position of a line and a character, both from 1 on, in the text as the user sees it."""
     position = from_one_based(line, character)
     if position.character == 0:
         return position
@@ -136,7 +136,7 @@ async def mention(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
-    """The diagnostics of a file or of all; with ``set`` they are replaced first (headless only).
+    """Return the diagnostics of a file or of all; with ``set`` they are replaced first (headless only).
 
     ``own``: without those of the linters that were asked for with --diagnostics.
     """
@@ -155,7 +155,7 @@ async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def diffs(companion: Companion, request: JsonObject) -> JsonObject:
-    """The open reviews; with ``wait`` seconds, as soon as there is one."""
+    """Return the open reviews; with ``wait`` seconds, as soon as there is one."""
     wait = _wait(request)
     reviews = companion.reviews.all() if wait is None else await companion.wait_for_reviews(wait)
     return {"diffs": [_review(companion, review, whole=True) for review in reviews]}
@@ -186,13 +186,13 @@ async def reject(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def page(companion: Companion, request: JsonObject) -> JsonObject:
-    """A link to the page on which the user answers, in an editor that has one; null in any other."""
+    """Return a link to the page on which the user answers, in an editor that has one; null in any other."""
     editor = companion.editor
     return {"page": editor.review_page() if isinstance(editor, PageServer) else None}
 
 
 async def questions(companion: Companion, request: JsonObject) -> JsonObject:
-    """The questions that wait for a yes or no; with ``wait`` seconds, as soon as there is one."""
+    """Return the questions that wait for a yes or no; with ``wait`` seconds, as soon as there is one."""
     asking, wait = companion.asking, _wait(request)
     found = asking.open_questions if wait is None else await asking.wait(wait)
     return {"questions": [_question(question) for question in found]}
@@ -260,7 +260,7 @@ def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> J
 
 
 async def _agent(client: Client) -> JsonObject:
-    """An attached CLI, with what tells it from another one of the same kind."""
+    """Return an attached CLI, with what tells it from another one of the same kind."""
     shown: dict[str, Any] = {"id": client.id, "title": client.title, "connected": client.connected}
     if client.pid is not None:
         folder, terminal = await asyncio.to_thread(place_of, client.pid)

@@ -52,7 +52,7 @@ class RunningCompanion:
 
 
 def running(folder: Path | None = None) -> list[RunningCompanion]:
-    """The companions that run, newest first. Files of dead ones are removed."""
+    """Return the companions that run, newest first. Files of dead ones are removed."""
     found: list[tuple[float, RunningCompanion]] = []
     for path in (folder or runtime_directory()).glob("companion-*.json"):
         try:
@@ -72,7 +72,7 @@ def running(folder: Path | None = None) -> list[RunningCompanion]:
 def choose(
     companions: Sequence[RunningCompanion], directory: str, environment: Mapping[str, str], port: int | None = None
 ) -> RunningCompanion:
-    """The companion that is meant: by port, by the variable an editor's terminal has, else by workspace.
+    """Return the companion that is meant: by port, by the variable an editor's terminal has, else by workspace.
 
     Of several on the workspace the one with the nearest folder is taken, then the newest.
 

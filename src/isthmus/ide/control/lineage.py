@@ -29,7 +29,7 @@ _DARWIN_LOCAL_PEERPID = 2
 
 
 def peer_process(connection: socket.socket) -> int | None:
-    """The id of the process at the other end of a Unix socket; None where the system does not tell."""
+    """Return the id of the process at the other end of a Unix socket; None where the system does not tell."""
     with suppress(OSError):
         if sys.platform == "darwin":
             return int(connection.getsockopt(_DARWIN_SOL_LOCAL, _DARWIN_LOCAL_PEERPID))
@@ -40,7 +40,7 @@ def peer_process(connection: socket.socket) -> int | None:
 
 
 def attached_agent_above(pid: int, ports: Container[int], agents: Container[int] = ()) -> str | None:
-    """The process ``pid`` or an ancestor that is an agent, as ``NAME (process ID)``; None: there is none.
+    """Return the process ``pid`` or an ancestor that is an agent, as ``NAME (process ID)``; None: there is none.
 
     An agent is one of ``agents``, or is connected to one of our ``ports``.
     """

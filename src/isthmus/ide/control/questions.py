@@ -94,11 +94,11 @@ class QuestionTable:
         return len(self._open)
 
     def all(self) -> tuple[ClientQuestion, ...]:
-        """The open questions."""
+        """Return the open questions."""
         return tuple(self._open.values())
 
     def get(self, question_id: str) -> ClientQuestion | None:
-        """An open question."""
+        """Return an open question."""
         return self._open.get(question_id)
 
     def ask(self, client: str, title: str, text: str, now: float) -> ClientQuestion:
@@ -117,7 +117,7 @@ class QuestionTable:
         return question
 
     def answer(self, question_id: str, consent: Consent) -> ClientQuestion | None:
-        """The user's answer."""
+        """Return the user's answer."""
         return self._end(question_id, Answered(consent))
 
     def cancel(self, question_id: str) -> ClientQuestion | None:

@@ -36,11 +36,11 @@ class Here:
     open_ports: frozenset[int] = frozenset()
 
     def fits(self, announcement: Announcement) -> bool:
-        """Whether the folder lies in those of an editor."""
+        """Return whether the folder lies in those of an editor."""
         return mismatch(self.folder, announcement.folders) is None
 
     def is_alive(self, announcement: Announcement) -> bool:
-        """Whether the process exists that a file names."""
+        """Return whether the process exists that a file names."""
         return announcement.pid in self.living
 
 
@@ -204,7 +204,7 @@ def isthmus_choice(candidates: Candidates, files: Sequence[Announcement], here: 
 
 
 def port_or_pid(text: str | None) -> int | None:
-    """A number of an environment variable; None when it is none."""
+    """Return a number of an environment variable; None when it is none."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 12 else None
 
 

@@ -46,7 +46,7 @@ class _Cli:
         return Path(environment.get("GEMINI_CLI_HOME") or _home(environment)) / ".gemini"
 
     def system_file(self, environment: Mapping[str, str]) -> Path:
-        """The settings of the machine, which win over all others."""
+        """Return the settings of the machine, which win over all others."""
         if named := environment.get(f"{self.variables}_SYSTEM_SETTINGS_PATH"):
             return Path(named)
         mac = "GeminiCli" if self.protocol is Protocol.GEMINI else "QwenCode"
@@ -54,7 +54,7 @@ class _Cli:
         return (Path("/Library/Application Support") / mac if on_mac else Path("/etc") / self.name) / "settings.json"
 
     def defaults_file(self, environment: Mapping[str, str]) -> Path:
-        """The settings of the machine over which all others win."""
+        """Return the settings of the machine over which all others win."""
         named = environment.get(f"{self.variables}_SYSTEM_DEFAULTS_PATH")
         return Path(named) if named else self.system_file(environment).with_name("system-defaults.json")
 
@@ -70,7 +70,7 @@ def remarks(folder: Path, environment: Mapping[str, str]) -> dict[str, tuple[str
 
 
 def ide_mode_defaults(environment: Mapping[str, str], own_folder: Path) -> dict[str, str]:
-    """The variable with which Qwen Code starts in IDE mode, unless the user's own settings say otherwise.
+    """Return the variable with which Qwen Code starts in IDE mode, unless the user's own settings say otherwise.
 
     It names a file that is written to ``own_folder``: the machine's defaults, with IDE mode on. A machine whose
     defaults say something of IDE mode, or cannot be read, keeps them. Gemini CLI takes such a file only from root, and
@@ -131,7 +131,7 @@ def _of_claude(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _last(files: Sequence[Settings], key: str, otherwise: object = None) -> object:
-    """The value of the last file that has one."""
+    """Return the value of the last file that has one."""
     for values in reversed(files):
         found: object = values
         for name in key.split("."):

@@ -72,7 +72,7 @@ class Examination:
 
 
 def ports_to_try(files: Sequence[Announcement], environment: Mapping[str, str]) -> frozenset[int]:
-    """The ports that files and variables name."""
+    """Return the ports that files and variables name."""
     named = (port_number(environment.get(name)) for name in (GEMINI_PORT, QWEN_PORT, PORT_VARIABLE))
     return frozenset(port for port in (*(file.port for file in files), *named) if port)
 
@@ -127,7 +127,7 @@ def _finding(file: Announcement, here: Here) -> Finding:
 
 
 def _with_bridge(choice: CliChoice, findings: Sequence[Finding]) -> CliChoice:
-    """The choice with the advice to use an editor whose extension is for another CLI, if there is one here."""
+    """Return the choice with the advice to use an editor whose extension is for another CLI, if there is one here."""
     others = (
         finding.announcement
         for finding in findings

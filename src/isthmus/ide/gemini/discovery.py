@@ -54,7 +54,7 @@ class DiscoveryFile:
 
 
 def is_in_container() -> bool:
-    """Whether this process runs in a container, by the marks that Gemini CLI and Qwen Code go by."""
+    """Return whether this process runs in a container, by the marks that Gemini CLI and Qwen Code go by."""
     return any(Path(mark).exists() for mark in CONTAINER_MARKS)
 
 

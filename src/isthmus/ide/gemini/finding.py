@@ -33,7 +33,7 @@ _SHELLS = frozenset({"zsh", "bash", "sh", "tcsh", "csh", "ksh", "fish", "dash"})
 
 
 def editor_process() -> int | None:
-    """The process that Gemini CLI and Qwen Code, started from here, take for their editor.
+    """Return the process that Gemini CLI and Qwen Code, started from here, take for their editor.
 
     Two above the nearest shell, or one above it when there is no more; without a shell, the highest below the first.
     """
@@ -100,12 +100,12 @@ class _Rank:
 
 
 def discovery_files(environment: Mapping[str, str]) -> Iterator[Path]:
-    """The files that are named as those of this protocol, by either name."""
+    """Yield the files that are named as those of this protocol, by either name."""
     yield from named_files(node_temporary_directory(environment) / "gemini" / "ide", _NAME)
 
 
 def old_number(path: Path) -> int | None:
-    """The process id in a file name of the old form, without a port; None for the form of today."""
+    """Return the process id in a file name of the old form, without a port; None for the form of today."""
     matched = _NAME.fullmatch(path.name)
     return int(matched[1]) if matched and matched[2] is None else None
 
@@ -121,7 +121,7 @@ def read_companion(path: Path) -> FoundIde | RejectedFile:
 
 
 def companion_of(path: Path, value: JsonObject, pid: int | None) -> FoundIde | RejectedFile:
-    """The companion that the content of a file describes; ``pid`` is the process that it names."""
+    """Return the companion that the content of a file describes; ``pid`` is the process that it names."""
     port = port_number(value.get("port"))
     if port is None:
         return RejectedFile(str(path), "expected port as a number from 1 to 65535")

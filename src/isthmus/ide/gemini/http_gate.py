@@ -47,7 +47,7 @@ class HttpGate:
         self._expected_hosts = ", ".join(hosts(port))
 
     def check(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Head | HttpRefusal:
-        """The head of an allowed request, or how to refuse it. Header names are lowercase, as ASGI has them."""
+        """Return the head of an allowed request, or how to refuse it. Header names are lowercase, as ASGI has them."""
         fields: dict[bytes, bytes] = {}
         repeated: set[bytes] = set()
         for name, value in headers:

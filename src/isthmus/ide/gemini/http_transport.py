@@ -122,7 +122,7 @@ class McpEndpoint:
         return await self._received(session, body)
 
     async def _first(self, head: Head, body: bytes) -> Response:
-        """A message outside of any session: only initialize makes one."""
+        """Return a message outside of any session: only initialize makes one."""
         candidate = GeminiSession("", "", 0)
         match candidate.peer.receive(body):
             case mcp_peer.Reply(message, malformed=True):
@@ -220,7 +220,7 @@ class McpEndpoint:
 
 
 async def _read(head: Head, request: Request) -> bytes | None:
-    """The body, or None when it is too large."""
+    """Return the body, or None when it is too large."""
     if head.content_length is not None and head.content_length > MAXIMUM_BODY_BYTES:
         return None
     chunks: list[bytes] = []

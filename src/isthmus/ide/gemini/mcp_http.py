@@ -80,7 +80,7 @@ class GeminiEndpoint:
         return {"authorization": f"Bearer {self.token}"} if self.token else {}
 
     def __str__(self) -> str:
-        """The URL without its query, which may hold a secret."""
+        """Return the URL without its query, which may hold a secret."""
         return self.url.partition("?")[0]
 
 
@@ -256,7 +256,7 @@ class _CallFailedError(McpError):
 
 
 async def _bodies(response: httpx2.Response) -> AsyncIterator[str | bytes]:
-    """The messages of an answer: the events of a stream, else the whole body."""
+    """Yield the messages of an answer: the events of a stream, else the whole body."""
     if response.headers.get("content-type", "").split(";")[0].strip().lower() == "text/event-stream":
         async for event in httpx2.EventSource(response, max_event_size=MAXIMUM_ANSWER_BYTES):
             if event.data:

@@ -321,7 +321,7 @@ class GeminiPeer(ClientBase):
         raise AssertionError("unreachable")
 
     async def _is_connected(self) -> bool:
-        """Whether it is, or is again soon; nobody waits for that once we leave."""
+        """Return whether it is, or is again soon; nobody waits for that once we leave."""
         if not self.connected and self._follower is not None:
             connected = asyncio.create_task(self._connected.wait())
             try:

@@ -82,7 +82,7 @@ def _joined(folders: Sequence[str]) -> str:
 
 
 def lock_files(environment: Mapping[str, str]) -> Iterator[Path]:
-    """The locks, and the files of older companions."""
+    """Yield the locks, and the files of older companions."""
     for folder, pattern in (
         (qwen_directory(environment) / "ide", _LOCK),
         (node_temporary_directory(environment), _LEGACY),
@@ -91,7 +91,7 @@ def lock_files(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def legacy_number(path: Path) -> int | None:
-    """The number in the name of an older companion's file, a process id or a port; None for a lock."""
+    """Return the number in the name of an older companion's file, a process id or a port; None for a lock."""
     matched = _LEGACY.fullmatch(path.name)
     return int(matched[1]) if matched else None
 

@@ -159,7 +159,7 @@ class GeminiServer:
 
 
 def _clients(former: JsonObject | None) -> dict[str, ClientInfo]:
-    """The sessions of the life before; unreadable ones are left out."""
+    """Return the sessions of the life before; unreadable ones are left out."""
     found: dict[str, ClientInfo] = {}
     sessions = (former or {}).get("sessions")
     for session_id, value in cast("dict[str, Any]", sessions if isinstance(sessions, dict) else {}).items():

@@ -105,7 +105,7 @@ class EventLog:
         return events
 
     def event_id(self, number: int) -> str:
-        """The SSE id of an event."""
+        """Return the SSE id of an event."""
         return f"{self._epoch}-{number}"
 
 
@@ -243,7 +243,7 @@ class SessionTable:
         return min(idle, key=lambda session: session.seen)
 
     def create(self) -> GeminiSession | None:
-        """A new session with a random id; None when there is no room."""
+        """Return a new session with a random id; None when there is no room."""
         if len(self._sessions) >= MAXIMUM_SESSIONS:
             return None
         session = GeminiSession(str(uuid4()), self._epoch, self._clock(), tools=self._tools)
@@ -251,7 +251,7 @@ class SessionTable:
         return session
 
     def get(self, session_id: str | None) -> GeminiSession | None:
-        """A session that a client names; None when it is unknown or was ended."""
+        """Return a session that a client names; None when it is unknown or was ended."""
         if session_id is None:
             return None
         session = self._sessions.get(session_id)
@@ -268,7 +268,7 @@ class SessionTable:
         self._sessions.pop(session_id, None)
 
     def all(self) -> tuple[GeminiSession, ...]:
-        """The live sessions."""
+        """Return the live sessions."""
         return tuple(self._sessions.values())
 
     def clients(self) -> dict[str, ClientInfo]:
@@ -284,7 +284,7 @@ class SessionTable:
         } | {session.id: session.waiting for session in self._sessions.values()}
 
     def attach_stream(self, session: GeminiSession) -> object:
-        """A stream opens; the key by which it recognises that another one took its place."""
+        """Return a stream opens; the key by which it recognises that another one took its place."""
         session.stream = key = object()
         session.stream_lost = None
         session.wake.set()

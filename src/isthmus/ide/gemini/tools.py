@@ -12,7 +12,7 @@ from isthmus.ide.reviews.review import DiffReview
 
 
 def offered_tools(companion: Companion) -> tuple[ToolDefinition, ...]:
-    """The diff tools, then the user's own.
+    """Return the diff tools, then the user's own.
 
     The diff tools are not listed where no diff can be shown: real clients then ask in their terminals from the start.
     Called all the same, they answer with the reason.

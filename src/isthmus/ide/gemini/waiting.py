@@ -65,7 +65,7 @@ class UnsettledProposals:
 
 
 def is_heard(event_id: str, last_event_id: str | None) -> bool:
-    """Whether a client that names `last_event_id` as the last one it has heard knows the event `event_id`."""
+    """Return whether a client that names `last_event_id` as the last one it has heard knows the event `event_id`."""
     if last_event_id is None:
         return False
     epoch, number = parts_of(event_id)

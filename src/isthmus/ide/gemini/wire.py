@@ -110,7 +110,7 @@ def _file_path(tool: str, arguments: JsonObject) -> str:
 
 
 def close_diff_result(request: CloseDiffRequest, client_name: str, closed: DiffReview | None) -> CallToolResult:
-    """The answer to closeDiff.
+    """Return the answer to closeDiff.
 
     Spec 1: one text block with the final content. Real clients parse that text as JSON ``{"content": ...}`` and
     would lose the user's edits otherwise; they are known by name or by ``suppressNotification``. A view that is not
@@ -126,7 +126,7 @@ def close_diff_result(request: CloseDiffRequest, client_name: str, closed: DiffR
 
 
 def final_content(review: DiffReview) -> str | None:
-    """The text that a decided review ended with; None while open and when rejected."""
+    """Return the text that a decided review ended with; None while open and when rejected."""
     match review.state:
         case Accepted(content) | Closed(content):
             return content
@@ -145,7 +145,7 @@ class DecisionMessage:
 
 
 def decision_notification(review: DiffReview, client_name: str) -> DecisionMessage | None:
-    """The notification of a decision that the user took; None when the client itself closed the review.
+    """Return the notification of a decision that the user took; None when the client itself closed the review.
 
     Real clients ignore an empty ``content`` and would write their proposal: an accepted empty text is sent to them as
     a rejection.
@@ -169,12 +169,12 @@ def decision_notification(review: DiffReview, client_name: str) -> DecisionMessa
 
 
 def context_notification(latest: context.IdeContext) -> JsonMessage:
-    """The context as ``ide/contextUpdate``."""
+    """Return the context as ``ide/contextUpdate``."""
     return notification(CONTEXT_UPDATE, context.to_json(latest))
 
 
 def client_title(client: ClientInfo | None) -> str:
-    """The client as a user knows it.
+    """Return the client as a user knows it.
 
     Qwen Code says the same name as the Gemini CLI that it descends from. It is told by a version that it never set,
     1.0.0, together with a protocol version that came after Gemini CLI had begun to set its own.

@@ -101,7 +101,7 @@ def _of_ruff(item: _RuffItem, texts: Mapping[str, str]) -> Diagnostic:
 
 
 def _source_of(text: str | None, number: int) -> str | None:
-    """The source of a cell of a notebook, 1-based: places in notebooks are those in the cell."""
+    """Return the source of a cell of a notebook, 1-based: places in notebooks are those in the cell."""
     try:
         return parse(text).cells[number - 1].source if text is not None else None
     except (NotebookError, IndexError):

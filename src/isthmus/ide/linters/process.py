@@ -24,7 +24,7 @@ class LinterError(IsthmusError):
 
 
 def find_program(name: str) -> str:
-    """The path of a program.
+    """Return the path of a program.
 
     Raises:
         LinterError: there is none.

@@ -74,7 +74,7 @@ class LinterRunner:
             await one.aclose()
 
     def _folder(self, path: str) -> str | None:
-        """The workspace folder that a file is in, whatever links lead there."""
+        """Return the workspace folder that a file is in, whatever links lead there."""
         real = os.path.realpath(path)
         inside = (folder for folder in self.folders if Path(real).is_relative_to(os.path.realpath(folder)))
         return next(inside, None)
@@ -155,7 +155,7 @@ class _OneLinter:
 
 
 def _texts(paths: Sequence[str]) -> dict[str, str]:
-    """The texts of files, also by the names that they have behind links."""
+    """Return the texts of files, also by the names that they have behind links."""
     texts: dict[str, str] = {}
     for path in paths:
         with contextlib.suppress(OSError, ValueError, BinaryContentError):

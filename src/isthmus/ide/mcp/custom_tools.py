@@ -238,7 +238,7 @@ _collecting: ContextVar[ToolRegistry | None] = ContextVar("_collecting", default
 
 
 def collecting() -> ToolRegistry:
-    """The registry of the companion that reads a tool file right now; elsewhere one that nobody serves.
+    """Return the registry of the companion that reads a tool file right now; elsewhere one that nobody serves.
 
     The second is for files that are imported by something else, such as a test of the tools.
     """
@@ -299,7 +299,7 @@ def _first_line(text: str) -> str:
 
 
 def _described(hint: object) -> str | None:
-    """The text in ``Annotated[str, "what it is"]``."""
+    """Return the text in ``Annotated[str, "what it is"]``."""
     if get_origin(hint) is not Annotated:
         return None
     return next((extra for extra in get_args(hint)[1:] if isinstance(extra, str)), None)

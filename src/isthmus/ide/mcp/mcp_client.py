@@ -51,7 +51,7 @@ class McpClient:
     _next_id: int = field(default=0)
 
     def initialize(self) -> rpc.JsonMessage:
-        """The first request."""
+        """Return the first request."""
         return self.request(
             "initialize",
             {
@@ -72,12 +72,12 @@ class McpClient:
         return rpc.notification("notifications/initialized", {})
 
     def request(self, method: str, params: JsonObject) -> rpc.JsonMessage:
-        """A request with an id of its own."""
+        """Return a request with an id of its own."""
         number, self._next_id = self._next_id, self._next_id + 1
         return rpc.request(number, method, params)
 
     def call_tool(self, name: str, arguments: JsonObject) -> rpc.JsonMessage:
-        """A ``tools/call``."""
+        """Return a ``tools/call``."""
         return self.request("tools/call", {"name": name, "arguments": arguments})
 
 
@@ -106,7 +106,7 @@ def answer(request: rpc.Request) -> rpc.JsonMessage:
 
 
 def tool_names(result: JsonObject) -> frozenset[str]:
-    """The names in the result of ``tools/list``; entries that are no tools are left out."""
+    """Return the names in the result of ``tools/list``; entries that are no tools are left out."""
     return frozenset(tool_arguments(result))
 
 
@@ -121,7 +121,7 @@ def tool_arguments(result: JsonObject) -> dict[str, frozenset[str]]:
 
 
 def tool_outcome(result: JsonObject) -> ToolOutcome:
-    """The result of ``tools/call``."""
+    """Return the result of ``tools/call``."""
     readable = tuple(block for block in as_list(result.get("content")) if is_object(block))
     text = next((block["text"] for block in readable if isinstance(block.get("text"), str)), None)
     return ToolOutcome(text, result.get("isError") is True, readable)

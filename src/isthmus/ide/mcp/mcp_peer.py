@@ -45,12 +45,12 @@ class CallToolResult:
 
     @staticmethod
     def text(text: str) -> "CallToolResult":
-        """A success with one text block."""
+        """Return a success with one text block."""
         return CallToolResult(({"type": "text", "text": text},))
 
     @staticmethod
     def error(text: str) -> "CallToolResult":
-        """A failure with one text block that describes it."""
+        """Return a failure with one text block that describes it."""
         return CallToolResult(({"type": "text", "text": text},), is_error=True)
 
 
@@ -161,7 +161,7 @@ class McpPeer:
                 assert_never(message)
 
     def finish(self, request_id: rpc.RequestId, result: CallToolResult) -> rpc.JsonMessage | None:
-        """The response to a tool call; None when the client cancelled it meanwhile."""
+        """Return the response to a tool call; None when the client cancelled it meanwhile."""
         if request_id not in self._running:
             return None
         self._running.discard(request_id)

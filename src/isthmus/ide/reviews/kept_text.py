@@ -95,7 +95,7 @@ class KeptTexts:
 
 
 def _file_name(file_path: str) -> str:
-    """The reviewed file's name, its end when it is long: the ending says what it is."""
+    """Return the reviewed file's name, its end when it is long: the ending says what it is."""
     name = os.path.basename(file_path)  # noqa: PTH119 - Path drops a final dot
     encoded = os.fsencode(name)
     return name if len(encoded) <= MAXIMUM_NAME_BYTES else encoded[-MAXIMUM_NAME_BYTES:].decode("utf-8", "ignore")

@@ -71,11 +71,11 @@ class DiffReview:
         return isinstance(self.state, Open)
 
     def accept(self, content: str) -> "DiffReview":
-        """The review after acceptance; itself when it was decided before."""
+        """Return the review after acceptance; itself when it was decided before."""
         return self._decide(Accepted(content))
 
     def reject(self) -> "DiffReview":
-        """The review after rejection; itself when it was decided before."""
+        """Return the review after rejection; itself when it was decided before."""
         return self._decide(Rejected())
 
     def close(self, content: str | None = None) -> "DiffReview":
@@ -116,7 +116,7 @@ class ReviewTable:
         return review
 
     def find(self, owner: str, file_path: str, tab_name: str | None = None) -> DiffReview | None:
-        """The oldest open review of a client for exactly this path, and with this tab name if one is given."""
+        """Return the oldest open review of a client for exactly this path, and with this tab name if one is given."""
         return next(
             (
                 review
@@ -127,15 +127,15 @@ class ReviewTable:
         )
 
     def get(self, review_id: str) -> DiffReview | None:
-        """An open review by its id."""
+        """Return an open review by its id."""
         return self._by_id.get(review_id)
 
     def all(self, owner: str | None = None) -> tuple[DiffReview, ...]:
-        """The open reviews, of one client or of all, oldest first."""
+        """Return the open reviews, of one client or of all, oldest first."""
         return tuple(r for r in self._by_id.values() if owner is None or r.owner == owner)
 
     def next(self, target: str) -> DiffReview | None:
-        """The review of a file that is to be shown now; None while one is shown, or when there is none."""
+        """Return the review of a file that is to be shown now; None while one is shown, or when there is none."""
         queue = [review for review in self._by_id.values() if review.target == target]
         return None if not queue or any(review.id in self._shown for review in queue) else queue[0]
 
@@ -152,7 +152,7 @@ class ReviewTable:
         self._shown.add(review_id)
 
     def is_shown(self, review_id: str) -> bool:
-        """Whether an open review is shown; the others wait."""
+        """Return whether an open review is shown; the others wait."""
         return review_id in self._shown
 
     def accept(self, review_id: str, content: str) -> DiffReview | None:

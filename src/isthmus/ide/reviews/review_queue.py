@@ -163,7 +163,7 @@ class ReviewQueue:
             self._typed[review_id] = content
 
     async def wait(self, timeout: float) -> tuple[DiffReview, ...]:
-        """The open reviews as soon as there is one, or after ``timeout`` seconds."""
+        """Return the open reviews as soon as there is one, or after ``timeout`` seconds."""
         async with self._changed:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
@@ -171,12 +171,12 @@ class ReviewQueue:
         return self.reviews.all()
 
     def is_heard(self, review: DiffReview) -> bool:
-        """Whether the client of a review would hear of a decision right now."""
+        """Return whether the client of a review would hear of a decision right now."""
         owner = self._clients.get(review.owner)
         return owner is not None and owner.connected
 
     def is_visible(self, review: DiffReview) -> bool:
-        """Whether the user can see a review: it is open, it is its turn, and the editor has shown it."""
+        """Return whether the user can see a review: it is open, it is its turn, and the editor has shown it."""
         return self._views.has(review)
 
     async def stop(self) -> None:
@@ -240,7 +240,7 @@ class ReviewQueue:
             settling[1].cancel()
 
     def _left_behind(self, client: Client, file_path: str, proposed: str) -> DiffReview | None:
-        """The same proposal of the same kind of agent, if that one is not connected any more."""
+        """Return the same proposal of the same kind of agent, if that one is not connected any more."""
         if self.reviews.find(client.id, file_path) is not None:
             return None
         for review in self.reviews.all():
@@ -363,7 +363,7 @@ class ReviewQueue:
             client.review_closed(review)
 
     async def _is_decided_soon(self, review: DiffReview) -> bool:
-        """The view is gone, so the user has answered and the editor's event is coming."""
+        """Return whether the view is gone, so the user has answered and the editor's event is coming."""
         async with self._changed:
             try:
                 async with asyncio.timeout(self._limits.decision_seconds):

@@ -31,7 +31,7 @@ class ReviewViews:
         self._visible = {visible for visible in self._visible if self._reviews.get(visible) is not None} | {review.id}
 
     def has(self, review: DiffReview) -> bool:
-        """Whether the user can see a review: it is open, it is its turn, and the editor has shown it."""
+        """Return whether the user can see a review: it is open, it is its turn, and the editor has shown it."""
         return review.id in self._visible and self._reviews.is_shown(review.id)
 
     async def close(self, review_id: str) -> str | None:

@@ -77,7 +77,7 @@ def offer_of(listing: Listing, include: tuple[str, ...] | None, exclude: tuple[s
 def usable_tools(
     listed: tuple[ListedTool, ...], include: tuple[str, ...] | None, exclude: tuple[str, ...]
 ) -> tuple[tuple[CatalogueTool, ...], tuple[str, ...]]:
-    """The tools that the configuration leaves in and whose schema can be used, and why others cannot."""
+    """Return the tools that the configuration leaves in and whose schema can be used, and why others cannot."""
     tools: dict[str, CatalogueTool] = {}
     dropped = [*_not_there("includeTools", include or (), listed), *_not_there("excludeTools", exclude, listed)]
     nodes, full_nodes = Nodes(), Nodes()
@@ -121,7 +121,7 @@ def usable_tools(
 
 
 def _full(given: Mapping[str, Any], parameters: Mapping[str, Any], nodes: Nodes) -> Mapping[str, Any] | None:
-    """The schema in full; None where it says nothing more, or is too large for that."""
+    """Return the schema in full; None where it says nothing more, or is too large for that."""
     try:
         found, _ = without_refused_names(full_schema(given, nodes))
     except UnusableSchemaError:

@@ -61,7 +61,7 @@ class KnownCatalogue:
         return tuple(self._tools) or self._recalled_names
 
     def tool(self, name: str) -> CatalogueTool | None:
-        """A tool that it offers now, by the server's own name."""
+        """Return a tool that it offers now, by the server's own name."""
         return self._tools.get(name)
 
     def require(self, name: str, version: str | None) -> None:

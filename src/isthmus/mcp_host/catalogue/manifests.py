@@ -94,7 +94,7 @@ class Manifests:
         return self._folder / f"{digest.hexdigest()}.json"
 
     def _key(self) -> bytes:
-        """The key of the hashes, made for the first one.
+        """Return the key of the hashes, made for the first one.
 
         Raises:
             OSError: there is none and it cannot be written.

@@ -62,7 +62,7 @@ class Nodes:
 
 
 def usable_schema(schema: object, nodes: Nodes | None = None) -> dict[str, Any]:
-    """A tool's input schema as providers take it: of type object, without references.
+    """Return a tool's input schema as providers take it: of type object, without references.
 
     ``nodes`` are those that the server's schemas may have together.
 
@@ -75,7 +75,7 @@ def usable_schema(schema: object, nodes: Nodes | None = None) -> dict[str, Any]:
 
 
 def full_schema(schema: object, nodes: Nodes | None = None) -> dict[str, Any]:
-    """A tool's input schema as JSON Schema 2020-12, with its definitions: for a schema that is usable otherwise.
+    """Return a tool's input schema as JSON Schema 2020-12, with its definitions: for a schema that is usable otherwise.
 
     A reference that is left leads to ``#`` or to one of ``$defs``, and always to a part of the value that it stands
     for. ``nodes`` are as of :func:`usable_schema`.
@@ -120,7 +120,7 @@ def _arguments(cleaner: "_Cleaner") -> dict[str, Any]:
 
 
 def without_refused_names(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A usable schema without the parameters whose names some provider refuses, and these names.
+    """Return a usable schema without the parameters whose names some provider refuses, and these names.
 
     Raises:
         UnusableSchemaError: one of them is required.
@@ -147,7 +147,7 @@ class _Cleaner:
         return cast("dict[str, Any]", cleaned) if isinstance(cleaned, dict) else {}
 
     def definitions(self) -> dict[str, Any]:
-        """The definitions that a reference may lead to, by name."""
+        """Return the definitions that a reference may lead to, by name."""
         found: dict[str, Any] = {}
         for keyword in _DEFINITIONS:
             named = self._root.get(keyword)
@@ -178,7 +178,7 @@ class _Cleaner:
             raise UnusableSchemaError(f"its input schema has more than {MAXIMUM_NODES} parts")
 
     def _schema(self, schema: object, depth: int, followed: tuple[str, ...], *, is_same: bool = False) -> object:
-        """A cleaned schema; `followed` are the references that led here.
+        """Return a cleaned schema; `followed` are the references that led here.
 
         ``is_same``: it is about the value that the whole schema, or a definition, is about. A reference there would
         lead to that value again, and is put in place.
@@ -242,7 +242,7 @@ class _Cleaner:
         return _sendable(value)
 
     def _referring(self, kept: str, given: JsonSchema, depth: int, followed: tuple[str, ...]) -> object:
-        """A reference with what is written beside it."""
+        """Return a reference with what is written beside it."""
         beside = _beside(given)
         around = self._schema(beside, max(depth, 1), followed)
         more = cast("dict[str, Any]", around) if isinstance(around, dict) else {}
@@ -287,7 +287,7 @@ def _beside(schema: JsonSchema) -> dict[str, Any]:
 
 
 def _sendable(value: object) -> object:
-    """A plain value; None for a number that JSON does not have, which would break all requests of a session."""
+    """Return a plain value; None for a number that JSON does not have, which would break all requests of a session."""
     return None if isinstance(value, int | float) and not isinstance(value, bool) and not is_number(value) else value
 
 

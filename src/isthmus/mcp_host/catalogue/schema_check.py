@@ -51,7 +51,7 @@ class SchemaCheck:
 
 
 def is_small(value: object) -> bool:
-    """Whether a JSON value has few enough values in it to be looked at."""
+    """Return whether a JSON value has few enough values in it to be looked at."""
     waiting, count = [value], 0
     while waiting:
         item = waiting.pop()
@@ -67,7 +67,7 @@ def is_small(value: object) -> bool:
 
 @cache
 def _validators() -> Any:
-    """The library's class of validators, without what is not looked at, and with its steps counted."""
+    """Return the library's class of validators, without what is not looked at, and with its steps counted."""
     draft = draft_2020_12()
     from jsonschema import validators
 

@@ -120,7 +120,7 @@ _REMOVED = frozenset(
 
 
 def fitting(schema: Node) -> Node:
-    """The schema without keywords that are not what they may be; older drafts' forms become today's."""
+    """Return the schema without keywords that are not what they may be; older drafts' forms become today's."""
     mended = dict(schema)
     for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if mended.get(exclusive) is True and is_number(mended.get(limit)):
@@ -141,7 +141,7 @@ def fitting(schema: Node) -> Node:
 
 
 def as_object(schema: Node) -> Node:
-    """The schema of arguments as one object: choices between objects become the properties of all of them.
+    """Return the schema of arguments as one object: choices between objects become the properties of all of them.
 
     What each choice demands is demanded only where all do, or where all of them hold together (``allOf``).
     """

@@ -22,14 +22,14 @@ ToolKey: TypeAlias = tuple[str, str]
 
 
 def is_included(tool: str, include: Collection[str] | None, exclude: Collection[str]) -> bool:
-    """Whether includeTools and excludeTools leave `tool` in; exclude wins. ``tool(...)`` counts as ``tool``."""
+    """Return whether includeTools and excludeTools leave `tool` in; exclude wins. ``tool(...)`` counts as ``tool``."""
     if tool in set(map(tool_named, exclude)):
         return False
     return include is None or tool in set(map(tool_named, include))
 
 
 def tool_named(entry: str) -> str:
-    """The tool that an entry of includeTools or excludeTools names: ``tool(...)`` counts as ``tool``."""
+    """Return the tool that an entry of includeTools or excludeTools names: ``tool(...)`` counts as ``tool``."""
     return entry.partition("(")[0]
 
 
@@ -53,7 +53,7 @@ def shortened(name: str, maximum: int = MAXIMUM_NAME) -> str:
 def assign_names(
     tools: Iterable[ToolKey], reserved: Collection[str], given: Mapping[ToolKey, str]
 ) -> dict[ToolKey, str]:
-    """A name for each tool, in the order of `tools`, which is the configuration's.
+    """Return a name for each tool, in the order of `tools`, which is the configuration's.
 
     `reserved` are the built-in tools' names; `given` are names that were shown before, which stay with their tools.
     """

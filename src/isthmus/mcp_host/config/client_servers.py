@@ -77,7 +77,7 @@ def _require_url(server: McpServerSettings, why_not: "AddressPolicy | None") -> 
 
 
 def client_config(server: McpServerSettings) -> ServerConfig:
-    """The configuration of a client's own server."""
+    """Return the configuration of a client's own server."""
     headers = {name: str(value) for name, value in (server.headers or {}).items()}
     endpoint = HttpEndpoint(server.url or "", HttpKind.PROBE, headers)
     return ServerConfig(server.name, Origin.CLIENT, endpoint, exclude_tools=REVIEW_TOOLS)

@@ -17,12 +17,12 @@ def enablement_path(home: Path) -> Path:
 
 
 def enablement_key(name: str) -> str:
-    """The key of a server there."""
+    """Return the key of a server there."""
     return name.lower().strip()
 
 
 def switched_off(text: str) -> frozenset[str]:
-    """The keys of the servers that the file's text switches off.
+    """Return the keys of the servers that the file's text switches off.
 
     Raises:
         JsoncError: it is not JSON.
@@ -38,7 +38,7 @@ def switched_off(text: str) -> frozenset[str]:
 
 
 def with_server_off(text: str, name: str) -> str:
-    """The file's text with a server switched off.
+    """Return the file's text with a server switched off.
 
     Raises:
         JsoncError: the text is no JSON object.
@@ -47,7 +47,7 @@ def with_server_off(text: str, name: str) -> str:
 
 
 def with_server_on(text: str, name: str) -> str:
-    """The file's text with a server switched on again.
+    """Return the file's text with a server switched on again.
 
     Raises:
         JsoncError: the text is no JSON object.

@@ -33,11 +33,11 @@ class Entry:
         self._values = cast("Mapping[str, Any]", value)
 
     def error(self, key: str, expected: str, received: object) -> ServerConfigError:
-        """The error on a value that is not what was expected."""
+        """Return the error on a value that is not what was expected."""
         return ServerConfigError(f"{self.where}.{key}: expected {expected}, received {_short(received)}")
 
     def instead(self) -> str:
-        """The names of what is there, for an error on what is not: one of them may be misspelled."""
+        """Return the names of what is there, for an error on what is not: one of them may be misspelled."""
         names = ", ".join(self._values)
         return f", but {names[:80]}" if names else ""
 
@@ -53,7 +53,7 @@ class Entry:
         return slips
 
     def string(self, key: str) -> str | None:
-        """A text."""
+        """Return a text."""
         return cast("str | None", self._typed(key, "a string", lambda value: isinstance(value, str)))
 
     def boolean(self, key: str) -> bool:
@@ -61,19 +61,19 @@ class Entry:
         return bool(self._typed(key, "true or false", lambda value: isinstance(value, bool)))
 
     def raw(self, key: str) -> object:
-        """The value as it is."""
+        """Return the value as it is."""
         self._asked.add(key)
         return self._values.get(key)
 
     def number(self, key: str) -> float | None:
-        """A number."""
+        """Return a number."""
         return cast(
             "float | None",
             self._typed(key, "a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
         )
 
     def strings(self, key: str) -> tuple[str, ...] | None:
-        """A list of texts."""
+        """Return a list of texts."""
 
         def fits(value: object) -> bool:
             return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value))
@@ -97,7 +97,7 @@ class Entry:
         return texts
 
     def inner(self, key: str) -> "Entry | None":
-        """An object."""
+        """Return an object."""
         value = self.raw(key)
         if value is None:
             return None
@@ -106,16 +106,16 @@ class Entry:
         return inner
 
     def required(self, key: str) -> str:
-        """A text with its variables, each of which must be set."""
+        """Return a text with its variables, each of which must be set."""
         return self.expanded(key, self.string(key) or "", is_error=True)
 
     def optional(self, key: str) -> str | None:
-        """A text with its variables, each of which must be set; None where it is not there."""
+        """Return a text with its variables, each of which must be set; None where it is not there."""
         text = self.string(key)
         return None if text is None else self.expanded(key, text, is_error=True)
 
     def all_expanded(self, key: str) -> tuple[str, ...]:
-        """A list of texts with their variables, each of which must be set; empty where it is not there."""
+        """Return a list of texts with their variables, each of which must be set; empty where it is not there."""
         texts = self.strings(key) or ()
         return tuple(self.expanded(f"{key}[{index}]", text, is_error=True) for index, text in enumerate(texts))
 

@@ -33,7 +33,7 @@ class TrustRule(StrEnum):
 
 
 def is_trusted(folder: Path, rules: Mapping[str, str]) -> bool | None:
-    """Whether the rules of a trustedFolders.json trust `folder` (a resolved path); None: they do not say."""
+    """Return whether the rules of a trustedFolders.json trust `folder` (a resolved path); None: they do not say."""
     best, trusts = -1, None
     for path, rule in rules.items():
         if (place := _real(path)) is None:
@@ -82,7 +82,7 @@ def state_trust(home: Path, folder: Path, rule: TrustRule) -> None:
 
 
 def _real(path: str) -> Path | None:
-    """The path without links; None for what no folder can be called (a NUL in it, half a surrogate pair)."""
+    """Return the path without links; None for what no folder can be called (a NUL in it, half a surrogate pair)."""
     try:
         return Path(os.path.realpath(path))
     except ValueError:
@@ -90,7 +90,7 @@ def _real(path: str) -> Path | None:
 
 
 def _rules(text: str) -> Mapping[str, str]:
-    """The rules that a file's text states; raises JsoncError."""
+    """Return the rules that a file's text states; raises JsoncError."""
     rules: object = parse(text) if text.strip() else {}
     if not isinstance(rules, dict):
         return {}

@@ -130,7 +130,7 @@ def _identity(inner: Entry, *, is_own: bool) -> IdentitySettings | None:
 
 
 def _secret(entry: Entry, key: str, *, is_own: bool) -> SecretText | None:
-    """The secret under `key`, or in the file that `key` with ``File`` names."""
+    """Return the secret under `key`, or in the file that `key` with ``File`` names."""
     value, file = entry.optional(key), entry.optional(f"{key}File")
     if file is not None and not is_own:
         raise entry.error(f"{key}File", "no file here: it counts in your own settings file only", file)

@@ -68,7 +68,7 @@ def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, .
 
 
 def _cut(line: str) -> str:
-    """A line as it is shown: whoever wrote a project could have its configuration fill the screen."""
+    """Return a line as it is shown: whoever wrote a project could have its configuration fill the screen."""
     if len(line) <= LONGEST_LINE:
         return line
     return f"{line[:LONGEST_LINE]}… ({len(line) - LONGEST_LINE} more characters)"
@@ -97,7 +97,7 @@ def _values(config: ServerConfig) -> Iterator[str]:
 
 
 def _values_of_options(args: tuple[str, ...]) -> Iterator[str]:
-    """The values of options such as ``--api-key X``, ``--token=X`` and ``-e TOKEN=X``, and what URLs hide."""
+    """Yield the values of options such as ``--api-key X``, ``--token=X`` and ``-e TOKEN=X``, and what URLs hide."""
     for index, argument in enumerate(args):
         name, separator, value = _secret_part(args, index)
         if separator and (_SPEAKING_NAME.search(name) or not name):
@@ -140,7 +140,7 @@ def _shown_argument(args: tuple[str, ...], index: int) -> str:
 
 
 def _values_of_url(url: str) -> Iterator[str]:
-    """The password and the values of the query, as they are and as they are written in the URL."""
+    """Yield the password and the values of the query, as they are and as they are written in the URL."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -139,7 +139,7 @@ class ConfigContext:
 
 
 def decode_server(name: str, value: object, context: ConfigContext) -> ServerConfig:
-    """The server `name` as the entry `value` of ``mcpServers`` says.
+    """Return the server `name` as the entry `value` of ``mcpServers`` says.
 
     Raises:
         ServerConfigError: a property has the wrong type, none of command, url, httpUrl is there, or a variable that

@@ -78,7 +78,7 @@ ReadText: TypeAlias = Callable[[Path], str | None]
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file, or None."""
+    """Return the text of a file, or None."""
     try:
         return settings_text(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -88,7 +88,7 @@ def read_text(path: Path) -> str | None:
 def load_configuration(
     workspace: Path, home: Path, variables: Mapping[str, str], trusts: FolderTrust, read: ReadText = read_text
 ) -> McpConfiguration:
-    """The servers for work in `workspace` (absolute, resolved) by the user whose home folder is `home`."""
+    """Return the servers for work in `workspace` (absolute, resolved) by the user whose home folder is `home`."""
     files = [_File(Origin.USER, user_settings_path(home))]
     if project_settings_path(workspace).resolve() != files[0].path.resolve():
         files.append(_File(Origin.PROJECT, project_settings_path(workspace)))
@@ -143,7 +143,7 @@ def load_configuration(
 
 
 def _decoded(name: str, file: "_File", context: ConfigContext) -> tuple[ServerConfig | None, str]:
-    """The server, or what is wrong with it."""
+    """Return the server, or what is wrong with it."""
     try:
         return decode_server(name, file.servers[name], context), ""
     except ServerConfigError as error:
@@ -188,7 +188,7 @@ class _File:
         return isinstance(entry, dict) and cast("dict[str, object]", entry).get(key) is True
 
     def names(self, key: str) -> tuple[str, ...] | None:
-        """The list of server names ``mcp.KEY``; None when it is not there."""
+        """Return the list of server names ``mcp.KEY``; None when it is not there."""
         value = self._object("mcp", self.values.get("mcp")).get(key)
         if value is None:
             return None

@@ -17,7 +17,7 @@ REJECTED = -1
 
 
 def elicitation(asking: ServerAsking) -> ElicitationFnT:
-    """The callback for elicitations."""
+    """Return the callback for elicitations."""
 
     async def elicit(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
         if isinstance(params, types.ElicitRequestURLParams):
@@ -32,7 +32,7 @@ def elicitation(asking: ServerAsking) -> ElicitationFnT:
 
 
 def sampling(asking: ServerAsking) -> SamplingFnT:
-    """The callback for requests to the model. Nothing of the session goes along, and no tools."""
+    """Return the callback for requests to the model. Nothing of the session goes along, and no tools."""
 
     async def sample(
         context: ClientRequestContext, params: types.CreateMessageRequestParams

@@ -13,5 +13,5 @@ _ENDS = ("Connection closed", "SSE stream ended", LOST_REQUEST)
 
 
 def is_closed(error: MCPError) -> bool:
-    """Whether no answer came, since the connection is closed or what would have brought it broke off."""
+    """Return whether no answer came, since the connection is closed or what would have brought it broke off."""
     return error.code == CONNECTION_CLOSED and error.message.startswith(_ENDS)

@@ -269,7 +269,7 @@ class ServerConnection:
         return self._session
 
     def hidden(self, text: str) -> str:
-        """A text for the user or the model, without what is secret in the configuration."""
+        """Return a text for the user or the model, without what is secret in the configuration."""
         return self._secrets.hidden(text)
 
     # --- The task that owns the session ------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class Observer:
         self._unanswered.sent(item.message)
 
     async def received(self, item: Item) -> Item | None:
-        """A message that came in, repaired; None for one that is not for the session."""
+        """Return a message that came in, repaired; None for one that is not for the session."""
         if isinstance(item, Exception):
             return item
         message = item.message

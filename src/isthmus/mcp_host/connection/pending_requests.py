@@ -32,7 +32,7 @@ class UnansweredRequests:
             self._free(message.id)
 
     async def admits(self, message: JSONRPCMessage) -> bool:
-        """Whether a message of the server is passed on; waits a little where it asks too much at a time."""
+        """Return whether a message of the server is passed on; waits a little where it asks too much at a time."""
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._free((message.params or {}).get("requestId"))
         if not isinstance(message, JSONRPCRequest):

@@ -43,7 +43,7 @@ class ReconnectPolicy:
         self._given_up_at = now
 
     def take_turn(self, now: float) -> bool:
-        """Whether it was given up long enough ago for somebody's wish to try it again; once for each time."""
+        """Return whether it was given up long enough ago for somebody's wish to try it again; once for each time."""
         is_due = self._given_up_at is not None and now - self._given_up_at >= AGAIN_SECONDS
         if is_due:
             self._given_up_at = None

@@ -53,7 +53,7 @@ class ServerSandbox:
 
 
 def server_sandbox(config: ServerConfig, context: ConnectionContext) -> ServerSandbox | None:
-    """The sandbox that a server's configuration asks for."""
+    """Return the sandbox that a server's configuration asks for."""
     if config.sandbox is None:
         return None
     environment = context.environment

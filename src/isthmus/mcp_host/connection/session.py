@@ -177,7 +177,7 @@ class McpSession:
         )
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
-        """A prompt with its arguments filled in.
+        """Return a prompt with its arguments filled in.
 
         Raises:
             MCPError: the server refused, or the connection ended.
@@ -185,7 +185,7 @@ class McpSession:
         return await self._client.session.get_prompt(name, dict(arguments))
 
     async def read_resource(self, uri: str) -> types.ReadResourceResult:
-        """The contents of a resource.
+        """Return the contents of a resource.
 
         Raises:
             MCPError: the server refused, or the connection ended.

@@ -37,7 +37,7 @@ class SelfDescription:
 
 
 def steps(entries: Sequence[TraceEntry]) -> tuple[Step, ...]:
-    """The steps in order: opening, and each request that was sent with its answer."""
+    """Return the steps in order: opening, and each request that was sent with its answer."""
     found: list[Step] = []
     for index, entry in enumerate(entries):
         later = entries[index + 1 :]

@@ -71,6 +71,6 @@ class ServerLog:
         return f"; its last output: {tail}" if tail else ""
 
     def tail(self, lines: int = 5) -> str:
-        """The last lines that are not empty, joined by newlines."""
+        """Return the last lines that are not empty, joined by newlines."""
         found = [*self._lines, self._open[:MAXIMUM_LINE].decode("utf-8", "replace")]
         return "\n".join([line for line in found if line.strip()][-lines:])

@@ -11,7 +11,7 @@ _ERRNO = re.compile(r"\A\[Errno -?\d+\] ")
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The single exceptions in a group, or the exception itself."""
+    """Yield the single exceptions in a group, or the exception itself."""
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
         for inner in group.exceptions:

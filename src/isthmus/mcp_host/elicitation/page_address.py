@@ -21,7 +21,7 @@ class UrlError(IsthmusError):
 
 
 def host_of(url: str) -> str:
-    """The host of a server's URL as it is asked for, without what merely looks like it.
+    """Return the host of a server's URL as it is asked for, without what merely looks like it.
 
     Raises:
         UrlError: it is no address of a page, or one that hides where it leads.

@@ -63,7 +63,7 @@ class SamplingWish:
 def form_question(
     server: str, message: str, form: Form, workspace: Path, problem: str = "", last: str = ""
 ) -> UserQuestion:
-    """The question of a form: its choices where it is one, else a document that a user fills in.
+    """Return the question of a form: its choices where it is one, else a document that a user fills in.
 
     ``problem`` says what was wrong with the ``last`` one.
     """
@@ -86,7 +86,7 @@ def form_question(
 
 
 def url_question(server: str, message: str, url: str, *, opens_browser: bool) -> UserQuestion:
-    """The question whether a user goes to a server's page.
+    """Return the question whether a user goes to a server's page.
 
     Raises:
         UrlError: nobody should be sent there.
@@ -107,7 +107,7 @@ def url_question(server: str, message: str, url: str, *, opens_browser: bool) ->
 
 
 def done_question(server: str, tool: str, urls: Sequence[str]) -> UserQuestion:
-    """Whether a user is done with pages that a tool needs before it runs."""
+    """Return whether a user is done with pages that a tool needs before it runs."""
     pages = "\n".join(f"  {url}" for url in urls)
     text = f"{tool} of the MCP server {server} is called again when you are done with:\n{pages}"
     options = (ConfirmationOption(ACCEPT, "I am done"), ConfirmationOption(CANCEL, "Give up"))
@@ -116,7 +116,7 @@ def done_question(server: str, tool: str, urls: Sequence[str]) -> UserQuestion:
 
 
 def sampling_question(server: str, wish: SamplingWish) -> UserQuestion:
-    """Whether a server may ask the session's model, at the user's cost."""
+    """Return whether a server may ask the session's model, at the user's cost."""
     lines = [f"The MCP server {server} wants the model to answer this, at your cost:"]
     if wish.system:
         lines += ["system:", *quoted(wish.system, limit=SHOWN_MESSAGE)]
@@ -176,6 +176,6 @@ def _first(message: str) -> str:
 
 
 def without_stop(text: str, stop_sequences: Sequence[str]) -> tuple[str, bool]:
-    """The text up to where the first of the sequences stands in it, and whether one does."""
+    """Return the text up to where the first of the sequences stands in it, and whether one does."""
     found = [text.index(sequence) for sequence in stop_sequences if sequence and sequence in text]
     return (text[: min(found)], True) if found else (text, False)

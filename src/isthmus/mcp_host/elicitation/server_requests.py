@@ -282,7 +282,7 @@ class ServerAsking:
 
 
 def _messages(wish: SamplingWish, folder: Path) -> tuple[SamplingMessage, ...]:
-    """The prompt, what is no text in it kept in files. Blocks."""
+    """Return the prompt, what is no text in it kept in files. Blocks."""
     messages: list[SamplingMessage] = []
     for number, message in enumerate(wish.messages, 1):
         if not message.others:

@@ -29,7 +29,7 @@ class PagesNeededError(Exception):
 
 
 def pages_needed(error: Exception) -> tuple[Page, ...]:
-    """The pages that an error of a call names; none when it is another error, or names none that can be read."""
+    """Return the pages that an error of a call names; none when it is another error, or names none that can be read."""
     told: object = getattr(error, "error", None)
     if getattr(told, "code", None) != URL_ELICITATION_REQUIRED:
         return ()

@@ -23,7 +23,7 @@ class BearerSource(Protocol):
     """Gives tokens for one server. What it raises is NeedsLoginError or OAuthError."""
 
     async def current(self) -> str | None:
-        """The token to send; None: none."""
+        """Return the token to send; None: none."""
         ...
 
     async def renewed(self, refused: str) -> str:

@@ -29,7 +29,7 @@ async def client_for(
     scope: str | None,
     kept: Registration | None,
 ) -> Registration:
-    """The client to log in with; registers one where none is known.
+    """Return the client to log in with; registers one where none is known.
 
     Raises:
         OAuthError: there is none, and the server registers none.

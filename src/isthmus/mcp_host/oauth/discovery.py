@@ -58,7 +58,7 @@ async def discover(
 
 
 def canonical(server_url: str) -> str:
-    """The address of an MCP server as the name of a resource: in small letters, without query and fragment."""
+    """Return the address of an MCP server as the name of a resource: in small letters, without query and fragment."""
     parts = urlsplit(server_url)
     netloc = parts.netloc.rpartition("@")[2].lower()
     return parts._replace(scheme=parts.scheme.lower(), netloc=netloc, query="", fragment="").geturl()
@@ -169,7 +169,7 @@ def read_metadata(values: Mapping[str, Any]) -> Endpoints:
 
 
 def is_part_of(resource: str, named: str) -> bool:
-    """Whether `named` is the resource itself, or what it lies below at the same host."""
+    """Return whether `named` is the resource itself, or what it lies below at the same host."""
     own, other = urlsplit(canonical(resource)), urlsplit(canonical(named))
     if (own.scheme, own.hostname, own.port) != (other.scheme, other.hostname, other.port):
         return False

@@ -50,7 +50,7 @@ class GoogleSource:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def current(self) -> str | None:
-        """The token to send.
+        """Return the token to send.
 
         Raises:
             OAuthError: there are no credentials, or Google gives no token for them.

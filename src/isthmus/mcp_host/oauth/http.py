@@ -154,7 +154,7 @@ async def _read(response: "httpx2.Response", what: str) -> bytes:
 
 
 def place(url: str) -> str:
-    """An address as it is told: without user and query."""
+    """Return an address as it is told: without user and query."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 

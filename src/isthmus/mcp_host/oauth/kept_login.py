@@ -51,7 +51,7 @@ class KeptLogin:
         self._renewing: asyncio.Task[StoredToken] | None = None
 
     async def current(self) -> str | None:
-        """The token to send; None when nobody logged in.
+        """Return the token to send; None when nobody logged in.
 
         Raises:
             NeedsLoginError: it ended, and only a user can get another.
@@ -172,7 +172,7 @@ class KeptLogin:
 
 
 def client_of(config: ServerConfig, endpoints: Endpoints) -> Client | None:
-    """The client that the configuration names."""
+    """Return the client that the configuration names."""
     oauth = config.oauth
     if oauth.client_id is None:
         return None

@@ -85,7 +85,7 @@ class KeyringTokenStore:
 
 
 def keyring_or(file: FileTokenStore) -> TokenStore:
-    """The keyring, or `file` where there is none."""
+    """Return the keyring, or `file` where there is none."""
     try:
         import keyring
         from keyring.backends.fail import Keyring as NoKeyring
@@ -100,7 +100,7 @@ def keyring_or(file: FileTokenStore) -> TokenStore:
 
 
 def _has_backends(backend: Any) -> bool:
-    """Whether one that chains others has any."""
+    """Return whether one that chains others has any."""
     try:
         return bool(getattr(backend, "backends", True))
     except Exception:

@@ -30,7 +30,7 @@ class KeptLogins:
         self._store: TokenStore | None = None
 
     async def find(self, config: ServerConfig, url: str) -> StoredToken | None:
-        """The login to a server.
+        """Return the login to a server.
 
         Raises:
             OAuthError: the store does not answer.
@@ -79,7 +79,7 @@ def open_store(home: Path) -> TokenStore:
 
 
 def renewal_lock(home: Path, server: str) -> Path:
-    """The file that is locked by who renews the login to a server; its folder is made."""
+    """Return the file that is locked by who renews the login to a server; its folder is made."""
     folder = home / ".gemini" / LOCK_FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / f"{hashlib.sha256(server.encode()).hexdigest()[:16]}.lock"

@@ -117,7 +117,7 @@ def authorization_url(
     scope: str | None,
     audiences: Sequence[str],
 ) -> str:
-    """The page at which the user logs in."""
+    """Return the page at which the user logs in."""
     parameters = [
         ("response_type", "code"),
         ("client_id", client.id),
@@ -160,7 +160,7 @@ Form = dict[str, str]
 
 
 def authenticated(form: Mapping[str, str], client: Client) -> tuple[Form, dict[str, str]]:
-    """A form with what says who we are, and the headers that go with it."""
+    """Return a form with what says who we are, and the headers that go with it."""
     if client.method == "client_secret_basic" and client.secret:
         pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}"
         return dict(form), {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
@@ -197,7 +197,7 @@ def registration(redirect_uri: str, scope: str | None) -> dict[str, Any]:
 
 
 def registered(value: object) -> Client | None:
-    """The client that a registration gave; None when the answer is none."""
+    """Return the client that a registration gave; None when the answer is none."""
     if not isinstance(value, Mapping):
         return None
     values = cast("Mapping[str, object]", value)
@@ -249,13 +249,13 @@ def granted(status: int, value: object, place: str) -> Grant:
 
 
 def said(values: Mapping[str, object]) -> str:
-    """The error of an answer or a redirect, in its own words."""
+    """Return the error of an answer or a redirect, in its own words."""
     words = [str(values[name]) for name in ("error", "error_description") if isinstance(values.get(name), str)]
     return _short(": ".join(words)) or "it gave no reason"
 
 
 def pasted(text: str) -> Mapping[str, str]:
-    """The values of a redirect that the user pasted: its whole address, its query, or the code alone.
+    """Return the values of a redirect that the user pasted: its whole address, its query, or the code alone.
 
     Raises:
         OAuthError: there is no code in it.
@@ -277,7 +277,7 @@ def pasted(text: str) -> Mapping[str, str]:
 
 
 def require_redirect(values: Mapping[str, str], state: str, endpoints: Endpoints) -> str:
-    """The code of a redirect that is the answer to this login.
+    """Return the code of a redirect that is the answer to this login.
 
     A code that was pasted alone has no state; what binds it to this login is then the proof of PKCE.
 

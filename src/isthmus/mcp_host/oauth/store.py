@@ -46,7 +46,7 @@ class TokenStore(Protocol):
         ...
 
     def find(self, server: str, server_url: str) -> StoredToken | None:
-        """The login to a server; None when there is none, or it is for another URL."""
+        """Return the login to a server; None when there is none, or it is for another URL."""
         ...
 
     def save(self, server: str, token: StoredToken) -> None:

@@ -30,7 +30,7 @@ class FileTokenStore:
 
     @classmethod
     def of(cls, home: Path) -> "FileTokenStore":
-        """The store of the user whose home folder is `home`."""
+        """Return the store of the user whose home folder is `home`."""
         return cls(home / ".gemini" / "mcp-oauth-tokens.json")
 
     @property
@@ -96,7 +96,7 @@ class FileTokenStore:
 
 
 def decode(entry: Mapping[str, Any]) -> StoredToken | None:
-    """The login in an entry; None when there is none in it."""
+    """Return the login in an entry; None when there is none in it."""
     token, own = _object(entry.get("token")), _object(entry.get("isthmus"))
     access = token.get("accessToken")
     if not isinstance(access, str) or not access:
@@ -116,7 +116,7 @@ def decode(entry: Mapping[str, Any]) -> StoredToken | None:
 
 
 def encode(server: str, token: StoredToken, before: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry of a login, with what stood in it before and is not ours."""
+    """Return the entry of a login, with what stood in it before and is not ours."""
     values: dict[str, Any] = {"accessToken": token.access_token, "tokenType": "Bearer"}
     if token.refresh_token is not None:
         values["refreshToken"] = token.refresh_token

@@ -31,7 +31,7 @@ EXAMPLE = (
 
 
 async def prompt_from(connection: ServerConnection, name: str, arguments: Mapping[str, str], folder: Path) -> Content:
-    """A prompt of a server with its arguments filled in; what is no text is kept in ``folder``.
+    """Return a prompt of a server with its arguments filled in; what is no text is kept in ``folder``.
 
     Raises:
         ToolFailure: the server does not offer it any more, cannot be reached, or refused.
@@ -94,7 +94,7 @@ def _why(server: str, what: str, error: Exception) -> str:
 
 
 def _prompt_parts(found: "GetPromptResult") -> tuple[ResultPart, ...]:
-    """The messages of a prompt; whose they are is said where they are not all the user's."""
+    """Return the messages of a prompt; whose they are is said where they are not all the user's."""
     dumped = [message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in found.messages]
     has_example = any(message["role"] != "user" for message in dumped)
     parts: list[ResultPart] = [TextPart(EXAMPLE)] * has_example

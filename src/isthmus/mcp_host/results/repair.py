@@ -76,7 +76,7 @@ def _repair_list(method: str, result: JsonObject, fits: Fits) -> Repaired:
 
 
 def _repair_entry(method: str, key: str, required: tuple[str, ...], entry: object, fits: Fits) -> JsonObject | str:
-    """The entry as it can be taken, or why it cannot."""
+    """Return the entry as it can be taken, or why it cannot."""
     if not isinstance(entry, dict):
         return f"expected an object, received {type(entry).__name__}"
     found = dict(cast("JsonObject", entry))
@@ -137,7 +137,7 @@ def _repair_call(result: JsonObject, fits: Fits) -> JsonObject:
 
 
 def _repair_blocks(blocks: Sequence[object], fits: Fits) -> list[JsonObject]:
-    """The blocks in their order. Each check costs, so that what is well is not checked alone."""
+    """Return the blocks in their order. Each check costs, so that what is well is not checked alone."""
     found: list[JsonObject] = []
     mended = 0
     for block in blocks:

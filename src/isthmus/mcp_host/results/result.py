@@ -99,7 +99,7 @@ class Rendered:
 
 
 def parts_of(content: Sequence[Mapping[str, Any]]) -> tuple[ResultPart, ...]:
-    """The parts of a CallToolResult's ``content``, given as its JSON."""
+    """Return the parts of a CallToolResult's ``content``, given as its JSON."""
     return tuple(_part(block) for block in content)
 
 
@@ -147,7 +147,7 @@ def _binary(kind: str, media_type: object, data: object, uri: str | None, is_for
 
 
 def _decoded(text: str) -> bytes:
-    """The bytes of base64 as servers write it: also with line ends, without padding, or as a data: URL.
+    """Return the bytes of base64 as servers write it: also with line ends, without padding, or as a data: URL.
 
     Raises:
         ValueError: it is none of these.
@@ -170,7 +170,7 @@ def render(
     maximum: int = MAXIMUM_CHARACTERS,
     is_marked: bool = False,
 ) -> Rendered:
-    """The result as text and media. What is too long, and what is not text, is kept whole in a file of `folder`.
+    """Return the result as text and media. What is too long, and what is not text, is kept whole in a file of `folder`.
 
     `maximum` is how many characters the model gets; `is_marked` puts them in ``<untrusted_context>``, as Gemini CLI
     does. Blocks when there is something to keep.
@@ -216,7 +216,7 @@ class _Pieces:
             self.for_model.append(text)
 
     def summary(self) -> list[str]:
-        """The kinds of what came; nothing for text alone."""
+        """Return the kinds of what came; nothing for text alone."""
         lines = [f"text ({self._lines} line{'' if self._lines == 1 else 's'})"] * bool(self._lines)
         more = [f"{len(self._kinds) - MAXIMUM_KINDS:,} more"] * (len(self._kinds) > MAXIMUM_KINDS)
         return [*lines, *self._kinds[:MAXIMUM_KINDS], *more] if self._kinds else []
@@ -252,7 +252,7 @@ class _Pieces:
 
 
 def _cut(text: str, maximum: int, keeper: KeptFiles) -> tuple[str, str]:
-    """A text's beginning and end when it is too long, and where all of it is."""
+    """Return a text's beginning and end when it is too long, and where all of it is."""
     if len(text) <= maximum:
         return text, ""
     head = int(maximum * HEAD_SHARE)

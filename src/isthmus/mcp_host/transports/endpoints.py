@@ -86,7 +86,7 @@ class TokenInQuery(httpx2.AsyncBaseTransport):
 def streams(
     endpoint: Endpoint, kind: HttpKind, access: Access, connect_seconds: float, log: ServerLog, watch: HttpWatch
 ) -> AbstractAsyncContextManager[Any]:
-    """The transport to `endpoint`; `kind` says how a URL is spoken to."""
+    """Return the transport to `endpoint`; `kind` says how a URL is spoken to."""
     if isinstance(endpoint, StdioEndpoint):
         return stdio_streams(endpoint, access.environment, log, access.sandbox)
     client = _http_client(endpoint, kind, access, connect_seconds, watch)

@@ -35,7 +35,7 @@ class LineSplitter:
         self._is_long = False
 
     def feed(self, data: bytes) -> list[Line]:
-        """The lines that end in `data`."""
+        """Return the lines that end in `data`."""
         lines: list[Line] = []
         *ended, rest = data.split(b"\n")
         for part in ended:

@@ -31,7 +31,7 @@ _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
 
 
 def message_of(line: Line, log: ServerLog) -> SessionMessage | None:
-    """The message of a line; None for what is none. A broken answer becomes an error for the call it answers."""
+    """Return the message of a line; None for what is none. A broken answer becomes an error for the call it answers."""
     if isinstance(line, LongLine):
         log.add(f"[a message of {line.size} bytes was refused]".encode())
         limit = f"{MAXIMUM_MESSAGE_BYTES // 1024**2} MiB"
@@ -70,7 +70,7 @@ def message_of(line: Line, log: ServerLog) -> SessionMessage | None:
 
 
 def is_nested_too_deeply(value: object) -> bool:
-    """Whether a JSON value has more levels than are taken."""
+    """Return whether a JSON value has more levels than are taken."""
     level: list[object] = [value]
     for _ in range(MAXIMUM_NESTING):
         level = [inner for item in level for inner in _inside(item)]

@@ -77,7 +77,7 @@ async def _read(
 
 
 def _same_origin(url: str, given: str) -> str:
-    """The URL for requests.
+    """Return the URL for requests.
 
     Raises:
         SseError: it is at another origin, where what is configured for this one must not go.

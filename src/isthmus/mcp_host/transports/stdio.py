@@ -49,7 +49,7 @@ MAXIMUM_JUNK_BYTES = 256 * 1024 * 1024
 
 
 def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a server: little of the agent's, and what is configured for it."""
+    """Return the environment of a server: little of the agent's, and what is configured for it."""
     return {**{name: environment[name] for name in INHERITED if name in environment}, **own}
 
 
@@ -180,7 +180,7 @@ class Incoming:
             await asyncio.sleep(min(_IDLE_SHARE * work, 1.0))
 
     async def receive(self) -> SessionMessage:
-        """The next message.
+        """Return the next message.
 
         Raises:
             EndOfStream: there is none.

@@ -82,7 +82,7 @@ _NEEDS: Final[Mapping[str, Capability]] = MappingProxyType(
 
 
 def offered_tools(companion: Companion) -> tuple[ToolDefinition, ...]:
-    """The twelve, of which ``tools/list`` has those that work in this editor, then the user's own."""
+    """Return the twelve, of which ``tools/list`` has those that work in this editor, then the user's own."""
     lacking = set(companion.editor.unavailable)
     if companion.options.linters:
         lacking.discard(Capability.DIAGNOSTICS)

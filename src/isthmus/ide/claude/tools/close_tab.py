@@ -36,7 +36,7 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
 
 
 def _named(files: tuple[OpenFile, ...], name: str) -> OpenFile | None:
-    """The open file whose tab has this name: its path, its URI or its label.
+    """Return the open file whose tab has this name: its path, its URI or its label.
 
     Raises:
         EditorError: several have it.

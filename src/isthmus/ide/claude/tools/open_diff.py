@@ -48,7 +48,7 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
 
 
 def result(review: DiffReview) -> CallToolResult:
-    """The answer to openDiff for a review that has ended; one that ended without the user is rejected."""
+    """Return the answer to openDiff for a review that has ended; one that ended without the user is rejected."""
     match review.state:
         case Accepted(content):
             return _two_items("FILE_SAVED", content)

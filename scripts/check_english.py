@@ -1,0 +1,115 @@
+"""Gate on the English of docstrings, comments and messages: patterns that make a reader read twice.
+
+A docstring opens with a verb or a noun phrase that stands alone in a hover of an editor. Other papers are called by
+their names. This checks words alone; whether a sentence is clear, a reader decides.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+from check_file_sizes import python_files
+
+FRAGMENTS = frozenset(
+    "Also And As At But By For From How If In Into It Its None Not Nothing Of On Only Or See So That Their Theirs They"  # noqa: SIM905
+    " Those To Under What When Where Which Who Whose Why With Without".split()
+)
+"""First words of a docstring that is a part of a sentence, or that needs the line above it."""
+PATTERNS = {
+    re.compile(r"(?<!here )\b(is|are|was|were) no\b(?! (longer|more)\b)"): 'write "is not a"',
+    re.compile(r"\bspec [1-5]\b|\bDESIGN\b"): "call the document or the protocol by its name",
+    re.compile(r"\bfor ever\b"): 'write "forever", or say until when',
+}
+"""Patterns that no docstring, comment or message has, and the advice."""
+
+
+PENDING = (
+    "src/isthmus/a2a/",
+    "src/isthmus/agent/",
+    "src/isthmus/app/",
+    "src/isthmus/checkpoints/",
+    "src/isthmus/cli/",
+    "src/isthmus/demo/",
+    "src/isthmus/editors/",
+    "src/isthmus/encoding/",
+    "src/isthmus/engine/",
+    "src/isthmus/files/",
+    "src/isthmus/forms/",
+    "src/isthmus/ide/",
+    "src/isthmus/journal/",
+    "src/isthmus/listeners/",
+    "src/isthmus/mcp_host/",
+    "src/isthmus/models/",
+    "src/isthmus/notebooks/",
+    "src/isthmus/rpc/",
+    "src/isthmus/runtime/",
+    "src/isthmus/sandbox/",
+    "src/isthmus/settings/",
+    "src/isthmus/slash_commands/",
+    "src/isthmus/terminal/",
+    "src/isthmus/text/",
+    "src/isthmus/tools/",
+    "src/isthmus/client.py",
+    "src/isthmus/companion.py",
+    "src/isthmus/development_tool.py",
+    "src/isthmus/events.py",
+    "src/isthmus/media.py",
+    "src/isthmus/task_view.py",
+    "tests/",
+    "bench/",
+    "examples/",
+    "scripts/",
+)
+"""Paths that are not checked yet: they have been written before this gate."""
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each docstring, also of those that stand below a constant or a field."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        previous: ast.stmt | None = None
+        for statement in node.body:
+            is_below = previous is None or isinstance(previous, ast.Assign | ast.AnnAssign)
+            if is_below and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                text = statement.value.value
+                if isinstance(text, str):
+                    yield statement.lineno, text
+            previous = statement
+
+
+def faults(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the fault of each place in the Python file `text` that has one."""
+    for line, docstring in docstrings(ast.parse(text)):
+        word = re.match(r"\W*(\w*)", docstring.strip())
+        if word is not None and word[1] in FRAGMENTS:
+            yield line, f"a docstring opens with {word[1]!r}; open it with a verb or a noun phrase that stands alone"
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if tokenize.tok_name[token.type] in ("STRING", "COMMENT", "FSTRING_MIDDLE"):
+            for pattern, advice in PATTERNS.items():
+                for match in pattern.finditer(token.string):
+                    line = token.start[0] + token.string.count("\n", 0, match.start())
+                    yield line, f"{match[0]!r}: {advice}"
+
+
+def main(root: Path, parts: list[str]) -> int:
+    """Print each fault below the paths `parts`, or in every Python file; the exit status is 1 when there is one."""
+    found = False
+    for path in python_files(root):
+        name = str(path.relative_to(root))
+        if name == "scripts/check_english.py" or (name.startswith(PENDING) and not parts):
+            continue
+        if parts and not name.startswith(tuple(parts)):
+            continue
+        for line, fault in sorted(faults(path.read_text(encoding="utf-8"))):
+            found = True
+            print(f"error: {name}:{line}: {fault}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(__file__).resolve().parent.parent, sys.argv[1:]))
