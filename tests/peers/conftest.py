@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import main
-from support.editor_deadlines import lengthen_editor_deadlines
 from support.isthmus_program import InProcess
 
 
@@ -39,9 +38,3 @@ def isthmus_here(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
 def soon_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tell MCP servers on stdio of this process soon to end: those that hang on purpose do not do it by themselves."""
     monkeypatch.setattr("isthmus.mcp_host.transports.stdio.CLOSE_SECONDS", (0.1, 0.5))
-
-
-@pytest.fixture(autouse=True)
-def editor_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Editors in this process have time to answer."""
-    lengthen_editor_deadlines(monkeypatch)

@@ -19,7 +19,7 @@ from isthmus.ide.gemini.peer import GeminiPeer
 from isthmus.ide.host import CompanionHost, Ready
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 from support.companion import RunningCompanion, running_companion
-from support.editor_deadlines import PATIENT_LIMITS
+from support.editor_deadlines import PATIENT_LIMITS, PATIENT_NEOVIM
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
 from support.waiting import eventually_async
 
@@ -52,7 +52,7 @@ async def neovim_companion(
 ) -> AsyncGenerator[tuple[RunningNeovim, "asyncio.Task[None]"]]:
     """A Neovim and a companion that serves it."""
     async with running_neovim(workspace, *arguments) as neovim:
-        host = CompanionHost(await attach(neovim.address), limits=PATIENT_LIMITS)
+        host = CompanionHost(await attach(neovim.address, PATIENT_NEOVIM), limits=PATIENT_LIMITS)
         ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
         running = asyncio.create_task(host.run(ready.set_result))
         try:

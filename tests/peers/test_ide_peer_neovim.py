@@ -16,6 +16,7 @@ from isthmus.events import TaskState
 from isthmus.ide.options import CompanionOptions
 from support.companion import running_host
 from support.editing import make_file
+from support.editor_deadlines import PATIENT_NEOVIM
 from support.editor_harness import be_patient, editor_harness
 from support.isthmus_program import ISTHMUS
 from support.neovim import RunningNeovim, running_neovim
@@ -50,7 +51,7 @@ async def neovim_with_companion(workspace: Path, *arguments: str) -> AsyncGenera
     """A Neovim with a linter, and a companion that serves it."""
     async with running_neovim(workspace, *arguments) as neovim:
         await neovim.lua(LINTER)
-        async with running_host(await attach(neovim.address), CompanionOptions()):
+        async with running_host(await attach(neovim.address, PATIENT_NEOVIM), CompanionOptions()):
             yield neovim
 
 

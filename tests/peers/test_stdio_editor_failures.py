@@ -4,12 +4,14 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from isthmus.editors.plugin import connection as json_rpc_connection
 from isthmus.editors.plugin import editor as stdio
+from isthmus.editors.plugin.connection import PipeLimits, open_connection
+from isthmus.editors.plugin.editor import PluginLimits
 from isthmus.ide.editor import (
     ContextChanged,
     DiffAccepted,
@@ -20,6 +22,7 @@ from isthmus.ide.editor import (
 )
 from isthmus.rpc.lsp import frame
 from isthmus.rpc.messages import notification
+from support.editor_deadlines import PATIENT_PLUGIN
 from support.stdio_editor import RunningPlugin, StdioDriver, equals, made, review_of, stdio_driver, told
 from support.waiting import eventually_async
 
@@ -29,19 +32,24 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def driver(workspace: Path) -> AsyncGenerator[StdioDriver]:
-    async with stdio_driver(workspace) as driver:
-        yield driver
+def limits() -> PluginLimits:
+    return PATIENT_PLUGIN
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deadlines that a test need not wait for."""
-    for name in ("SNAPSHOT_SECONDS", "COMMAND_SECONDS", "CLOSE_SECONDS", "CONFIRM_SECONDS"):
-        monkeypatch.setattr(stdio, name, 0.05)
+async def driver(workspace: Path, limits: PluginLimits) -> AsyncGenerator[StdioDriver]:
+    async with stdio_driver(workspace, limits) as driver:
+        yield driver
 
 
-@pytest.mark.usefixtures("impatient")
+IMPATIENT = replace(
+    PATIENT_PLUGIN, snapshot_seconds=0.05, command_seconds=0.05, close_seconds=0.05, confirm_seconds=0.05
+)
+"""Deadlines that a test need not wait for."""
+impatient = pytest.mark.parametrize("limits", [IMPATIENT], ids=["impatient"])
+
+
+@impatient
 async def test_while_a_plugin_hangs_its_last_files_stand_in_and_the_late_answer_counts(
     driver: StdioDriver, workspace: Path
 ) -> None:
@@ -71,19 +79,14 @@ async def test_while_a_plugin_hangs_its_last_files_stand_in_and_the_late_answer_
     assert await driver.plugin.do("views") == {}
 
 
-@pytest.mark.usefixtures("impatient")
-async def test_a_plugin_that_reads_nothing_blocks_nobody_and_costs_a_bounded_memory(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(json_rpc_connection, "MAXIMUM_UNREAD_BYTES", 1_000_000)
+async def test_a_plugin_that_reads_nothing_blocks_nobody_and_costs_a_bounded_memory(workspace: Path) -> None:
     path = made(workspace)
-    async with stdio_driver(workspace) as driver:
+    async with stdio_driver(workspace, replace(IMPATIENT, command_seconds=0.2, unread_bytes=1_000_000)) as driver:
         with driver.plugin.stopped():
             for _ in range(10):
                 with pytest.raises(EditorError, match="does not answer"):
                     await driver.editor.open_diff(review_of(path, "x" * 400_000))
                 await driver.editor.show_message("x" * 400_000)
-        monkeypatch.setattr(stdio, "COMMAND_SECONDS", 30.0)
         review = review_of(path, "small\n")
 
         async def can_be_shown() -> bool:
@@ -190,14 +193,18 @@ async def test_a_crash_of_the_editor_ends_everything_at_once(driver: StdioDriver
 
 @pytest.mark.parametrize("stays_open", [False, True], ids=["both pipes closed", "one pipe held by a child"])
 async def test_what_an_editor_said_last_is_heard_though_it_reads_no_more(
-    monkeypatch: pytest.MonkeyPatch, stays_open: bool
+    stays_open: bool,
 ) -> None:
-    monkeypatch.setattr(json_rpc_connection, "_CHUNK", 100)
     (theirs_in, outgoing), (incoming, theirs_out) = os.pipe(), os.pipe()
     heard: list[str] = []
     ended = asyncio.Event()
-    connection = await json_rpc_connection.open_connection(
-        incoming, outgoing, lambda _method, _params: None, lambda method, _: heard.append(method), lambda _: ended.set()
+    connection = await open_connection(
+        incoming,
+        outgoing,
+        lambda _method, _params: None,
+        lambda method, _: heard.append(method),
+        lambda _: ended.set(),
+        PipeLimits(chunk_bytes=100),
     )
     os.write(theirs_out, b"".join(frame(notification(f"told/{number}", {})) for number in range(100)))
     os.close(theirs_in)
@@ -231,7 +238,7 @@ async def test_a_plugin_that_initializes_wrongly_is_told_and_not_waited_for(
 ) -> None:
     plugin = RunningPlugin(workspace, **initialize)
     try:
-        attaching = asyncio.create_task(stdio.attach(plugin.incoming, plugin.outgoing, timeout=60))
+        attaching = asyncio.create_task(stdio.attach(plugin.incoming, plugin.outgoing, PATIENT_PLUGIN))
 
         async def refused() -> bool:
             return any("error" in message for message in await plugin.do("heard"))
@@ -247,13 +254,13 @@ async def test_a_plugin_that_initializes_wrongly_is_told_and_not_waited_for(
 async def test_a_plugin_that_says_nothing_is_given_up() -> None:
     (theirs_in, outgoing), (incoming, theirs_out) = os.pipe(), os.pipe()
     with pytest.raises(EditorError, match="did not send initialize"):
-        await stdio.attach(incoming, outgoing, timeout=0.05)
+        await stdio.attach(incoming, outgoing, PluginLimits(start_seconds=0.05))
     assert os.read(theirs_in, 1) == b""
     os.close(theirs_in)
     os.close(theirs_out)
 
 
-@pytest.mark.usefixtures("impatient")
+@impatient
 async def test_folders_that_a_busy_plugin_tells_late_count(driver: StdioDriver, workspace: Path) -> None:
     other = workspace / "other"
     await driver.plugin.do("answer", name="folders", value=[{"uri": other.as_uri()}])

@@ -12,6 +12,7 @@ from isthmus.editors.headless import HeadlessEditor
 from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import Editor, Range
 from isthmus.ide.reviews.review import DiffReview
+from support.editor_deadlines import PATIENT_NEOVIM
 from support.emacs import emacs_driver
 from support.jupyter_driver import jupyter_user
 from support.neovim import RunningNeovim, running_neovim
@@ -167,7 +168,7 @@ class NeovimDriver:
 @asynccontextmanager
 async def _neovim(folder: Path) -> AsyncGenerator[EditorDriver]:
     async with running_neovim(folder) as neovim:
-        editor = await attach(neovim.address)
+        editor = await attach(neovim.address, PATIENT_NEOVIM)
         yield NeovimDriver(neovim, editor)
         await editor.aclose()
 

@@ -21,6 +21,7 @@ from isthmus.editors.plugin import editor as stdio
 from isthmus.editors.plugin.editor import StdioEditor
 from isthmus.ide.editor import Range
 from isthmus.ide.reviews.review import DiffReview
+from support.editor_deadlines import PATIENT_PLUGIN
 from support.programs import emacs
 from support.pty_program import PtyProgram, pty_program
 from support.stdio_editor import offset
@@ -224,7 +225,7 @@ async def emacs_driver(folder: Path, *, reviews: str = AT_ONCE) -> AsyncGenerato
             return 0
 
         outgoing = await eventually_async(relay_reads, what="the plugin starts the relay")
-        editor = await stdio.attach(incoming, outgoing, timeout=60)
+        editor = await stdio.attach(incoming, outgoing, PATIENT_PLUGIN)
         try:
             yield EmacsDriver(running, editor)
         finally:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.editors.plugin import editor as stdio
-from isthmus.editors.plugin.editor import StdioEditor
+from isthmus.editors.plugin.editor import PluginLimits, StdioEditor
 from isthmus.ide.editor import Editor, EditorEvent, Position, Range
 from isthmus.ide.reviews.review import DiffReview
 from support import stdio_plugin
+from support.editor_deadlines import PATIENT_PLUGIN
 from support.waiting import eventually_async
 
 
@@ -127,11 +128,13 @@ def offset(text: str, place: Position) -> int:
 
 
 @asynccontextmanager
-async def stdio_driver(folder: Path, **changes: object) -> AsyncGenerator[StdioDriver]:
+async def stdio_driver(
+    folder: Path, limits: PluginLimits = PATIENT_PLUGIN, **changes: object
+) -> AsyncGenerator[StdioDriver]:
     """A user in front of a plugin; `changes` are members of its ``initialize``."""
     plugin = RunningPlugin(folder, **changes)
     try:
-        editor = await stdio.attach(plugin.incoming, plugin.outgoing, timeout=60)
+        editor = await stdio.attach(plugin.incoming, plugin.outgoing, limits)
         try:
             yield StdioDriver(plugin, editor)
         finally:

@@ -42,18 +42,19 @@ def test_every_capability_is_documented() -> None:
 
 def test_the_deadlines_and_limits_are_those_of_the_code() -> None:
     table = DOCUMENT.partition("## Deadlines and limits")[2].partition("## Versions")[0]
+    plugin = stdio.PluginLimits()
     limits = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", table, flags=re.MULTILINE))
-    assert limits["`initialize`, `initialized`"] == f"{stdio.START_SECONDS:g} s"
-    assert limits["an answer to `editor/openFiles`"] == f"{stdio.SNAPSHOT_SECONDS:g} s"
-    assert f"within {stdio.LATE_SNAPSHOT_SECONDS:g} s" in table
-    assert limits["an answer to diagnostics requests"] == f"{stdio.SNAPSHOT_SECONDS:g} s"
-    assert limits["`editor/openDiff`"] == limits["any other answer"] == f"{stdio.COMMAND_SECONDS:g} s"
-    assert limits["`window/showMessageRequest`"] == f"{stdio.CONFIRM_SECONDS / 60:g} min"
-    assert limits["`editor/executeCode`"] == f"{stdio.EXECUTE_SECONDS / 3600:g} h"
+    assert limits["`initialize`, `initialized`"] == f"{plugin.start_seconds:g} s"
+    assert limits["an answer to `editor/openFiles`"] == f"{plugin.snapshot_seconds:g} s"
+    assert f"within {plugin.late_snapshot_seconds:g} s" in table
+    assert limits["an answer to diagnostics requests"] == f"{plugin.snapshot_seconds:g} s"
+    assert limits["`editor/openDiff`"] == limits["any other answer"] == f"{plugin.command_seconds:g} s"
+    assert limits["`window/showMessageRequest`"] == f"{plugin.confirm_seconds / 60:g} min"
+    assert limits["`editor/executeCode`"] == f"{plugin.execute_seconds / 3600:g} h"
     assert limits["header of a frame"] == f"{lsp.MAXIMUM_HEADER_BYTES / 1024:g} KiB"
     assert limits["body of a frame"] == f"{lsp.MAXIMUM_BODY_BYTES / MIB:g} MiB, both directions"
     assert limits["frames that are no JSON-RPC"] == str(lsp.MAXIMUM_MALFORMED)
-    unread = f"{json_rpc_connection.MAXIMUM_UNREAD_BYTES / MIB:g} MiB"
+    unread = f"{plugin.unread_bytes / MIB:g} MiB"
     assert limits["unread output, when the plugin does not read"] == unread
     counts = f"{lsp_diagnostics.MAXIMUM_FILES} files, {lsp_diagnostics.MAXIMUM_DIAGNOSTICS} diagnostics a file"
     assert limits["open files, pushed diagnostics"] == counts

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.editors.jupyter import messages as jupyter_messages
-from isthmus.editors.jupyter.messages import KernelDiedError, RunningExecution, execute_request
+from isthmus.editors.jupyter.messages import KernelDiedError, OutputLimits, RunningExecution, execute_request
 from isthmus.ide.editor import CodeExecution, EditorError, ExecutionImage, ExecutionText
 
 
@@ -14,8 +13,8 @@ def _message(kind: str, parent: str = "ours", **content: Any) -> dict[str, Any]:
     return {"header": {"msg_type": kind}, "parent_header": {"msg_id": parent}, "content": content}
 
 
-def _after(*messages: dict[str, Any]) -> CodeExecution:
-    running = RunningExecution("ours")
+def _after(*messages: dict[str, Any], limits: OutputLimits = OutputLimits()) -> CodeExecution:
+    running = RunningExecution("ours", limits)
     for message in messages:
         running.feed(message)
     return running.result()
@@ -61,13 +60,13 @@ def test_code_that_the_kernel_did_not_run_is_an_error() -> None:
         _after(_message("execute_reply", status="aborted"))
 
 
-def test_text_past_the_limit_is_left_out_and_said_and_the_traceback_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jupyter_messages, "MAXIMUM_TEXT_CHARACTERS", 10)
+def test_text_past_the_limit_is_left_out_and_said_and_the_traceback_stays() -> None:
     found = _after(
         _message("stream", text="12345678"),
         _message("stream", text="90abc"),
         _message("execute_result", data={"text/plain": "more"}),
         _message("error", traceback=["boom"]),
+        limits=OutputLimits(text_characters=10),
     )
     assert [output.text for output in found.outputs if isinstance(output, ExecutionText)] == [
         "1234567890",
@@ -77,16 +76,15 @@ def test_text_past_the_limit_is_left_out_and_said_and_the_traceback_stays(monkey
     assert found.is_error
 
 
-def test_images_past_the_limit_are_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jupyter_messages, "MAXIMUM_IMAGES", 1)
-    found = _after(_image(b"one"), _image(b"two"))
+def test_images_past_the_limit_are_left_out_and_said() -> None:
+    found = _after(_image(b"one"), _image(b"two"), limits=OutputLimits(images=1))
     assert found.outputs[0] == ExecutionImage(b"one", "image/png")
     assert found.outputs[1:] == (ExecutionText("[output left out: 1 images past 1 or 20 MiB]"),)
 
 
-def test_outputs_without_end_are_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jupyter_messages, "MAXIMUM_OUTPUTS", 2)
-    found = _after(*[_message("display_data", data={"text/plain": str(number)}) for number in range(5)])
+def test_outputs_without_end_are_left_out_and_said() -> None:
+    texts = [_message("display_data", data={"text/plain": str(number)}) for number in range(5)]
+    found = _after(*texts, limits=OutputLimits(outputs=2))
     assert found.outputs[2:] == (ExecutionText("[output left out: 3 outputs past the first 2]"),)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isthmus.editors.neovim.editor import attach
+from isthmus.editors.neovim.editor import NeovimLimits, attach
 from isthmus.editors.neovim.msgpack_rpc import Message, RpcCodec, RpcConnection, connect
 from isthmus.ide.editor import EditorError
 from isthmus.rpc.messages import ErrorResponse, Notification, Request, Response, RpcError
@@ -168,4 +168,4 @@ async def test_a_server_that_is_no_neovim_is_refused(answer: object) -> None:
 async def test_a_neovim_that_does_not_answer_costs_the_deadline() -> None:
     async with server(answering()) as address:
         with pytest.raises(EditorError, match="waits at a prompt"):
-            await attach(address, timeout=0.05)
+            await attach(address, NeovimLimits(start_seconds=0.05))

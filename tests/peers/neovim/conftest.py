@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.editors.neovim.editor import NeovimEditor, attach
+from isthmus.editors.neovim.editor import NeovimEditor, NeovimLimits, attach
+from support.editor_deadlines import PATIENT_NEOVIM
 from support.neovim import Heard, RunningNeovim, hearing, running_neovim
 
 
@@ -17,9 +18,15 @@ async def neovim(workspace: Path) -> AsyncGenerator[RunningNeovim]:
 
 
 @pytest.fixture
-async def editor(neovim: RunningNeovim) -> AsyncGenerator[NeovimEditor]:
+def limits() -> NeovimLimits:
+    """The limits of the editor."""
+    return PATIENT_NEOVIM
+
+
+@pytest.fixture
+async def editor(neovim: RunningNeovim, limits: NeovimLimits) -> AsyncGenerator[NeovimEditor]:
     """What the companion sees of it."""
-    attached = await attach(neovim.address)
+    attached = await attach(neovim.address, limits)
     yield attached
     await attached.aclose()
 

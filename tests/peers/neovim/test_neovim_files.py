@@ -14,6 +14,7 @@ from isthmus.ide.editor import (
     WorkspaceChanged,
 )
 from support.editing import active, content, delete, make_file, modified_at, review
+from support.editor_deadlines import PATIENT_NEOVIM
 from support.neovim import Heard, RunningNeovim, running_neovim
 from support.waiting import eventually_async
 
@@ -66,7 +67,7 @@ async def test_the_focus_time_of_a_file_is_when_it_was_entered_last(
 async def test_files_that_were_open_before_the_companion_came_are_known(workspace: Path) -> None:
     paths = [make_file(workspace, "a.py"), make_file(workspace, "b.py")]
     async with running_neovim(workspace, *paths) as neovim:
-        editor = await attach(neovim.address)
+        editor = await attach(neovim.address, PATIENT_NEOVIM)
         files = await editor.open_files()
         assert {each.path for each in files} == set(paths)
         assert [each.path for each in files if each.is_active] == [paths[0]]
@@ -79,7 +80,7 @@ async def test_the_file_before_the_companions_terminal_is_the_active_one(workspa
     paths = [make_file(workspace, "a.py"), make_file(workspace, "b.py")]
     async with running_neovim(workspace, *paths) as neovim:
         await neovim.command(f"edit {paths[1]}", "2", "terminal")
-        editor = await attach(neovim.address)
+        editor = await attach(neovim.address, PATIENT_NEOVIM)
         found = await active(editor)
         assert (found.path, found.cursor) == (paths[1], Position(1, 0))
         await editor.aclose()
@@ -245,7 +246,7 @@ async def test_a_file_with_a_swap_file_is_opened_without_a_question(workspace: P
     async with running_neovim(workspace) as first, running_neovim(workspace) as second:
         await first.command("set directory=. updatecount=1", f"edit {path}", "preserve")
         await second.command("set directory=. updatecount=1")
-        editor = await attach(second.address)
+        editor = await attach(second.address, PATIENT_NEOVIM)
         await editor.open_file(path)
         assert await second.lua("return vim.bo.readonly") is True
         await editor.aclose()

@@ -9,6 +9,7 @@ import pytest
 from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import DiffAccepted, DiffRejected
 from support.editing import content, make_file, review
+from support.editor_deadlines import PATIENT_NEOVIM
 from support.neovim import Heard, RunningNeovim, hearing, running_neovim, view_is_closed
 from support.waiting import eventually_async
 
@@ -34,7 +35,7 @@ async def neovim(workspace: Path) -> AsyncGenerator[RunningNeovim]:
 
 @pytest.fixture
 async def editor(neovim: RunningNeovim) -> AsyncGenerator[NeovimEditor]:
-    attached = await attach(neovim.address)
+    attached = await attach(neovim.address, PATIENT_NEOVIM)
     yield attached
     await attached.aclose()
 

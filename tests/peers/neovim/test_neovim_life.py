@@ -1,10 +1,10 @@
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from isthmus.editors.neovim import editor as neovim_editor
-from isthmus.editors.neovim.editor import NeovimEditor, attach, default_address
+from isthmus.editors.neovim.editor import NeovimEditor, NeovimLimits, attach, default_address
 from isthmus.files.locations import data_directory
 from isthmus.ide.editor import (
     DiffAccepted,
@@ -16,6 +16,7 @@ from isthmus.ide.options import CompanionOptions
 from isthmus.ide.reviews.kept_text import KeptTexts
 from support.companion import running_host
 from support.editing import make_file, review
+from support.editor_deadlines import PATIENT_NEOVIM
 from support.isthmus_program import companion_program
 from support.neovim import Heard, RunningNeovim, running_neovim, view_is_closed
 from support.waiting import eventually_async
@@ -23,14 +24,13 @@ from support.waiting import eventually_async
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.parametrize("limits", [NeovimLimits(snapshot_seconds=0.3, view_seconds=0.3)], ids=["impatient"])
 async def test_a_neovim_at_a_prompt_costs_a_deadline_and_shows_the_review_afterwards(
-    neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
 ) -> None:
-    monkeypatch.setattr("isthmus.editors.neovim.editor._OPEN_DIFF_SECONDS", 0.3)
     path = make_file(workspace, "a.py")
     await neovim.command(f"edit {path}")
-    known = await editor.open_files()
-    monkeypatch.setattr("isthmus.editors.neovim.editor._SNAPSHOT_SECONDS", 0.3)
+    known = await eventually_async(editor.open_files, what="the file is known")
     await neovim.connection.request("nvim_input", "r", timeout=30)  # waits for a character, and answers nothing else
     assert await editor.open_files() == known
     await editor.open_diff(review(path, "proposed\n"))
@@ -42,11 +42,10 @@ async def test_a_neovim_at_a_prompt_costs_a_deadline_and_shows_the_review_afterw
     await view_is_closed(neovim)
 
 
+@pytest.mark.parametrize("limits", [NeovimLimits(command_seconds=0.3, view_seconds=0.1)], ids=["impatient"])
 async def test_a_review_that_was_taken_back_while_neovim_was_at_a_prompt_is_not_shown(
-    neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
 ) -> None:
-    monkeypatch.setattr("isthmus.editors.neovim.editor._OPEN_DIFF_SECONDS", 0.1)
-    monkeypatch.setattr("isthmus.editors.neovim.editor._COMMAND_SECONDS", 0.3)
     path = make_file(workspace, "a.py")
     await neovim.connection.request("nvim_input", "r", timeout=30)
     await editor.open_diff(review(path, "proposed\n"))
@@ -87,7 +86,7 @@ async def test_a_crash_ends_the_changes_at_once(
 
 async def test_a_companion_that_leaves_takes_everything_with_it(neovim: RunningNeovim, workspace: Path) -> None:
     path = make_file(workspace, "a.py")
-    editor = await attach(neovim.address)
+    editor = await attach(neovim.address, PATIENT_NEOVIM)
     await editor.open_diff(review(path, "proposed\n"))
     await editor.aclose()
     await view_is_closed(neovim)
@@ -100,7 +99,7 @@ async def test_a_companion_that_leaves_takes_everything_with_it(neovim: RunningN
 
 
 async def test_a_companion_that_dies_leaves_what_the_user_typed(neovim: RunningNeovim, workspace: Path) -> None:
-    editor = await attach(neovim.address)
+    editor = await attach(neovim.address, PATIENT_NEOVIM)
     await editor.open_diff(review(make_file(workspace, "a.py"), "untouched\n"))
     await editor.open_diff(review(make_file(workspace, "b.py"), "proposed\n", 2))
     await neovim.set_lines("typed by the user")
@@ -121,10 +120,9 @@ async def test_a_companion_that_dies_leaves_what_the_user_typed(neovim: RunningN
 
 
 async def test_a_companion_ends_while_neovim_is_at_a_prompt_and_its_variables_go_later(
-    neovim: RunningNeovim, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    neovim: RunningNeovim, workspace: Path
 ) -> None:
-    monkeypatch.setattr("isthmus.editors.neovim.editor._OPEN_DIFF_SECONDS", 0.3)
-    editor = await attach(neovim.address)
+    editor = await attach(neovim.address, replace(PATIENT_NEOVIM, view_seconds=0.3))
     async with running_host(editor, CompanionOptions()):
 
         async def is_set() -> bool:
@@ -149,7 +147,7 @@ async def test_two_companions_at_one_neovim_do_not_disturb_each_other(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
 ) -> None:
     path = make_file(workspace, "a.py")
-    other = await attach(neovim.address)
+    other = await attach(neovim.address, PATIENT_NEOVIM)
     await editor.open_diff(review(path, "for the first\n", 1))
     await other.open_diff(review(path, "for the second\n", 2))
     await other.aclose()
@@ -185,17 +183,16 @@ async def test_attaching_where_nobody_listens_names_the_address(tmp_path: Path) 
 async def test_neovim_is_attached_to_over_tcp(workspace: Path) -> None:
     async with running_neovim(workspace) as neovim:
         address = await neovim.lua("return vim.fn.serverstart('127.0.0.1:0')")
-        editor = await attach(address)
+        editor = await attach(address, PATIENT_NEOVIM)
         assert await editor.open_files() == ()
         await editor.aclose()
 
 
 async def test_a_neovim_that_is_too_old_is_refused_in_one_line_with_its_version(
-    neovim: RunningNeovim, monkeypatch: pytest.MonkeyPatch
+    neovim: RunningNeovim,
 ) -> None:
     found = await neovim.lua("local v = vim.version() return v.major .. '.' .. v.minor .. '.' .. v.patch")
-    monkeypatch.setattr(neovim_editor, "OLDEST_VERSION", (99, 8, 0))
     with pytest.raises(EditorError) as refused:
-        await attach(neovim.address)
+        await attach(neovim.address, NeovimLimits(oldest_version=(99, 8, 0)))
     assert str(refused.value) == f"Neovim {found} is too old: Isthmus needs Neovim 99.8 or newer"
     assert await neovim.lua("return vim.fn.exists(':IsthmusMention')") == 0, "something was put into it all the same"

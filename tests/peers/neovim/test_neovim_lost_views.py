@@ -13,7 +13,7 @@ from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Rejected
 from support.companion_recorder import Recorder
 from support.editing import make_file, review
-from support.editor_deadlines import PATIENT_LIMITS
+from support.editor_deadlines import PATIENT_LIMITS, PATIENT_NEOVIM
 from support.neovim import Heard, RunningNeovim
 from support.waiting import eventually_async
 
@@ -74,7 +74,7 @@ async def test_rejecting_by_hand_hands_over_what_was_typed(
 async def test_a_companion_keeps_what_was_typed_into_a_neovim_that_quits(
     neovim: RunningNeovim, workspace: Path, tmp_path: Path
 ) -> None:
-    editor = await attach(neovim.address)
+    editor = await attach(neovim.address, PATIENT_NEOVIM)
     companion, client = Companion(editor, kept=KeptTexts(tmp_path / "kept"), limits=PATIENT_LIMITS), Recorder()
     companion.attach(client)
     running = asyncio.create_task(companion.run())

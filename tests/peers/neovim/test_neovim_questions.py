@@ -11,6 +11,7 @@ from isthmus.editors.neovim import msgpack_rpc
 from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import DiffAccepted, DiffRejected, EditorGoneError, FileMentioned
 from support.editing import make_file, review
+from support.editor_deadlines import PATIENT_NEOVIM
 from support.neovim import Heard, RunningNeovim, view_is_closed
 from support.programs import require
 from support.pty_program import pty_program
@@ -151,7 +152,7 @@ async def test_a_mention_reaches_every_companion_that_is_attached(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
 ) -> None:
     path = make_file(workspace, "a.py")
-    other = await attach(neovim.address)
+    other = await attach(neovim.address, PATIENT_NEOVIM)
     try:
         also = Heard(other)
         await neovim.command(f"edit {path}", "2,3IsthmusMention")
@@ -189,7 +190,7 @@ async def test_a_message_longer_than_the_screen_is_told_whole_and_makes_no_promp
     environment = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
     with pty_program(command, folder=workspace, environment=environment, columns=80, rows=24) as terminal:
         await eventually_async(lambda: Path(address).exists(), 60, what="Neovim listens")
-        editor = await attach(address)
+        editor = await attach(address, PATIENT_NEOVIM)
         await editor.show_message(f"what you typed into the review of a.py is kept in {name}")
         await eventually_async(lambda: terminal.screen_with("end"), what="the end of the message")
         user = await msgpack_rpc.connect(address, lambda _: None, lambda: None)

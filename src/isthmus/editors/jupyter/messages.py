@@ -18,11 +18,6 @@ from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.ide.editor import CodeExecution, EditorError, ExecutionImage, ExecutionOutput, ExecutionText
 from isthmus.text.visible import without_control_characters
 
-MAXIMUM_TEXT_CHARACTERS: Final = 1_000_000
-MAXIMUM_IMAGES: Final = 20
-MAXIMUM_IMAGE_BYTES: Final = 20 * 1024 * 1024
-"""Of all images of one execution together."""
-MAXIMUM_OUTPUTS: Final = 1000
 PROTOCOL_VERSION: Final = "5.3"
 
 _IMAGES: Final = ("image/png", "image/jpeg")
@@ -81,11 +76,23 @@ class KernelDiedError(EditorError):
     """The kernel ended or was restarted while it ran the code, or before."""
 
 
+@dataclass(frozen=True, slots=True)
+class OutputLimits:
+    """Limits of what one execution shows; the rest is counted."""
+
+    text_characters: int = 1_000_000
+    images: int = 20
+    image_bytes: int = 20 * 1024 * 1024
+    """Maximum size of all images together."""
+    outputs: int = 1000
+
+
 class RunningExecution:
     """The outputs of one execute_request. Feed it everything that the kernel sends."""
 
-    def __init__(self, message_id: str) -> None:
+    def __init__(self, message_id: str, limits: OutputLimits = OutputLimits()) -> None:
         self._id = message_id
+        self._limits = limits
         self.has_started = False
         self._shown: list[_Shown] = []
         self._clear_at_next = False
@@ -136,7 +143,7 @@ class RunningExecution:
                     self._clear()
             case "error":
                 self._is_error = True
-                self._traceback = _traceback(content)
+                self._traceback = self._traceback_of(content)
             case "execute_reply":
                 self._has_reply = True
                 self._replied(content)
@@ -163,11 +170,12 @@ class RunningExecution:
         """What was left out, in words."""
         found: list[str] = []
         if self._cut_characters:
-            found.append(f"{self._cut_characters} characters past the first {MAXIMUM_TEXT_CHARACTERS}")
+            found.append(f"{self._cut_characters} characters past the first {self._limits.text_characters}")
         if self._cut_images:
-            found.append(f"{self._cut_images} images past {MAXIMUM_IMAGES} or {MAXIMUM_IMAGE_BYTES // 1024**2} MiB")
+            mebibytes = self._limits.image_bytes // 1024**2
+            found.append(f"{self._cut_images} images past {self._limits.images} or {mebibytes} MiB")
         if self._cut_outputs:
-            found.append(f"{self._cut_outputs} outputs past the first {MAXIMUM_OUTPUTS}")
+            found.append(f"{self._cut_outputs} outputs past the first {self._limits.outputs}")
         return ", ".join(found)
 
     def _replied(self, content: JsonObject) -> None:
@@ -176,7 +184,7 @@ class RunningExecution:
                 raise EditorError("the kernel did not run the code: a cell that ran before it failed; ask again")
             case "error":
                 self._is_error = True
-                self._traceback = self._traceback or _traceback(content)
+                self._traceback = self._traceback or self._traceback_of(content)
             case _:
                 for payload in as_list(content.get("payload")):
                     fields = as_object(payload)
@@ -196,7 +204,7 @@ class RunningExecution:
 
     def _add(self, shown: _Shown | None) -> None:
         self._clear_if_waiting()
-        if shown is not None and len(self._shown) >= MAXIMUM_OUTPUTS:
+        if shown is not None and len(self._shown) >= self._limits.outputs:
             self._cut_outputs += 1
         elif shown is not None:
             self._shown.append(shown)
@@ -214,7 +222,8 @@ class RunningExecution:
         for kind in _IMAGES:
             if kind in data and (decoded := _decoded(data[kind])) is not None:
                 images = [len(shown.image.data) for shown in self._shown if shown.image is not None]
-                if len(images) < MAXIMUM_IMAGES and sum(images) + len(decoded) <= MAXIMUM_IMAGE_BYTES:
+                has_room = sum(images) + len(decoded) <= self._limits.image_bytes
+                if len(images) < self._limits.images and has_room:
                     return _Shown(ExecutionImage(decoded, kind), display_id=_display_id(content))
                 self._cut_images += 1
                 return None
@@ -225,9 +234,14 @@ class RunningExecution:
         return _Shown(None, [text], len(text), display_id=display_id)
 
     def _within(self, text: str) -> str:
-        free = max(MAXIMUM_TEXT_CHARACTERS - sum(shown.length for shown in self._shown), 0)
+        free = max(self._limits.text_characters - sum(shown.length for shown in self._shown), 0)
         self._cut_characters += max(len(text) - free, 0)
         return text[:free]
+
+    def _traceback_of(self, content: JsonObject) -> str:
+        lines = [str(line) for line in as_list(content.get("traceback"))]
+        text = "\n".join(lines) or f"{content.get('ename', 'Error')}: {content.get('evalue', '')}"
+        return without_control_characters(text)[-self._limits.text_characters :]
 
     def _clear_if_waiting(self) -> None:
         if self._clear_at_next:
@@ -265,12 +279,6 @@ def _decoded(value: object) -> bytes | None:
         return base64.b64decode("".join(_joined(value).split()), validate=True) or None
     except (binascii.Error, ValueError):
         return None
-
-
-def _traceback(content: JsonObject) -> str:
-    lines = [str(line) for line in as_list(content.get("traceback"))]
-    text = "\n".join(lines) or f"{content.get('ename', 'Error')}: {content.get('evalue', '')}"
-    return without_control_characters(text)[-MAXIMUM_TEXT_CHARACTERS:]
 
 
 def _as_on_a_terminal(text: str) -> str:

@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
@@ -43,7 +44,6 @@ from isthmus.ide.reviews.review import DiffReview
 from isthmus.rpc.messages import Notification, RpcError
 from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
 
-OLDEST_VERSION: Final = (0, 8, 0)
 MAXIMUM_SHOWN_BYTES: Final = 64 * 1024 * 1024
 
 _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
@@ -62,10 +62,22 @@ assert(loadstring(user, "=neovim_user.lua"))(session)
 return { pid = vim.fn.getpid(), folders = session.folders() }
 """
 _SCRIPTS: Final = ("neovim.lua", "neovim_focus.lua", "neovim_documents.lua", "neovim_review.lua", "neovim_user.lua")
-_COMMAND_SECONDS: Final = 10.0
-_OPEN_DIFF_SECONDS: Final = 3.0
-_SNAPSHOT_SECONDS: Final = 0.5
 _TYPING: Final = "iRvVsS\x16\x13"
+
+
+@dataclass(frozen=True, slots=True)
+class NeovimLimits:
+    """Limits of one attached Neovim, which answers nothing while it waits at a prompt."""
+
+    start_seconds: float = 10.0
+    """Maximum time for each of the two requests that attach to it."""
+    command_seconds: float = 10.0
+    """Maximum wait for what an agent asked for."""
+    view_seconds: float = 3.0
+    """Maximum wait for a view or a question: the request stays in Neovim, and the user can answer elsewhere."""
+    snapshot_seconds: float = 0.5
+    """Maximum wait for folders and files, in place of which those that were known last are told."""
+    oldest_version: tuple[int, int, int] = (0, 8, 0)
 
 
 class _BusyError(EditorError):
@@ -87,16 +99,16 @@ def default_address(environment: Mapping[str, str]) -> str:
     return address
 
 
-async def attach(address: str, *, timeout: float = 10.0) -> "NeovimEditor":
+async def attach(address: str, limits: NeovimLimits = NeovimLimits()) -> "NeovimEditor":
     """Attach to the Neovim that listens at ``address``: the path of a Unix socket, or host:port.
 
     Raises:
-        EditorError: nobody listens there, it is no Neovim, it is older than 0.8, or it did not answer in ``timeout``
-            seconds (it waits at a prompt).
+        EditorError: nobody listens there, it is no Neovim, it is older than 0.8, or it did not answer in time (it waits
+            at a prompt).
     """
-    editor = NeovimEditor(address)
+    editor = NeovimEditor(address, limits)
     try:
-        await editor.start(timeout)
+        await editor.start()
     except BaseException:
         await editor.aclose()
         raise
@@ -106,9 +118,10 @@ async def attach(address: str, *, timeout: float = 10.0) -> "NeovimEditor":
 class NeovimEditor(EditorBase):
     """Made by :func:`attach`. Its process id is that of the Neovim that holds the buffers."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, limits: NeovimLimits) -> None:
         super().__init__(EditorIdentity("neovim", "Neovim", os.getpid()), _UNAVAILABLE)
         self._address = address
+        self._limits = limits
         self._connection: RpcConnection | None = None
         self._channel = 0
         self._reviews: dict[str, DiffReview] = {}
@@ -116,12 +129,13 @@ class NeovimEditor(EditorBase):
         self._files: tuple[OpenFile, ...] = ()
         self._folders: tuple[str, ...] = ()
 
-    async def start(self, timeout: float) -> None:
+    async def start(self) -> None:
         """Connect and put the script in place; see :func:`attach`."""
+        timeout = self._limits.start_seconds
         try:
             self._connection = await msgpack_rpc.connect(self._address, self._notified, self._ended)
             channel, api = await self._connection.request("nvim_get_api_info", timeout=timeout)
-            _require_version(api)
+            _require_version(api, self._limits.oldest_version)
             self._channel = channel
             scripts = [_script(name) for name in _SCRIPTS]
             started = await self._connection.request("nvim_exec_lua", _START, [channel, *scripts], timeout=timeout)
@@ -138,14 +152,14 @@ class NeovimEditor(EditorBase):
         """Return the working directories of Neovim and of its tab pages."""
         self._require_alive()
         with suppress(RpcTimeoutError):
-            self._folders = tuple(await self._call("folders", timeout=_SNAPSHOT_SECONDS))
+            self._folders = tuple(await self._call("folders", timeout=self._limits.snapshot_seconds))
         return self._folders
 
     async def open_files(self) -> tuple[OpenFile, ...]:
         """Return the listed buffers whose file exists; while Neovim waits at a prompt, those that were known last."""
         self._require_alive()
         with suppress(RpcTimeoutError):
-            self._files = decode_files(await self._call("state", timeout=_SNAPSHOT_SECONDS))
+            self._files = decode_files(await self._call("state", timeout=self._limits.snapshot_seconds))
         return await asyncio.to_thread(existing, self._files)
 
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
@@ -177,7 +191,7 @@ class NeovimEditor(EditorBase):
         }
         self._reviews[review.id] = review
         try:
-            await self._command(review.file_path, "open_diff", review.id, options, timeout=_OPEN_DIFF_SECONDS)
+            await self._command(review.file_path, "open_diff", review.id, options, timeout=self._limits.view_seconds)
         except _BusyError:
             pass  # the request waits in Neovim, and the user can answer with `isthmus ide` meanwhile
         except BaseException:
@@ -227,7 +241,7 @@ class NeovimEditor(EditorBase):
         self._questions[question_id] = answer
         try:
             with suppress(_BusyError):  # it waits in Neovim, and can be answered elsewhere meanwhile
-                await self._command("question", "ask", question_id, title, text, timeout=_OPEN_DIFF_SECONDS)
+                await self._command("question", "ask", question_id, title, text, timeout=self._limits.view_seconds)
             return await answer
         finally:
             del self._questions[question_id]
@@ -241,7 +255,7 @@ class NeovimEditor(EditorBase):
         """
         values = {name: False if value is None else value for name, value in variables.items()}
         with suppress(_BusyError):
-            await self._command("terminals", "set_environment", values, timeout=_OPEN_DIFF_SECONDS)
+            await self._command("terminals", "set_environment", values, timeout=self._limits.view_seconds)
 
     async def show_message(self, text: str) -> None:
         """One line at the bottom of the screen, cut to its width; it is in ``:messages``."""
@@ -273,8 +287,9 @@ class NeovimEditor(EditorBase):
             raise EditorError(decode_error(str(error))) from error
 
     async def _command(self, subject: str, name: str, *arguments: object, timeout: float | None = None) -> Any:
+        seconds = self._limits.command_seconds if timeout is None else timeout
         try:
-            return await self._call(name, *arguments, timeout=_COMMAND_SECONDS if timeout is None else timeout)
+            return await self._call(name, *arguments, timeout=seconds)
         except RpcTimeoutError as error:
             raise _BusyError(f"{subject}: Neovim does not answer: {_WAITS}") from error
         except EditorGoneError:
@@ -284,10 +299,10 @@ class NeovimEditor(EditorBase):
 
     async def _leave_typing(self, subject: str) -> None:
         """To normal mode, so that the keys of a user who is typing or selecting do nothing to the next file."""
-        connection = self._require_alive()
+        connection, seconds = self._require_alive(), self._limits.command_seconds
         try:
-            async with asyncio.timeout(_COMMAND_SECONDS):
-                while (await connection.request("nvim_get_mode", timeout=_COMMAND_SECONDS))["mode"][0] in _TYPING:
+            async with asyncio.timeout(seconds):
+                while (await connection.request("nvim_get_mode", timeout=seconds))["mode"][0] in _TYPING:
                     connection.notify("nvim_input", "<C-\\><C-n>")
                     await asyncio.sleep(0.01)
         except (TimeoutError, RpcTimeoutError) as error:
@@ -347,13 +362,12 @@ def _script(name: str) -> str:
     return resources.files("isthmus.editors.neovim").joinpath(name).read_text("utf-8")
 
 
-def _require_version(api: Mapping[str, Any]) -> None:
+def _require_version(api: Mapping[str, Any], oldest: tuple[int, int, int]) -> None:
     version = api["version"]
     found = (int(version["major"]), int(version["minor"]), int(version["patch"]))
-    if found < OLDEST_VERSION:
+    if found < oldest:
         shown = ".".join(str(number) for number in found)
-        oldest = f"{OLDEST_VERSION[0]}.{OLDEST_VERSION[1]}"
-        raise EditorError(f"Neovim {shown} is too old: Isthmus needs Neovim {oldest} or newer")
+        raise EditorError(f"Neovim {shown} is too old: Isthmus needs Neovim {oldest[0]}.{oldest[1]} or newer")
 
 
 def _read(path: str) -> tuple[BufferText, str]:

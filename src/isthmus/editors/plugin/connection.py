@@ -8,17 +8,25 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
-from typing import Any, Final, assert_never
+from dataclasses import dataclass
+from typing import Any, assert_never
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.lsp import BrokenPeerError, JsonRpcPeer, frame
 from isthmus.rpc.pending import PendingRequests, RpcClosedError, RpcTimeoutError
 
-MAXIMUM_UNREAD_BYTES: Final = 64 * 1024 * 1024
-LAST_WORDS_SECONDS: Final = 1.0
-"""For reading on, once the peer reads nothing more."""
-_CHUNK: Final = 65_536
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipeLimits:
+    """Limits of a connection over two pipes."""
+
+    unread_bytes: int = 64 * 1024 * 1024
+    """Maximum output that waits for a peer that does not read."""
+    last_words_seconds: float = 1.0
+    """Maximum time for reading on, once the peer reads nothing more."""
+    chunk_bytes: int = 65_536
+    """Maximum number of bytes read at once."""
 
 
 class JsonRpcConnection:
@@ -35,12 +43,14 @@ class JsonRpcConnection:
         on_request: Callable[[str, JsonObject], object],
         on_notification: Callable[[str, JsonObject], None],
         on_close: Callable[[str | None], None],
+        limits: PipeLimits,
     ) -> None:
         self._reader = reader
         self._input, self._writer = transports
         self._on_request = on_request
         self._on_notification = on_notification
         self._on_close = on_close
+        self._limits = limits
         self._peer = JsonRpcPeer()
         self._pending = PendingRequests()
         self._closed = False
@@ -93,10 +103,10 @@ class JsonRpcConnection:
 
         It may never: a program that it started can hold its end of our input.
         """
-        asyncio.get_running_loop().call_later(LAST_WORDS_SECONDS, self._task.cancel)
+        asyncio.get_running_loop().call_later(self._limits.last_words_seconds, self._task.cancel)
 
     def _has_room(self) -> bool:
-        return self._writer.get_write_buffer_size() <= MAXIMUM_UNREAD_BYTES
+        return self._writer.get_write_buffer_size() <= self._limits.unread_bytes
 
     def _write(self, message: rpc.JsonMessage) -> None:
         if not self._closed and not self._writer.is_closing() and self._has_room():
@@ -105,7 +115,7 @@ class JsonRpcConnection:
     async def _read(self) -> None:
         problem: str | None = None
         try:
-            while data := await self._reader.read(_CHUNK):
+            while data := await self._reader.read(self._limits.chunk_bytes):
                 for message in self._peer.receive(data):
                     self._dispatch(message)
                 await asyncio.sleep(0)  # a peer that floods gets its share of the loop, not all of it
@@ -141,6 +151,7 @@ async def open_connection(
     on_request: Callable[[str, JsonObject], object],
     on_notification: Callable[[str, JsonObject], None],
     on_close: Callable[[str | None], None],
+    limits: PipeLimits = PipeLimits(),
 ) -> JsonRpcConnection:
     """Return a connection over two file descriptors, which it takes.
 
@@ -148,10 +159,10 @@ async def open_connection(
         ValueError: they are no pipes, sockets or terminals.
     """
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=_CHUNK)
+    reader = asyncio.StreamReader(limit=limits.chunk_bytes)
     source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(incoming, "rb", 0))
     sink, output = await loop.connect_write_pipe(_Output, os.fdopen(outgoing, "wb", 0))
-    connection = JsonRpcConnection(reader, (source, sink), on_request, on_notification, on_close)
+    connection = JsonRpcConnection(reader, (source, sink), on_request, on_notification, on_close, limits)
     output.on_lost = connection.lost
     return connection
 

@@ -9,13 +9,14 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from isthmus.editors.editor_base import EditorBase
 from isthmus.editors.plugin import lsp_diagnostics
 from isthmus.editors.plugin import wire as editor_wire
-from isthmus.editors.plugin.connection import JsonRpcConnection, open_connection
+from isthmus.editors.plugin.connection import JsonRpcConnection, PipeLimits, open_connection
 from isthmus.editors.plugin.lsp_shapes import encode_range
 from isthmus.editors.plugin.recoding import Recoder
 from isthmus.editors.plugin.session import PluginSession
@@ -41,32 +42,45 @@ from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
 from isthmus.text.offsets import OffsetEncoding
 from isthmus.text.text_file import BinaryContentError, decode_text
 
-START_SECONDS: Final = 10.0
-SNAPSHOT_SECONDS: Final = 1.0
-LATE_SNAPSHOT_SECONDS: Final = 30.0
-COMMAND_SECONDS: Final = 10.0
-CONFIRM_SECONDS: Final = 900.0
-EXECUTE_SECONDS: Final = 3600.0
-CLOSE_SECONDS: Final = 2.0
 MAXIMUM_READ_BYTES: Final = 4 * 1024 * 1024
 """Of a file whose lines are looked at: to convert positions, and for its newlines."""
 
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginLimits(PipeLimits):
+    """Limits of one attached plugin."""
+
+    start_seconds: float = 10.0
+    """Maximum time until it has initialized."""
+    snapshot_seconds: float = 1.0
+    """Maximum wait for folders, files and diagnostics: the former stand in then."""
+    late_snapshot_seconds: float = 30.0
+    """Maximum time after which late folders and files still count."""
+    command_seconds: float = 10.0
+    """Maximum wait for any other answer."""
+    confirm_seconds: float = 900.0
+    """Maximum wait for the user's answer to a question."""
+    execute_seconds: float = 3600.0
+    """Maximum time for code to run."""
+    close_seconds: float = 2.0
+    """Maximum wait for the views to close at the end."""
+
+
 class _NoAnswerError(EditorError):
     """The deadline passed."""
 
 
-async def attach(incoming: int, outgoing: int, *, timeout: float = START_SECONDS) -> "StdioEditor":
+async def attach(incoming: int, outgoing: int, limits: PluginLimits = PluginLimits()) -> "StdioEditor":
     """Attach to the plugin at the other end of two pipes, given as file descriptors, which are taken.
 
     Raises:
-        EditorError: the plugin did not initialize within ``timeout`` seconds.
+        EditorError: the plugin did not initialize in time.
     """
-    editor = StdioEditor()
+    editor = StdioEditor(limits)
     try:
-        await editor.start(incoming, outgoing, timeout)
+        await editor.start(incoming, outgoing)
     except BaseException:
         await editor.aclose()
         raise
@@ -76,8 +90,9 @@ async def attach(incoming: int, outgoing: int, *, timeout: float = START_SECONDS
 class StdioEditor(EditorBase):
     """Made by :func:`attach`. Its process is the one that the plugin names, or the one that started the companion."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: PluginLimits) -> None:
         super().__init__(EditorIdentity("stdio", "The editor", os.getppid()), {})
+        self._limits = limits
         self._connection: JsonRpcConnection | None = None
         self._session = PluginSession()
         self._started = asyncio.Event()
@@ -92,16 +107,17 @@ class StdioEditor(EditorBase):
         """What the plugin said last."""
         return self._session.is_trusted
 
-    async def start(self, incoming: int, outgoing: int, timeout: float) -> None:
+    async def start(self, incoming: int, outgoing: int) -> None:
         """Wait until the plugin has initialized; see :func:`attach`."""
+        seconds = self._limits.start_seconds
         try:
             self._connection = await open_connection(
-                incoming, outgoing, self._session.requested, self._notified, self._closed
+                incoming, outgoing, self._session.requested, self._notified, self._closed, self._limits
             )
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 await self._started.wait()
         except TimeoutError as error:
-            raise EditorError(f"the plugin did not send initialize and initialized within {timeout:g} s") from error
+            raise EditorError(f"the plugin did not send initialize and initialized within {seconds:g} s") from error
         attached = self._session.attached
         if attached is None or self._session.has_left or self._connection.is_closed:
             raise EditorGoneError("the plugin ended before it had sent initialize and initialized")
@@ -121,7 +137,7 @@ class StdioEditor(EditorBase):
         self._require_alive()
         if self._session.folders_changed:
             self._session.folders_changed = False
-            await asyncio.wait({self._later(self._take_folders())}, timeout=SNAPSHOT_SECONDS)
+            await asyncio.wait({self._later(self._take_folders())}, timeout=self._limits.snapshot_seconds)
         return self._session.folders or (str(Path.cwd()),)
 
     async def open_files(self) -> tuple[OpenFile, ...]:
@@ -130,7 +146,7 @@ class StdioEditor(EditorBase):
         if self._late is None:
             snapshot = asyncio.create_task(self._take_snapshot())
             try:
-                await asyncio.wait({snapshot}, timeout=SNAPSHOT_SECONDS)
+                await asyncio.wait({snapshot}, timeout=self._limits.snapshot_seconds)
             finally:
                 if not snapshot.done():
                     # It still counts when it comes, and nothing is asked of a busy plugin meanwhile.
@@ -199,12 +215,12 @@ class StdioEditor(EditorBase):
             found = tuple(one for of, every in self._session.pushed.items() if path in (None, of) for one in every)
         elif path is None:
             report = await self._ask(
-                "diagnostics", "workspace/diagnostic", {"previousResultIds": []}, seconds=SNAPSHOT_SECONDS
+                "diagnostics", "workspace/diagnostic", {"previousResultIds": []}, seconds=self._limits.snapshot_seconds
             )
             found = self._decoded(lsp_diagnostics.decode_workspace_report, report)
         else:
             params = {"textDocument": editor_wire.encode_document(path)}
-            report = await self._ask(path, "textDocument/diagnostic", params, seconds=SNAPSHOT_SECONDS)
+            report = await self._ask(path, "textDocument/diagnostic", params, seconds=self._limits.snapshot_seconds)
             found = self._decoded(lambda value: lsp_diagnostics.decode_document_report(path, value), report)
         return await self._recoder.diagnostics(found, self._text_of)
 
@@ -241,14 +257,16 @@ class StdioEditor(EditorBase):
         self._require(Capability.CONFIRM)
         params = editor_wire.encode_question(title, text)
         with contextlib.suppress(_NoAnswerError):
-            answer = await self._ask("question", "window/showMessageRequest", params, seconds=CONFIRM_SECONDS)
+            answer = await self._ask(
+                "question", "window/showMessageRequest", params, seconds=self._limits.confirm_seconds
+            )
             return editor_wire.decode_answer(answer)
         return False
 
     async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:
         self._require(Capability.EXECUTE)
         answer = await self._ask(
-            "code", "editor/executeCode", {"code": code, "notebook": notebook}, seconds=EXECUTE_SECONDS
+            "code", "editor/executeCode", {"code": code, "notebook": notebook}, seconds=self._limits.execute_seconds
         )
         return self._decoded(editor_wire.decode_execution, answer)
 
@@ -264,7 +282,7 @@ class StdioEditor(EditorBase):
             return
         if not (connection.is_closed or self._session.has_left):
             requests = [
-                connection.request("editor/closeDiff", {"id": review_id}, timeout=CLOSE_SECONDS)
+                connection.request("editor/closeDiff", {"id": review_id}, timeout=self._limits.close_seconds)
                 for review_id in self._session.reviews
             ]
             await asyncio.gather(*requests, return_exceptions=True)
@@ -301,8 +319,9 @@ class StdioEditor(EditorBase):
 
     async def _ask(self, subject: str, method: str, params: JsonObject | None, *, seconds: float | None = None) -> Any:
         name = self._identity.display_name
+        seconds = self._limits.command_seconds if seconds is None else seconds
         try:
-            return await self._require_alive().request(method, params, timeout=seconds or COMMAND_SECONDS)
+            return await self._require_alive().request(method, params, timeout=seconds)
         except RpcClosedError as error:
             raise EditorGoneError(f"{name} has quit, or its plugin has ended") from error
         except RpcTimeoutError as error:
@@ -321,7 +340,9 @@ class StdioEditor(EditorBase):
         """Also late: an editor is busiest when a project is opened in it."""
         session = self._session
         try:
-            answer = await self._ask("workspace", "workspace/workspaceFolders", None, seconds=LATE_SNAPSHOT_SECONDS)
+            answer = await self._ask(
+                "workspace", "workspace/workspaceFolders", None, seconds=self._limits.late_snapshot_seconds
+            )
         except _NoAnswerError:
             session.folders_changed = True
             return
@@ -331,7 +352,7 @@ class StdioEditor(EditorBase):
             self._events.put(WorkspaceChanged())
 
     async def _take_snapshot(self) -> None:
-        answer = await self._ask("open files", "editor/openFiles", {}, seconds=LATE_SNAPSHOT_SECONDS)
+        answer = await self._ask("open files", "editor/openFiles", {}, seconds=self._limits.late_snapshot_seconds)
         files = self._decoded(editor_wire.decode_files, answer)
         self._unsaved = frozenset(file.path for file in files if file.is_dirty)
         self._files = await self._recoder.files(files, self._text_of)
