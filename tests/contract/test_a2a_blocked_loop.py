@@ -53,11 +53,7 @@ class Blocking:
         self.was_told = self._told.came.wait(60)
 
 
-async def test_an_agent_that_blocks_the_loop_is_named_with_where_it_is(
-    workspace: Path, told: Told, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("isthmus.a2a.blocked_loop.PERIOD_SECONDS", 0.01)
-    monkeypatch.setattr("isthmus.a2a.blocked_loop.BLOCKED_SECONDS", 0.2)
+async def test_an_agent_that_blocks_the_loop_is_named_with_where_it_is(workspace: Path, told: Told) -> None:
     agent = Blocking(told)
     async with hosted(agent, workspace) as server:
         await server.call("message/send", prompt("go"))

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx2
@@ -18,7 +18,7 @@ from support.turns import view_of
 
 pytestmark = pytest.mark.anyio
 
-QUICK = StreamRetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.005)
+QUICK = StreamRetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.005, first_poll_seconds=0.001)
 URL = "http://agent.example/"
 
 Respond = Callable[[str, int], bytes | dict[str, Any]]
@@ -88,11 +88,7 @@ async def test_ids_that_begin_anew_in_every_stream_of_a_plain_server_lose_nothin
     await remote.aclose()
 
 
-async def test_streams_that_end_again_and_again_without_news_give_way_to_looking(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("isthmus.a2a.client.streams.POLL_SECONDS", 0.001)
-
+async def test_streams_that_end_again_and_again_without_news_give_way_to_looking() -> None:
     def respond(method: str, count: int) -> bytes | dict[str, Any]:
         if method != "tasks/get":
             return events(task("working", "one "))
@@ -236,10 +232,7 @@ async def test_a_body_that_never_ends_is_left_at_the_deadline() -> None:
     await remote.aclose()
 
 
-async def test_a_stream_of_1_0_that_stays_open_at_a_question_is_left_when_the_task_rests(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("isthmus.a2a.client.streams.REST_SECONDS", 3600.0)
+async def test_a_stream_of_1_0_that_stays_open_at_a_question_is_left_when_the_task_rests() -> None:
     status = {"state": "TASK_STATE_INPUT_REQUIRED"}
     asked: list[str] = []
 
@@ -257,7 +250,8 @@ async def test_a_stream_of_1_0_that_stays_open_at_a_question_is_left_when_the_ta
             return httpx2.Response(200, json={"result": {"id": "t", "contextId": "c", "status": status}})
         return httpx2.Response(200, content=stream(), headers={"Content-Type": "text/event-stream"})
 
-    remote = RemoteAgent(await AgentConnection.open(URL, transport=httpx2.MockTransport(handle)), QUICK)
+    connection = await AgentConnection.open(URL, transport=httpx2.MockTransport(handle))
+    remote = RemoteAgent(connection, replace(QUICK, rest_seconds=3600))
     view = await view_of(await remote.prompt(PromptMessage("hello")))
     assert (view.state, asked) == (TaskState.INPUT_REQUIRED, ["SendStreamingMessage", "GetTask"])
     await remote.aclose()

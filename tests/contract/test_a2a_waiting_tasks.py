@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a import RemoteAgent
+from isthmus.a2a.client.remote_agent import StreamRetryPolicy
 from isthmus.a2a.protocol.extension import URI
 from isthmus.events import StateChange, TaskState
 from support.a2a_hosting import Everything, Hosted, hosted
@@ -94,11 +95,11 @@ async def test_who_follows_from_the_beginning_is_told_what_the_user_said(
 
 @pytest.mark.parametrize("binding", ["JSONRPC", "HTTP+JSON"])
 async def test_a_client_of_1_0_leaves_at_a_question_without_waiting_for_the_stream_to_end(
-    client: Hosted, workspace: Path, monkeypatch: pytest.MonkeyPatch, binding: str
+    client: Hosted, workspace: Path, binding: str
 ) -> None:
-    monkeypatch.setattr("isthmus.a2a.client.streams.REST_SECONDS", 3600.0)
     task_id = await waiting_task(client, workspace)
-    remote = await RemoteAgent.connect(client.url, TOKEN, protocol="1.0", binding=binding)
+    patience = StreamRetryPolicy(rest_seconds=3600)
+    remote = await RemoteAgent.connect(client.url, TOKEN, patience=patience, protocol="1.0", binding=binding)
     asked = await events_of(await remote.follow(task_id, 1))
     assert asked[-1] == StateChange(TaskState.INPUT_REQUIRED)
     await client.stream("message/stream", answer(task_id, allow()), EXTENSION)

@@ -1,11 +1,11 @@
 """Push notifications of a real engine and journal to real HTTP receivers, good ones and bad ones."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from isthmus.a2a.push import delivery as push_delivery
 from isthmus.a2a.push.sender import PushSender
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import PromptMessage, PushTarget
@@ -15,7 +15,7 @@ from isthmus.journal.base import JournalError
 from isthmus.journal.pushes import PushRow, PushState
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import once
-from support.pushing import ALLOWED, FINE, pushing, states, told
+from support.pushing import ALLOWED, FINE, QUICK, pushing, states, told
 from support.turns import all_of
 from support.waiting import eventually_async
 from support.wire_server import Answer, Cut, Hold, WireRequest, WireServer
@@ -146,7 +146,7 @@ async def test_a_receiver_that_never_takes_it_is_given_up_until_it_is_set_again(
                 return row.state is PushState.GIVEN_UP and str(status) in (row.error or "")
 
             await eventually_async(given_up)
-            assert len(server.requests) == (1 if status == 410 else push_delivery.ATTEMPTS)
+            assert len(server.requests) == (1 if status == 410 else QUICK.attempts)
             assert "given up" in caplog.text
             assert "secret" not in caplog.text
             answers["now"] = FINE
@@ -204,7 +204,7 @@ async def test_a_receiver_that_hangs_or_resets_holds_up_neither_the_task_nor_oth
             for task_id in tasks:
                 of_task = [request.json for request in good.requests if request.json["id"] == task_id]
                 assert [item["status"]["state"] for item in of_task] == ["working", "completed"]
-            assert 0 < len(hanging.requests) <= push_delivery.AT_ONCE_TO_HOST
+            assert 0 < len(hanging.requests) <= QUICK.at_once_to_host
         hold.release()
 
 
@@ -257,12 +257,9 @@ async def test_what_another_process_was_sending_when_it_died_is_sent_again(tmp_p
             await told(server, "completed")
 
 
-async def test_what_another_process_was_sending_is_sent_again_also_amid_constant_news(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(push_delivery, "LOOK_SECONDS", 0.2)
+async def test_what_another_process_was_sending_is_sent_again_also_amid_constant_news(tmp_path: Path) -> None:
     with WireServer(lambda _: FINE) as server:
-        async with pushing(tmp_path, EchoAgent()) as served:
+        async with pushing(tmp_path, EchoAgent(), limits=replace(QUICK, look_seconds=0.2)) as served:
             task = await served.prompted()
             journal = served.journal.pushes
             on_change, journal.on_change = journal.on_change, None
@@ -282,9 +279,8 @@ async def test_what_another_process_was_sending_is_sent_again_also_amid_constant
 async def test_news_whose_arrival_could_not_be_noted_is_sent_again_with_the_same_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(push_delivery, "LOOK_SECONDS", 0.2)
     with WireServer(lambda _: FINE) as server:
-        async with pushing(tmp_path, EchoAgent()) as served:
+        async with pushing(tmp_path, EchoAgent(), limits=replace(QUICK, look_seconds=0.2)) as served:
             task = await served.prompted()
             journal = served.journal.pushes
             delivered, failures = journal.delivered, iter([JournalError("the disk is full")])
@@ -305,11 +301,8 @@ async def test_news_whose_arrival_could_not_be_noted_is_sent_again_with_the_same
     assert first.headers["idempotency-key"] == again.headers["idempotency-key"]
 
 
-async def test_a_host_with_more_news_than_are_looked_at_together_holds_up_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(push_delivery, "ROWS", 4)
-    monkeypatch.setattr(push_delivery, "AT_ONCE_TO_HOST", 2)
+async def test_a_host_with_more_news_than_are_looked_at_together_holds_up_no_other(tmp_path: Path) -> None:
+    limits = replace(QUICK, rows=4, at_once_to_host=2)
     hold = Hold()
 
     async def hang(_: WireRequest) -> Answer:
@@ -317,7 +310,7 @@ async def test_a_host_with_more_news_than_are_looked_at_together_holds_up_no_oth
         return FINE
 
     with WireServer(hang) as hanging, WireServer(lambda _: FINE) as good:
-        async with pushing(tmp_path, EchoAgent(), PushSender(ALLOWED, deadline=60)) as served:
+        async with pushing(tmp_path, EchoAgent(), PushSender(ALLOWED, deadline=60), limits) as served:
             for _ in range(12):
                 task = await served.prompted()
                 await served.pushes.set(task.task_id, PushTarget(hanging.base_url), "0.3", None)

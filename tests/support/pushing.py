@@ -5,10 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
-from isthmus.a2a.push import delivery as push_delivery
-from isthmus.a2a.push.delivery import PushDelivery, payload_by
+from isthmus.a2a.push.delivery import PushDelivery, PushLimits, payload_by
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import UserPushes
 from isthmus.a2a.push.targets import PushRule
@@ -23,6 +20,7 @@ from support.waiting import eventually_async
 from support.wire_server import Answer, WireServer
 
 ALLOWED = PushRule.of(["127.0.0.0/8"])
+QUICK = PushLimits(first_wait_seconds=0.01, longest_wait_seconds=0.02)
 FINE = Answer(204, {"content-length": "0"})
 
 
@@ -42,22 +40,21 @@ class Pushing:
 
 
 @asynccontextmanager
-async def pushing(folder: Path, agent: Agent, sender: PushSender | None = None) -> AsyncGenerator[Pushing]:
+async def pushing(
+    folder: Path, agent: Agent, sender: PushSender | None = None, limits: PushLimits = QUICK
+) -> AsyncGenerator[Pushing]:
     """An engine with a journal in `folder`; what failed is sent again at once."""
     journal = await SqliteJournal.open(folder / "journal.sqlite")
     sender = sender or PushSender(ALLOWED)
     engine = Engine(agent, journal, EngineOptions(WorkspaceRule(default=folder)))
-    delivery = PushDelivery(journal, journal.pushes, sender, payload_by(Wires()))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(push_delivery, "FIRST_WAIT", 0.01)
-        patch.setattr(push_delivery, "LONGEST_WAIT", 0.02)
-        await engine.start()
-        await delivery.start()
-        try:
-            yield Pushing(engine, journal, UserPushes(engine, journal.pushes, sender))
-        finally:
-            await delivery.aclose()
-            await engine.aclose()
+    delivery = PushDelivery(journal, journal.pushes, sender, payload_by(Wires()), limits=limits)
+    await engine.start()
+    await delivery.start()
+    try:
+        yield Pushing(engine, journal, UserPushes(engine, journal.pushes, sender))
+    finally:
+        await delivery.aclose()
+        await engine.aclose()
 
 
 def states(server: WireServer) -> list[str]:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.a2a.push.delivery import ATTEMPTS, wait_after
+from isthmus.a2a.push.delivery import PushLimits
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.targets import Place, PushRefused, PushRule, PushRuleError, place_of
 from isthmus.client import PushTarget
@@ -154,9 +154,10 @@ def test_what_is_not_global_is_never_allowed(address: object) -> None:
 
 
 def test_waits_grow_to_a_bound_and_end() -> None:
-    waits = [wait_after(attempts) for attempts in range(1, ATTEMPTS + 1)]
+    limits = PushLimits()
+    waits = [limits.wait_after(attempts) for attempts in range(1, limits.attempts + 1)]
     assert waits[:4] == [1, 2, 4, 8]
     assert waits[-2] == 300
     assert waits[-1] is None
-    assert wait_after(1, 120) == 120
-    assert wait_after(3, None, 0.5) == 2
+    assert limits.wait_after(1, 120) == 120
+    assert limits.wait_after(3, None, 0.5) == 2

@@ -194,7 +194,7 @@ class RemoteAgent:
             source = await open_source(self._connection, self._connection.wire.follow(task_id), after)
             # With nothing to replay, a stream of a task at rest ends as it began.
             return self._turn(source, decoder, known, after, () if after >= known.seq else None)
-        source = FollowedSource(self._connection, task_id)
+        source = FollowedSource(self._connection, task_id, self._patience)
         first = await first_of(source, self.url)
         return await self._begun(source, first, decoder, is_new=False, tells_state=after is not None)
 
@@ -338,7 +338,7 @@ class RemoteAgent:
         if self._connection.offer.streams:
             return await open_source(self._connection, ask)
         first = decoded_item(self._connection, await self._connection.call(ask, waits=True))
-        return PolledSource(self._connection, first, first.task_id or outgoing.task_id or "")
+        return PolledSource(self._connection, first, first.task_id or outgoing.task_id or "", self._patience)
 
     async def _begun(
         self, source: ItemSource, first: Numbered, decoder: StreamDecoder, *, is_new: bool, tells_state: bool = False

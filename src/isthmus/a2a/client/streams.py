@@ -22,14 +22,6 @@ from isthmus.errors import DecodeError, IsthmusError
 from isthmus.events import StateChange
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
-REST_SECONDS = 2.0
-"""How long a stream may stay open after the work rests, on servers that do not say that it ends."""
-POLL_SECONDS = 0.5
-"""The first pause between two looks at a task on a server that does not stream; it doubles up to the longest."""
-LONGEST_POLL_SECONDS = 5.0
-LIVELY_SECONDS = 10.0
-"""A stream that was open for longer is no failure, also when it told nothing new."""
-
 Numbered: TypeAlias = tuple[Item, int | None]
 """An item, and its event id where it has one."""
 
@@ -45,6 +37,13 @@ class StreamRetryPolicy:
     first_wait: float = 0.1
     longest_wait: float = 5
     deadline: float = 60
+    lively_seconds: float = 10.0
+    """A stream that was open for longer is not a failure, also when it told nothing new."""
+    rest_seconds: float = 2.0
+    """How long a stream may stay open after the work rests, on servers that do not say that it ends."""
+    first_poll_seconds: float = 0.5
+    """Pause between the first two looks at a task on a server that does not stream; later ones are longer."""
+    longest_poll_seconds: float = 5.0
 
     def wait(self, attempt: int) -> float:
         """Seconds before attempt 1, 2, ..."""
@@ -103,11 +102,12 @@ class StreamSource:
 class PolledSource:
     """The answer to a message, then the task again and again, on a server that does not stream."""
 
-    def __init__(self, connection: AgentConnection, first: Item, task_id: str) -> None:
+    def __init__(self, connection: AgentConnection, first: Item, task_id: str, patience: StreamRetryPolicy) -> None:
         self._connection = connection
         self._first: Item | None = first
         self._task_id = task_id
-        self._pause = POLL_SECONDS
+        self._pause = patience.first_poll_seconds
+        self._longest_pause = patience.longest_poll_seconds
         self._rests = isinstance(first, MessageItem) or (
             isinstance(first, TaskItem | StatusItem) and first.status.state.ends_stream
         )
@@ -120,7 +120,7 @@ class PolledSource:
         if self._rests:
             return None
         await asyncio.sleep(self._pause)
-        self._pause = min(self._pause * 1.5, LONGEST_POLL_SECONDS)
+        self._pause = min(self._pause * 1.5, self._longest_pause)
         task = await _task(self._connection, self._task_id)
         self._rests = task.status.state.ends_stream
         return task, None
@@ -140,10 +140,17 @@ class FollowedSource:
     """
 
     def __init__(
-        self, connection: AgentConnection, task_id: str, after: int | None = None, *, streams: bool = True
+        self,
+        connection: AgentConnection,
+        task_id: str,
+        patience: StreamRetryPolicy,
+        after: int | None = None,
+        *,
+        streams: bool = True,
     ) -> None:
         self._connection = connection
         self._task_id = task_id
+        self._patience = patience
         self._after = after
         self._streams = streams and connection.offer.streams
         self._source: ItemSource | None = None
@@ -163,7 +170,7 @@ class FollowedSource:
             self._streams, self._source = False, None
         if self._source is None:
             task = await _task(self._connection, self._task_id)
-            self._source = PolledSource(self._connection, task, self._task_id)
+            self._source = PolledSource(self._connection, task, self._task_id, self._patience)
         return await self._source.next()
 
     async def finish(self) -> None:
@@ -238,7 +245,7 @@ class TaskReader:
                         is_over = True
                         return
                     failures += 1
-                    is_fruitful = has_news or time.monotonic() - opened > LIVELY_SECONDS
+                    is_fruitful = has_news or time.monotonic() - opened > self._patience.lively_seconds
                     fruitless = 0 if is_fruitful else fruitless + 1
                     await source.aclose()
                     source = await self._resumed(task_id, seen, failures, fruitless, cause)
@@ -274,7 +281,7 @@ class TaskReader:
         A stream of 0.3 says that it ends; without event ids, so that no replay can follow, it has a moment for that.
         """
         if self._connection.wire.version != "1.0":
-            return await (_next_soon(source) if seen is None else source.next())
+            return await (self._next_soon(source) if seen is None else source.next())
         coming = asyncio.ensure_future(source.next())
         looking = asyncio.ensure_future(self._rests(task_id, seen))
         try:
@@ -285,13 +292,20 @@ class TaskReader:
                 task.cancel()
             await asyncio.gather(coming, looking, return_exceptions=True)
 
+    async def _next_soon(self, source: ItemSource) -> Numbered | None:
+        try:
+            async with asyncio.timeout(self._patience.rest_seconds):
+                return await source.next()
+        except TimeoutError:
+            return None
+
     async def _rests(self, task_id: str, seen: int | None) -> bool:
         """Return whether the server calls the task at rest, and has told all of it."""
         try:
             task = await _task(self._connection, task_id)
             seq = snapshot_of(task, self._connection.activation.uri).seq
         except IsthmusError:
-            await asyncio.sleep(REST_SECONDS)
+            await asyncio.sleep(self._patience.rest_seconds)
             return True
         return task.status.state.ends_stream and (seen is None or seq <= seen)
 
@@ -313,19 +327,11 @@ class TaskReader:
         await asyncio.sleep(self._patience.wait(max(failures, fruitless)))
         if seen is None:
             self._decoder.resumed()
-        return FollowedSource(self._connection, task_id, seen, streams=not is_fruitless)
+        return FollowedSource(self._connection, task_id, self._patience, seen, streams=not is_fruitless)
 
 
 def _tells_of_a_gap(delivery: Delivery) -> bool:
     return isinstance(delivery.event, StateChange) and delivery.event.reason == MISSED_EVENTS
-
-
-async def _next_soon(source: ItemSource) -> Numbered | None:
-    try:
-        async with asyncio.timeout(REST_SECONDS):
-            return await source.next()
-    except TimeoutError:
-        return None
 
 
 def decoded_item(connection: AgentConnection, result: object) -> Item:

@@ -2,8 +2,8 @@
 
 A target is a cursor in the journal, so nothing is lost by a crash, and a task never waits for a receiver. What arrived
 is recorded after the answer; a crash in between sends one notification again, with the same Idempotency-Key. A target
-whose receiver fails is tried again after longer and longer waits, and given up after ``ATTEMPTS``. Deliberately not
-here: HTTP (:mod:`isthmus.a2a.push.sender`), and who may set a target (:mod:`isthmus.a2a.push.service`).
+whose receiver fails is tried again after longer and longer waits, and given up in the end. Deliberately not here: HTTP
+(:mod:`isthmus.a2a.push.sender`), and who may set a target (:mod:`isthmus.a2a.push.service`).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from isthmus import __version__
@@ -29,28 +29,15 @@ from isthmus.errors import IsthmusError
 from isthmus.journal.base import Journal
 from isthmus.journal.pushes import PushJournal, PushRow
 
-ATTEMPTS = 20
-"""Attempts for one notification; with the waits between them about 70 minutes."""
-FIRST_WAIT = 1.0
-"""Seconds after the first failure; twice as long after each further one."""
-LONGEST_WAIT = 300.0
-AT_ONCE = 64
-"""Notifications under way at the same time."""
-AT_ONCE_TO_HOST = 8
-"""Of them to one host: one that hangs must not hold up the others."""
-LOOK_SECONDS = 5.0
-"""How often the journal is looked at for news that other processes wrote, while there is any target."""
 IDLE_SECONDS = 60.0
-"""The same while there is none."""
+"""How often the journal is looked at for news that other processes wrote, while there is no target."""
 GATHER_SECONDS = 0.005
 """How long news are gathered before the journal is read for them."""
 SLACK_SECONDS = 60.0
 """How long before the last look a task may have changed to be looked at again; a commit may take its time."""
 SEEN = 10_000
-ROWS = 512
-"""Targets that are looked at together."""
 MOST_ROWS = 32_768
-"""The same when those that are looked at first are all of hosts that have no room."""
+"""Targets that are looked at together when those that are looked at first are all of hosts that have no room."""
 LATEST = 2 * RETRY_AFTER_SECONDS
 """Seconds; an attempt that is to be made later than this was meant for another clock."""
 
@@ -73,12 +60,30 @@ def payload_by(wires: Wires) -> Payload:
     return payload
 
 
-def wait_after(attempts: int, retry_after: float | None = None, spread: float = 1.0) -> float | None:
-    """Seconds to wait when ``attempts`` have failed; None: give up. ``spread`` (0.5 to 1) keeps targets apart."""
-    if attempts >= ATTEMPTS:
-        return None
-    waited = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempts - 1)) * spread
-    return max(waited, retry_after or 0)
+@dataclass(frozen=True, slots=True)
+class PushLimits:
+    """How often push notifications are tried, and how many at the same time."""
+
+    attempts: int = 20
+    """Attempts for one notification; with the waits between them about 70 minutes."""
+    first_wait_seconds: float = 1.0
+    """Wait after the first failure; twice as long after each further one."""
+    longest_wait_seconds: float = 300.0
+    at_once: int = 64
+    """Maximum number of notifications under way."""
+    at_once_to_host: int = 8
+    """Maximum number of them to one host: one that hangs must not hold up the others."""
+    look_seconds: float = 5.0
+    """How often the journal is looked at for news that other processes wrote, while there is any target."""
+    rows: int = 512
+    """Targets that are looked at together."""
+
+    def wait_after(self, attempts: int, retry_after: float | None = None, spread: float = 1.0) -> float | None:
+        """Return the seconds to wait when ``attempts`` have failed, None to give up; ``spread`` keeps targets apart."""
+        if attempts >= self.attempts:
+            return None
+        waited = min(self.longest_wait_seconds, self.first_wait_seconds * 2 ** (attempts - 1)) * spread
+        return max(waited, retry_after or 0)
 
 
 class PushDelivery:
@@ -93,6 +98,7 @@ class PushDelivery:
         payload: Payload,
         model_name: Callable[[], str] = str,
         is_served: Callable[[str], bool] = lambda _: True,
+        limits: PushLimits = PushLimits(),
     ) -> None:
         self._journal = journal
         self._pushes = pushes
@@ -100,6 +106,7 @@ class PushDelivery:
         self._payload = payload
         self._model_name = model_name
         self._is_served = is_served
+        self._limits = limits
         self._owner = new_owner()
         self._news = asyncio.Event()
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
@@ -131,9 +138,9 @@ class PushDelivery:
         released = -math.inf
         while True:
             self._news.clear()
-            seconds = LOOK_SECONDS
+            seconds = self._limits.look_seconds
             try:
-                if time.monotonic() - released >= LOOK_SECONDS:
+                if time.monotonic() - released >= self._limits.look_seconds:
                     await self._release_gone()
                     released = time.monotonic()
                 seconds = await self._begin()
@@ -163,7 +170,7 @@ class PushDelivery:
             self._seen.clear()
             return IDLE_SECONDS
         now = self._journal.now()
-        seconds = LOOK_SECONDS
+        seconds = self._limits.look_seconds
         behind, is_all = await self._behind()
         for row, last in behind:
             if now < row.next_attempt < now + LATEST:
@@ -179,12 +186,12 @@ class PushDelivery:
 
     async def _behind(self) -> tuple[Sequence[tuple[PushRow, int]], bool]:
         """Return the targets to look at, as many as it takes to find one with room; and whether these are all."""
-        limit = ROWS
+        limit = self._limits.rows
         while True:
             behind = await self._pushes.behind(limit, self._since, self._owner)
             is_all = len(behind) < limit
             has_room = any(row.key not in self._running and self._has_room(row.target) for row, _ in behind)
-            if is_all or has_room or len(self._running) >= AT_ONCE or limit >= MOST_ROWS:
+            if is_all or has_room or len(self._running) >= self._limits.at_once or limit >= MOST_ROWS:
                 return behind, is_all
             limit *= 4
 
@@ -195,7 +202,8 @@ class PushDelivery:
         self._hosts[_host(row.target)] += 1
 
     def _has_room(self, target: PushTarget) -> bool:
-        return len(self._running) < AT_ONCE and self._hosts[_host(target)] < AT_ONCE_TO_HOST
+        limits = self._limits
+        return len(self._running) < limits.at_once and self._hosts[_host(target)] < limits.at_once_to_host
 
     def _ended(self, row: PushRow) -> None:
         del self._running[row.key]
@@ -220,7 +228,7 @@ class PushDelivery:
             self._note_seen(row, last)
         except IsthmusError as error:
             log.warning("a push notification of task %s could not be looked after: %s", row.task_id, error)
-            await asyncio.sleep(FIRST_WAIT)
+            await asyncio.sleep(self._limits.first_wait_seconds)
             self._since = 0  # It is still ours, and to be looked at whenever its task changed.
         except Exception:  # the task of one delivery: what nobody awaits would be lost, and tried again without end
             log.exception("a push notification of task %s failed because of a bug", row.task_id)
@@ -261,12 +269,13 @@ class PushDelivery:
 
     async def _failed(self, row: PushRow, seq: int, error: PushFailed) -> None:
         attempts = row.attempts + 1
-        wait = None if error.is_gone else wait_after(attempts, error.retry_after, random.uniform(0.5, 1))  # noqa: S311 - no secret
+        spread = random.uniform(0.5, 1)  # noqa: S311 - no secret
+        wait = None if error.is_gone else self._limits.wait_after(attempts, error.retry_after, spread)
         what = f"task {row.task_id}: event {seq} was not told to {_host(row.target)}: {error}"
         if wait is None:
             log.error("%s; given up after %d attempts, until its push notification config is set again", what, attempts)
         else:
-            log.warning("%s; attempt %d of %d follows in %.1f s", what, attempts + 1, ATTEMPTS, wait)
+            log.warning("%s; attempt %d of %d follows in %.1f s", what, attempts + 1, self._limits.attempts, wait)
         next_attempt = None if wait is None else self._journal.now() + wait
         await self._pushes.failed(row, self._owner, str(error), next_attempt)
 
