@@ -32,9 +32,3 @@ def isthmus_here(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
         return status, out, err
 
     return run
-
-
-@pytest.fixture
-def soon_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tell MCP servers on stdio of this process soon to end: those that hang on purpose do not do it by themselves."""
-    monkeypatch.setattr("isthmus.mcp_host.transports.stdio.CLOSE_SECONDS", (0.1, 0.5))

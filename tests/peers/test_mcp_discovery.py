@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState
 from support.isolation import IsolatedFolders
-from support.mcp_hosting import HOSTILE, hostile, hosting, status_when, write_servers
+from support.mcp_hosting import HOSTILE, SOON_ENDED, hostile, status_when, write_servers
+from support.mcp_hosting import hosting_soon_ended as hosting
 from support.tool_calls import success_of, tool_context
 from support.waiting import eventually, eventually_async
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("soon_ended")]
+pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
@@ -69,8 +71,7 @@ async def test_a_bad_prompt_is_dropped_with_its_reason_and_the_good_one_stays(ho
     assert "of what it lists: prompts/list: prompts[0]: expected an object" in (status.problem or "")
 
 
-async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.mcp_host.workspace_servers.TELL_SECONDS", 0.1)
+async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope) -> None:
     told: list[Sequence[str]] = []
 
     def tell(servers: Sequence[str], seconds: float) -> None:
@@ -78,7 +79,8 @@ async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope, m
         told.append(servers)
 
     servers = {"slow": hostile("hangs"), "quick": hostile("plain"), "slower": hostile("hangs")}
-    async with hosting(home, servers, patience=1000, on_wait=tell) as host:
+    timeouts = replace(SOON_ENDED, report_seconds=0.1)
+    async with hosting(home, servers, patience=1000, on_wait=tell, timeouts=timeouts) as host:
         asking = asyncio.create_task(host.tools(scope))
         await eventually_async(lambda: ("slow", "slower") in told, 60)
         asking.cancel()
@@ -86,19 +88,15 @@ async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope, m
         assert told[-1] == ()  # the waiting is over
 
 
-@pytest.fixture
-def quick_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What counts as hanging, or as late, is short."""
-    monkeypatch.setattr("isthmus.mcp_host.connection.connection.HANGING_SECONDS", 0.2)
-    monkeypatch.setattr("isthmus.mcp_host.catalogue.known_catalogue.LATE_SECONDS", 0.2)
+QUICK_MEMORY = replace(SOON_ENDED, hanging_seconds=0.2, late_seconds=0.2)
+"""What counts as hanging, or as late, is short."""
 
 
-@pytest.mark.usefixtures("quick_memory")
 async def test_a_server_that_hung_is_not_waited_for_at_the_next_start(
     home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:
     servers, cache = {"s": hostile("hangs"), "good": hostile("plain")}, tmp_path / "cache"
-    async with hosting(home, servers, cache=cache, patience=0.4) as host:
+    async with hosting(home, servers, cache=cache, patience=0.4, timeouts=QUICK_MEMORY) as host:
         await host.tools(scope)
         await status_when(host, scope, "good", ServerState.CONNECTED)
     waited: list[Sequence[str]] = []
@@ -107,7 +105,7 @@ async def test_a_server_that_hung_is_not_waited_for_at_the_next_start(
         assert seconds >= 0
         waited.append(names)
 
-    async with hosting(home, servers, cache=cache, patience=1000, on_wait=wait) as host:
+    async with hosting(home, servers, cache=cache, patience=1000, on_wait=wait, timeouts=QUICK_MEMORY) as host:
         tools = await asyncio.wait_for(host.tools(scope), 60)
         assert list(tools.tools) == ["ok"]
         assert tools.missing_servers == ("s",)
@@ -115,33 +113,32 @@ async def test_a_server_that_hung_is_not_waited_for_at_the_next_start(
         assert (await states(host, scope))["s"] is ServerState.CONNECTING
 
 
-@pytest.mark.usefixtures("quick_memory")
 async def test_a_server_that_hung_begins_after_the_tools_of_the_others_are_there(
-    home: Path, scope: ToolScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:
     """To import the SDK for it, and to start it, takes processor time from the turn that does not wait for it."""
     pids, cache = tmp_path / "pids", tmp_path / "cache"
     servers = {"s": hostile("hangs", str(pids))}
-    async with hosting(home, servers, cache=cache, patience=0.4) as host:
+    async with hosting(home, servers, cache=cache, patience=0.4, timeouts=QUICK_MEMORY) as host:
         await host.tools(scope)
     begun = pids.read_text()
-    monkeypatch.setattr("isthmus.mcp_host.connection.connection.BREATH_SECONDS", 1000.0)
-    async with hosting(home, {**servers, "new": hostile("plain")}, cache=cache, patience=1000) as host:
+    servers["new"] = hostile("plain")
+    timeouts = replace(QUICK_MEMORY, start_delay_seconds=1000)
+    async with hosting(home, servers, cache=cache, patience=1000, timeouts=timeouts) as host:
         assert list((await host.tools(scope)).tools) == ["ok"]
         assert pids.read_text() == begun
 
 
-@pytest.mark.usefixtures("quick_memory")
 async def test_one_that_was_late_and_comes_after_all_has_its_tools_at_the_next_step(
     home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:
     program, cache = tmp_path / "server.py", tmp_path / "cache"
     program.write_text("import time\ntime.sleep(1000)\n")
     servers = {"s": {"command": sys.executable, "args": ["-S", str(program), "plain"]}}
-    async with hosting(home, servers, cache=cache, patience=0.4) as host:
+    async with hosting(home, servers, cache=cache, patience=0.4, timeouts=QUICK_MEMORY) as host:
         await host.tools(scope)
     shutil.copy(HOSTILE, program)
-    async with hosting(home, servers, cache=cache, patience=1000) as host:
+    async with hosting(home, servers, cache=cache, patience=1000, timeouts=QUICK_MEMORY) as host:
         tools = await host.tools(scope)
         assert tools.tools == {}
         await status_when(host, scope, "s", ServerState.CONNECTED)
@@ -149,13 +146,12 @@ async def test_one_that_was_late_and_comes_after_all_has_its_tools_at_the_next_s
         assert (list(tools.tools), tools.missing_servers) == (["ok"], ())
 
 
-@pytest.mark.usefixtures("quick_memory")
 async def test_one_that_is_required_is_waited_for_also_when_it_was_late(
     home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:
     servers, cache = {"s": hostile("hangs", timeout=300, required=True)}, tmp_path / "cache"
     for _ in range(2):
-        async with hosting(home, servers, cache=cache, patience=0.01) as host:
+        async with hosting(home, servers, cache=cache, patience=0.01, timeouts=QUICK_MEMORY) as host:
             with pytest.raises(ToolFailure, match="MCP servers are not connected: s: no answer to") as failure:
                 await host.tools(scope)
             assert failure.value.category == "mcp_required"

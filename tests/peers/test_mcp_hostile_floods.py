@@ -41,6 +41,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,17 +50,19 @@ import psutil
 import pytest
 
 from isthmus.mcp_host.connection import session
+from isthmus.mcp_host.connection.connection_context import McpTimeouts
 from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import Tool, ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
-from support.mcp_hosting import HOSTILE, hostile, hosting, status_when, write_servers
+from support.mcp_hosting import HOSTILE, SOON_ENDED, hostile, status_when, write_servers
+from support.mcp_hosting import hosting_soon_ended as hosting
 from support.tool_calls import result_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("soon_ended")]
+pytestmark = pytest.mark.anyio
 
 FLOODING = HOSTILE.with_name("flooding_mcp_server.py")
 LONGEST_TURN_SECONDS = 2.0
@@ -97,9 +100,12 @@ async def bounded() -> AsyncGenerator[None]:
 
 
 @contextlib.asynccontextmanager
-async def flooded(home: Path, workspace: Path, way: str, **settings: Any) -> AsyncGenerator[tuple[McpHost, Tool]]:
+async def flooded(
+    home: Path, workspace: Path, way: str, timeouts: McpTimeouts = SOON_ENDED, **settings: Any
+) -> AsyncGenerator[tuple[McpHost, Tool]]:
     """A host with a server that floods it and a good one, whose tool works before and after; the first one's tool."""
-    async with hosting(home, {"s": flooding(way, **settings), "good": hostile("plain")}) as host, bounded():
+    servers = {"s": flooding(way, **settings), "good": hostile("plain")}
+    async with hosting(home, servers, timeouts=timeouts) as host, bounded():
         tools = (await host.tools(ToolScope(workspace))).tools
         yield host, tools["ok"]
         assert said(await success_of(tools["good__ok"], tool_context(workspace), x="1")) == "ok 1"
@@ -196,10 +202,10 @@ async def test_a_server_without_handshake_and_description_is_given_up_in_time(ho
 @pytest.mark.requirement("MCP-083")
 @pytest.mark.parametrize("method", ["prompts", "resources", "templates"])
 async def test_a_server_that_hangs_at_a_later_listing_keeps_its_tools_and_names_the_gap(
-    home: Path, workspace: Path, method: str, monkeypatch: pytest.MonkeyPatch
+    home: Path, workspace: Path, method: str
 ) -> None:
-    monkeypatch.setattr(session, "OPTIONAL_SECONDS", 1.0)
-    async with flooded(home, workspace, f"hangs-at-{method}") as (host, tool):
+    timeouts = replace(SOON_ENDED, optional_listing_seconds=1)
+    async with flooded(home, workspace, f"hangs-at-{method}", timeouts) as (host, tool):
         assert said(await success_of(tool, tool_context(workspace))) == "after the flood"
         status = await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
         step = "resources/templates" if method == "templates" else method

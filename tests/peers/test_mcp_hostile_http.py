@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from isthmus.mcp_host.connection import retry_policy as retries
+from isthmus.mcp_host.connection.connection_context import McpTimeouts
 from isthmus.mcp_host.host import McpHost
 from isthmus.mcp_host.transports.http_caps import FREE_STREAMS, STREAM_SECONDS
 from isthmus.tools.base import Tool, ToolScope
@@ -95,13 +95,10 @@ async def test_an_answer_whose_id_is_a_number_in_a_string_is_taken(home: Path, w
             assert said(result) == "fine"
 
 
-async def test_a_url_without_a_listener_is_tried_again_when_its_tools_are_wanted(
-    home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(retries, "AGAIN_SECONDS", 0.0)
+async def test_a_url_without_a_listener_is_tried_again_when_its_tools_are_wanted(home: Path, workspace: Path) -> None:
     with hostile_http("plain") as (url, _):
         port = urlsplit(url).port or 0
-    async with hosting(home, {"s": {"httpUrl": url}}) as host:
+    async with hosting(home, {"s": {"httpUrl": url}}, timeouts=McpTimeouts(retry_url_seconds=0)) as host:
         scope = ToolScope(workspace)
         assert (await host.tools(scope)).tools == {}
         with hostile_http("plain", port):

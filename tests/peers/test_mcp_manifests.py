@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from isthmus.mcp_host.connection.connection_context import McpTimeouts
 from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import Approved, ToolScope, version_of
 from isthmus.tools.failure import ToolFailure
@@ -70,16 +71,16 @@ async def once(home: Path, scope: ToolScope, cache: Path, servers: dict[str, Any
 
 
 async def test_known_tools_stay_when_a_start_ended_before_their_slow_server_connected(
-    home: Path, scope: ToolScope, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, scope: ToolScope, cache: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("isthmus.mcp_host.connection.connection.HANGING_SECONDS", 0.0)
     listed = Listed(tmp_path)
     servers = {"s": listed.settings()}
     assert await once(home, scope, cache, servers) == ["ok"]
     listed.hold.touch()
     for _ in range(2):
         begun = listed.started
-        async with hosting(home, servers, cache=cache, patience=1000) as host:
+        timeouts = McpTimeouts(hanging_seconds=0)
+        async with hosting(home, servers, cache=cache, patience=1000, timeouts=timeouts) as host:
             assert await names_of(host, scope) == ["ok"]
             await eventually_async(lambda begun=begun: listed.started > begun)
         assert held_of(cache) == [False]

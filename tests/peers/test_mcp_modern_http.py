@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.mcp_host.connection.connection_context import McpTimeouts
 from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
@@ -69,11 +70,11 @@ async def test_a_failure_that_says_nothing_of_the_revision_is_told_as_it_is(
 
 @pytest.mark.requirement("MCP-005", "MCP-006")
 async def test_older_servers_are_used_whatever_they_answer_before_the_handshake(
-    home: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, workspace: Path, tmp_path: Path
 ) -> None:
     """They are asked once: the next connection and the next start begin with the handshake."""
     # Some never answer; one that answers too late is taken for one of them, which makes no difference here.
-    monkeypatch.setattr("isthmus.mcp_host.connection.discover_probe.MAXIMUM_SECONDS", 0.5)
+    timeouts = McpTimeouts(discover_seconds=0.5)
     scope, cache = ToolScope(workspace), tmp_path / "cache"
     with contextlib.ExitStack() as stack:
         found = {way: stack.enter_context(hostile_http(way)) for way in QUESTIONS}
@@ -92,12 +93,12 @@ async def test_older_servers_are_used_whatever_they_answer_before_the_handshake(
                 handler.methods.clear()
             return sent
 
-        async with hosting(home, servers, cache=cache) as host:
+        async with hosting(home, servers, cache=cache, timeouts=timeouts) as host:
             assert await openings(host) == {way: ["server/discover", "initialize"] for way in QUESTIONS}
             await host.refresh(scope)
             assert await openings(host) == {way: ["initialize"] for way in QUESTIONS}
             await eventually_async(lambda: len(list(cache.glob("*.json"))) == len(QUESTIONS))
-        async with hosting(home, servers, cache=cache) as host:
+        async with hosting(home, servers, cache=cache, timeouts=timeouts) as host:
             assert await openings(host) == {way: ["initialize"] for way in QUESTIONS}
         assert not any("notifications/cancelled" in handler.methods for _, handler in found.values())
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host.oauth import http as oauth_http
+from isthmus.mcp_host.connection.connection_context import McpTimeouts
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
@@ -114,7 +114,7 @@ async def test_a_server_that_wants_more_rights_gets_a_login_with_them_and_the_on
 
 @pytest.mark.parametrize("way", ["slow", "failing"])
 async def test_a_token_endpoint_that_fails_costs_one_server_and_no_login(
-    home: Path, workspace: Path, server: OAuthMcpServer, way: str, monkeypatch: pytest.MonkeyPatch
+    home: Path, workspace: Path, server: OAuthMcpServer, way: str
 ) -> None:
     async with oauth_mcp_server() as other:
         servers = {"s": {"httpUrl": server.url}, "other": {"httpUrl": other.url}}
@@ -125,21 +125,19 @@ async def test_a_token_endpoint_that_fails_costs_one_server_and_no_login(
         let_end(home, "s")
         server.authorization.tokens.clear()
         if way == "slow":
-            monkeypatch.setattr(oauth_http, "ANSWER_SECONDS", 1.0)
             server.authorization.answers_after = 60
         else:
             server.authorization.fails_with = 503
-        async with hosting(home, servers) as host:
+        async with hosting(home, servers, timeouts=McpTimeouts(token_seconds=3)) as host:
             scope = ToolScope(workspace)
             assert [tool.partition("__")[2] or tool for tool in (await host.tools(scope)).tools] == ["whoami"]
             status = await status_when(host, scope, "s", ServerState.DISCONNECTED)
-            expected = "did not answer within 1 s" if way == "slow" else "answered HTTP 503"
+            expected = "did not answer within 3 s" if way == "slow" else "answered HTTP 503"
             assert "it cannot be logged in to now: the token endpoint" in (status.problem or "")
             assert expected in (status.problem or "")
             kept = [entry["token"]["refreshToken"] for entry in json.loads(before)]
             assert not any(token in (status.problem or "") for token in kept)
             assert entries(home)[0]["token"]["refreshToken"] == kept[0]
-            monkeypatch.setattr(oauth_http, "ANSWER_SECONDS", 60.0)  # on a busy machine one second is short
             server.authorization.answers_after, server.authorization.fails_with = 0, None
             await host.refresh(scope, "s")
             await status_when(host, scope, "s", ServerState.CONNECTED)

@@ -11,8 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from isthmus.mcp_host.connection import connection
-from isthmus.mcp_host.transports import stdio
+from isthmus.mcp_host.connection.connection_context import McpTimeouts
 from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
 from support.curious_servers import Asked, curious, surrounding
@@ -164,13 +163,9 @@ async def test_a_server_that_cannot_be_in_the_sandbox_says_what_to_do(
     assert problem in str(status.problem)
 
 
-async def test_closing_lets_a_server_end_as_it_should_and_leaves_nothing(
-    home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection, "CLOSE_SECONDS", 60.0)
-    monkeypatch.setattr(stdio, "CLOSE_SECONDS", (60.0, 1.0))
-    mark = f"{os.getpid()}.125"
-    async with hosting(home, {"curious": curious()}, environment=surrounding(home)) as host:
+async def test_closing_lets_a_server_end_as_it_should_and_leaves_nothing(home: Path, workspace: Path) -> None:
+    mark, timeouts = f"{os.getpid()}.125", McpTimeouts(close_seconds=60, exit_seconds=(60, 1))
+    async with hosting(home, {"curious": curious()}, environment=surrounding(home), timeouts=timeouts) as host:
         await Asked(host, workspace)("leave_behind", mark=mark)
         assert len(running(mark)) == 2
     assert (workspace / "ended").read_text() == "as it should"

@@ -3,23 +3,24 @@ import json
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from isthmus.development_tool import McpDetails, McpServerSettings
-from isthmus.mcp_host import tool as mcp_tool
 from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
-from support.mcp_hosting import everything_over, hostile, hosting, node_server, status_when
+from support.mcp_hosting import SOON_ENDED, everything_over, hostile, node_server, status_when
+from support.mcp_hosting import hosting_soon_ended as hosting
 from support.ports import free_port
 from support.programs import require
 from support.tool_calls import result_of, running, said, success_of, tool_context
 from support.waiting import eventually
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("soon_ended")]
+pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.requirement("MCP-001", "MCP-013", "MCP-084", "MCP-121")
@@ -138,11 +139,9 @@ async def test_tools_are_those_that_are_included_without_those_that_are_excluded
     assert {"get-sum", "get-tiny-image", "get-env"} <= offered["excluded"]
 
 
-async def test_a_call_that_tells_progress_for_ever_ends_at_the_cap(
-    home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mcp_tool, "LONGEST_CALL_SECONDS", 1.0)
-    async with hosting(home, {"s": hostile("progress", timeout=2500)}) as host:
+async def test_a_call_that_tells_progress_for_ever_ends_at_the_cap(home: Path, workspace: Path) -> None:
+    timeouts = replace(SOON_ENDED, longest_call_seconds=1)
+    async with hosting(home, {"s": hostile("progress", timeout=2500)}, timeouts=timeouts) as host:
         tool = (await host.tools(ToolScope(workspace))).tools["ok"]
         with pytest.raises(ToolFailure, match=r"took longer than 2\.5 s and was cancelled") as failure:
             await result_of(tool, tool_context(workspace))

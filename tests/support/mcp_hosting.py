@@ -1,6 +1,7 @@
 """Hosts of MCP servers for tests, with servers as a settings file would have them."""
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ from collections.abc import AsyncGenerator, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
+from isthmus.mcp_host.connection.connection_context import McpTimeouts
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.tools.base import ToolScope, ToolSet
 from isthmus.tools.servers import ServerState, ServerStatus
@@ -46,6 +48,11 @@ async def hosting(
         yield host
     finally:
         await host.aclose()
+
+
+SOON_ENDED = McpTimeouts(exit_seconds=(0.1, 0.5))
+"""Programs are told soon to end: those that hang on purpose do not do it by themselves."""
+hosting_soon_ended = functools.partial(hosting, timeouts=SOON_ENDED)
 
 
 async def status_when(

@@ -20,7 +20,7 @@ from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.config.server_config import Origin, ServerConfig
 from isthmus.mcp_host.config.workspace_config import McpConfiguration, load_configuration
 from isthmus.mcp_host.connection.connection import ServerConnection
-from isthmus.mcp_host.connection.connection_context import ConnectionContext
+from isthmus.mcp_host.connection.connection_context import ConnectionContext, McpTimeouts
 from isthmus.mcp_host.connection.start_limit import StartLimit
 from isthmus.mcp_host.oauth.login import Logins, OpenBrowser, Paste
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
@@ -69,6 +69,7 @@ class HostOptions:
     on_wait: OnWait | None = None
     is_for_one_turn: bool = False
     is_strict: bool = False
+    timeouts: McpTimeouts = McpTimeouts()
 
 
 @dataclass(slots=True)
@@ -306,6 +307,7 @@ class McpHost:
             lambda config: self._connection(config, workspace),
             options.on_wait,
             is_strict=options.is_strict,
+            report_seconds=options.timeouts.report_seconds,
         )
         await servers.configure(self._load(servers.workspace))
         await self._reconsider(servers)
@@ -349,6 +351,7 @@ class McpHost:
             sandbox=self._options.sandbox,
             open_browser=self._options.open_browser,
             reads_freely=config.origin is Origin.USER and reads_freely is not None and reads_freely(config.name),
+            timeouts=self._options.timeouts,
         )
         return ServerConnection(config, context)
 
@@ -364,7 +367,8 @@ class McpHost:
             return before.connections  # A call of theirs waits for the user in the middle of its work.
         if (before := self._clients.pop(key, None)) is not None:
             await asyncio.gather(*(connection.aclose() for connection in before.connections))
-        context = ConnectionContext({}, servers.workspace, why_not=self._options.why_not)
+        options = self._options
+        context = ConnectionContext({}, servers.workspace, why_not=options.why_not, timeouts=options.timeouts)
         connections = [ServerConnection(client_config(server), context) for server in wanted]
         self._clients[key] = _ClientServers(connections)
         for connection in connections:

@@ -45,8 +45,6 @@ from isthmus.tools.user_question import Chosen, Reply, UserQuestion
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-LONGEST_CALL_SECONDS = 3600.0
-"""A call takes no longer, however much progress it tells; a longer `timeout` of the server counts instead."""
 PAGE_ROUNDS = 3
 """How often a server may say that a call needs pages to be visited first."""
 SHOWN_ARGUMENTS = 500
@@ -163,7 +161,7 @@ class McpTool:
 
     async def _call(self, arguments: Arguments, version: str | None, context: CallContext) -> ToolResult:
         """Make one call, with what the server asks in it."""
-        deadline = CallDeadline(self._connection.config.silence_seconds)
+        deadline = CallDeadline(self._connection.config.silence_seconds, self._connection.timeouts.longest_call_seconds)
 
         async def ask(question: UserQuestion, withdrawn: "asyncio.Future[str] | None" = None) -> Reply:
             with deadline.held():
@@ -311,11 +309,11 @@ class CallDeadline:
     ``exceeded`` gets the limit that was exceeded as its result, as the end of a sentence.
     """
 
-    def __init__(self, silence: float) -> None:
+    def __init__(self, silence: float, longest: float) -> None:
         self._loop = asyncio.get_running_loop()
         self.exceeded: asyncio.Future[str] = self._loop.create_future()
         self._silence = silence
-        self._longest = max(silence, LONGEST_CALL_SECONDS)
+        self._longest = max(silence, longest)
         self._began = self._heard = self._loop.time()
         self._questions = 0
         self._held_at = 0.0

@@ -27,7 +27,6 @@ OnWait: TypeAlias = Callable[[Sequence[str], float], None]
 none when the waiting is over."""
 HELD_SECONDS = 5.0
 """How long a server is waited for that could not be used when it was last tried, and was quick to fail."""
-TELL_SECONDS = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Missing:
 class WorkspaceServers:
     """The servers of a workspace. ``connect`` makes the connection of a server, not started.
 
-    ``on_wait`` is told every second or two which servers are waited for, and how many seconds they have been.
+    ``on_wait`` is told every ``report_seconds`` which servers are waited for, and how many seconds they have been.
     ``is_strict``: every server is required that is not switched off.
     """
 
@@ -52,6 +51,7 @@ class WorkspaceServers:
         on_wait: OnWait | None = None,
         *,
         is_strict: bool = False,
+        report_seconds: float,
     ) -> None:
         self.workspace = workspace
         self.configuration = McpConfiguration()
@@ -60,6 +60,7 @@ class WorkspaceServers:
         self._connect = connect
         self._on_wait = on_wait
         self._is_strict = is_strict
+        self._report_seconds = report_seconds
         self._connections: dict[str, ServerConnection] = {}
         self._given: dict[ToolKey, str] = {}
         self._awaited: set[int] = set()
@@ -168,7 +169,7 @@ class WorkspaceServers:
         """Say who is waited for, as long as that is somebody."""
         began = time.monotonic()
         while self._on_wait is not None:
-            await asyncio.sleep(TELL_SECONDS)
+            await asyncio.sleep(self._report_seconds)
             names = tuple(found.config.name for found in waiting if not found.is_settled)
             if names:
                 self._on_wait(names, time.monotonic() - began)

@@ -2,7 +2,7 @@ from isthmus.mcp_host.connection.retry_policy import ReconnectPolicy
 
 
 def test_a_server_that_does_not_hold_is_tried_later_and_later_and_then_given_up() -> None:
-    retries = ReconnectPolicy()
+    retries = ReconnectPolicy(30.0)
     waits: list[float] = []
     while not retries.are_over:
         retries.held(29.9, has_answered=False)
@@ -12,14 +12,14 @@ def test_a_server_that_does_not_hold_is_tried_later_and_later_and_then_given_up(
 
 def test_a_connection_that_held_or_answered_makes_the_next_loss_the_first_one() -> None:
     for seconds, has_answered in ((30.0, False), (0.0, True)):
-        retries = ReconnectPolicy()
+        retries = ReconnectPolicy(30.0)
         retries.next_seconds()
         retries.held(seconds, has_answered=has_answered)
         assert retries.next_seconds() == 0.5
 
 
 def test_what_was_given_up_is_tried_again_once_after_half_a_minute() -> None:
-    retries = ReconnectPolicy()
+    retries = ReconnectPolicy(30.0)
     assert not retries.take_turn(1000.0)
     retries.give_up(1000.0)
     assert [retries.take_turn(now) for now in (1029.9, 1030.0, 1030.1, 2000.0)] == [False, True, False, False]

@@ -3,7 +3,6 @@ from typing import Any
 import pytest
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from isthmus.mcp_host.connection import pending_requests as unanswered
 from isthmus.mcp_host.connection.pending_requests import MAXIMUM_REQUESTS, UnansweredRequests
 
 pytestmark = pytest.mark.anyio
@@ -14,10 +13,9 @@ def request(number: int) -> JSONRPCRequest:
 
 
 async def test_what_is_asked_beyond_is_passed_over_until_something_is_answered(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(unanswered, "PATIENCE_SECONDS", 0.01)
-    asked = UnansweredRequests("noisy")
+    asked = UnansweredRequests("noisy", patience_seconds=0.01)
     caplog.set_level("INFO", "isthmus.mcp")
     assert all([await asked.admits(request(number)) for number in range(MAXIMUM_REQUESTS)])
     assert [await asked.admits(request(1_000 + number)) for number in range(3)] == [False] * 3
@@ -27,9 +25,8 @@ async def test_what_is_asked_beyond_is_passed_over_until_something_is_answered(
     assert await asked.admits(request(2_000))
 
 
-async def test_a_question_that_the_server_takes_back_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unanswered, "PATIENCE_SECONDS", 0.01)
-    asked = UnansweredRequests("noisy")
+async def test_a_question_that_the_server_takes_back_does_not_count() -> None:
+    asked = UnansweredRequests("noisy", patience_seconds=0.01)
     for number in range(3 * MAXIMUM_REQUESTS):
         assert await asked.admits(request(number))
         params: dict[str, Any] = {"requestId": number}

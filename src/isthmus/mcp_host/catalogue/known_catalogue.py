@@ -14,9 +14,6 @@ from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.errors import ToolGoneError
 from isthmus.mcp_host.connection.transport_probe import TransportChoice
 
-LATE_SECONDS = 2.0
-"""A server that failed after so long is not waited for at the next start: it would cost that much again."""
-
 
 class KnownCatalogue:
     """``is_recalled``: it is what the server offered when it was last connected; it has not said so since."""
@@ -26,6 +23,7 @@ class KnownCatalogue:
         self.is_recalled = False
         self._config = config
         self._workspace = context.workspace
+        self._late_seconds = context.timeouts.late_seconds
         self._manifests = context.manifests
         self._manifest: Manifest | None = None
         self._recalled_names: tuple[str, ...] = ()
@@ -98,7 +96,7 @@ class KnownCatalogue:
         """Keep that the server could not be used, known after `took` seconds: its tools are not offered at the next
         start before it is connected, and where that took long nobody waits for it."""
         manifest = self._manifest or Manifest(Listing(), TransportChoice())
-        await self._store(replace(manifest, is_held=True, is_late=took >= LATE_SECONDS))
+        await self._store(replace(manifest, is_held=True, is_late=took >= self._late_seconds))
 
     async def _store(self, manifest: Manifest) -> None:
         if self._manifests is None or manifest == self._manifest:

@@ -81,10 +81,11 @@ class Attempt:
         config, context = self._config, self._context
         auth: BearerAuth | None = None
         if context.home is not None and isinstance(config.endpoint, HttpEndpoint):
-            auth = stored_login(config, context.home, self._note_login)
+            auth = stored_login(config, context.home, self._note_login, context.timeouts.token_seconds)
         watch = self.watch
         access = Access(
             context.environment,
+            context.timeouts.exit_seconds,
             auth,
             context.why_not,
             config.oauth.token_param_name,
@@ -106,7 +107,7 @@ class Attempt:
                 async with open_session(
                     config,
                     transport,
-                    context.workspace,
+                    context,
                     self.way,
                     self.log,
                     on_end=self._on_end,

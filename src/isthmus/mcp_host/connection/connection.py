@@ -45,12 +45,8 @@ _LOG = logging.getLogger("isthmus.mcp")
 
 T = TypeVar("T")
 
-CLOSE_SECONDS = 1.8
-BREATH_SECONDS = 0.1
 TURN_SECONDS = 0.01
 """How often a call looks whether a server is there that connects while it is known how the last attempt came out."""
-HANGING_SECONDS = 4.0
-"""An unknown server that could not be connected to for so long when the agent ends is kept as an unusable one."""
 
 
 class ServerConnection:
@@ -58,6 +54,7 @@ class ServerConnection:
 
     def __init__(self, config: ServerConfig, context: ConnectionContext) -> None:
         self.config = config
+        self.timeouts = context.timeouts
         self.state = ServerState.DISCONNECTED
         self.problem: str | None = None
         self.log = ServerLog()
@@ -72,7 +69,7 @@ class ServerConnection:
         self._calls = 0
         self._has_answered = False
         """Something was asked over the connection as it is now, and answered."""
-        self._retries = ReconnectPolicy()
+        self._retries = ReconnectPolicy(context.timeouts.retry_url_seconds)
         self._signals = ConnectionSignals()
         self._pace = RelistBackoff()
         self._probe = TransportProbe(config.endpoint)
@@ -158,7 +155,7 @@ class ServerConnection:
         self._begin()
         self._settled.clear()
         self._connect_anew()
-        await self.settled(self.config.connect_seconds * 2 + CLOSE_SECONDS)
+        await self.settled(self.config.connect_seconds * 2 + self.timeouts.close_seconds)
 
     def try_again(self) -> None:
         """Connect in the background to a URL that was given up a while ago; a program waits for a refresh."""
@@ -179,9 +176,10 @@ class ServerConnection:
         owner, is_new = self._owner, self.connect_took is None and self.state is ServerState.CONNECTING
         if owner is None:
             return
-        if is_new and not self.known.is_recalled and time.monotonic() - self.began >= HANGING_SECONDS:
-            await self.known.hold(time.monotonic() - self.began)
-        done, _ = await asyncio.wait({owner}, timeout=CLOSE_SECONDS)
+        took = time.monotonic() - self.began
+        if is_new and not self.known.is_recalled and took >= self.timeouts.hanging_seconds:
+            await self.known.hold(took)
+        done, _ = await asyncio.wait({owner}, timeout=self.timeouts.close_seconds)
         if not done:
             owner.cancel()
             await asyncio.wait({owner}, timeout=1)
@@ -277,7 +275,7 @@ class ServerConnection:
     async def _own(self) -> None:
         if self.known.is_recalled or self.known.is_late:
             # Whoever waits for the tools gets them before the programs start, which costs the event loop some time.
-            await self._signals.wait_for_wake(BREATH_SECONDS)
+            await self._signals.wait_for_wake(self.timeouts.start_delay_seconds)
         while not self._signals.is_closing:
             self._signals.reconnect_requested = False
             self.began = began = time.monotonic()

@@ -14,6 +14,35 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class McpTimeouts:
+    """How long MCP servers are waited for, besides what the configuration of each says."""
+
+    start_delay_seconds: float = 0.1
+    """Delay of a server that nobody waits for: whoever waits for tools gets them before its program starts, which costs
+    the event loop some time."""
+    discover_seconds: float = 2.0
+    """Maximum wait for the answer to the question before the handshake."""
+    optional_listing_seconds: float = 4.0
+    """Maximum wait for prompts, or resources: the tools wait with them."""
+    longest_call_seconds: float = 3600.0
+    """Maximum time of a call, however much progress it tells; a longer `timeout` of the server counts instead."""
+    token_seconds: float = 10.0
+    """Maximum wait for an answer when a login is renewed."""
+    retry_url_seconds: float = 30.0
+    """Minimum delay before a URL that could not be connected to is tried again because somebody wants its tools."""
+    hanging_seconds: float = 4.0
+    """An unknown server that could not be connected to for so long when the agent ends is kept as an unusable one."""
+    late_seconds: float = 2.0
+    """A server that failed after so long is not waited for at the next start: it would cost that much again."""
+    report_seconds: float = 1.5
+    """Interval at which it is told which servers are waited for."""
+    close_seconds: float = 1.8
+    """Maximum time for a connection to end."""
+    exit_seconds: tuple[float, float] = (0.7, 0.5)
+    """Maximum time for a program to end after its input is closed, and then after SIGTERM."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionContext:
     """What a connection is made with. ``home`` is where logins are kept; None: there is none to use.
 
@@ -34,3 +63,4 @@ class ConnectionContext:
     """Shows a page to the user, where there is one at this machine."""
     reads_freely: bool = False
     """Its tools that say that they only read run without asking."""
+    timeouts: McpTimeouts = McpTimeouts()

@@ -23,8 +23,6 @@ from isthmus.mcp_host.diagnosis.failures import REFUSING_CODES
 METHOD = "server/discover"
 ID = "isthmus-discover"
 """Id of the question: a text, as those of the session that follows are numbers."""
-MAXIMUM_SECONDS = 2.0
-"""How long the answer is waited for."""
 SHARE = 0.25
 """Share of the time for connecting that the answer is waited for at most; the handshake has the rest."""
 
@@ -50,13 +48,13 @@ class FirstAnswer:
     discovered: Mapping[str, Any] | None = None
 
 
-async def ask(reading: Any, writing: Any, client: types.Implementation, connect_seconds: float) -> FirstAnswer:
-    """Return what a server answers over these streams of a transport; within the deadline for it.
+async def ask(reading: Any, writing: Any, client: types.Implementation, seconds: float) -> FirstAnswer:
+    """Return what a server answers over these streams of a transport within this time.
 
     Raises:
         anyio.EndOfStream, anyio.ClosedResourceError: the connection ended meanwhile.
     """
-    with anyio.move_on_after(min(MAXIMUM_SECONDS, connect_seconds * SHARE)):
+    with anyio.move_on_after(seconds):
         await writing.send(_question(client))
         while True:
             item: object = await reading.receive()

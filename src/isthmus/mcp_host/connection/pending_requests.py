@@ -12,15 +12,17 @@ from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPC
 
 MAXIMUM_REQUESTS = 50
 """Of one server at the same time."""
-PATIENCE_SECONDS = 0.5
-"""How long one more is kept waiting for another one to be answered."""
 _LOG = logging.getLogger("isthmus.mcp")
 
 
 class UnansweredRequests:
-    """The ids of the requests of a server, which is named for the log."""
+    """The ids of the requests of a server, which is named for the log.
 
-    def __init__(self, server: str) -> None:
+    ``patience_seconds`` is how long one too many is kept waiting for another one to be answered.
+    """
+
+    def __init__(self, server: str, patience_seconds: float = 0.5) -> None:
+        self._patience_seconds = patience_seconds
         self._server = server
         self._ids: set[str | int] = set()
         self._answered = asyncio.Event()
@@ -40,7 +42,7 @@ class UnansweredRequests:
         if len(self._ids) >= MAXIMUM_REQUESTS:
             self._answered.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(PATIENCE_SECONDS):
+                async with asyncio.timeout(self._patience_seconds):
                     await self._answered.wait()
             if len(self._ids) >= MAXIMUM_REQUESTS:
                 self._tell()

@@ -5,16 +5,18 @@ Pure; the time is given, in seconds.
 
 RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 """How long to wait before each attempt to connect again after a loss; then the server is given up."""
-AGAIN_SECONDS = 30.0
-"""How long a URL that could not be connected to is left alone before somebody's wish for its tools tries it again."""
 STABLE_SECONDS = 30.0
 """A connection that held so long, or over which something was answered, makes the next loss the first one again."""
 
 
 class ReconnectPolicy:
-    """The attempts to connect to one server since it was last connected to in a stable way."""
+    """The attempts to connect to one server since it was last connected to in a stable way.
 
-    def __init__(self) -> None:
+    ``again_seconds`` is how long one that was given up is left alone.
+    """
+
+    def __init__(self, again_seconds: float) -> None:
+        self._again_seconds = again_seconds
         self._attempts = 0
         self._given_up_at: float | None = None
 
@@ -44,7 +46,7 @@ class ReconnectPolicy:
 
     def take_turn(self, now: float) -> bool:
         """Return whether it was given up long enough ago for somebody's wish to try it again; once for each time."""
-        is_due = self._given_up_at is not None and now - self._given_up_at >= AGAIN_SECONDS
+        is_due = self._given_up_at is not None and now - self._given_up_at >= self._again_seconds
         if is_due:
             self._given_up_at = None
         return is_due

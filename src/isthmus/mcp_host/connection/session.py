@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import anyio
@@ -28,7 +27,8 @@ from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
 from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.callbacks import elicitation, sampling
 from isthmus.mcp_host.connection.closed import is_closed
-from isthmus.mcp_host.connection.discover_probe import FirstAnswer, Said, ask
+from isthmus.mcp_host.connection.connection_context import ConnectionContext
+from isthmus.mcp_host.connection.discover_probe import SHARE, FirstAnswer, Said, ask
 from isthmus.mcp_host.connection.observed_streams import Observer, observed
 from isthmus.mcp_host.connection.sdk_logs import silence_sdk
 from isthmus.mcp_host.connection.transport_probe import TransportChoice
@@ -44,8 +44,6 @@ MAXIMUM_ENTRIES = 5_000
 MAXIMUM_INSTRUCTIONS = 100_000
 """Characters of a server's instructions that are kept."""
 
-OPTIONAL_SECONDS = 4.0
-"""How long prompts, or resources, are waited for: the tools wait with them."""
 OPTIONAL_SHARE = 0.7
 """Of the time for all listings: what is left then is for nothing but to get done."""
 LEAST_SECONDS = 0.05
@@ -70,7 +68,10 @@ _CHANGES = (
 class McpSession:
     """A connected server. ``on_change`` is called when it says that its offer changed."""
 
-    def __init__(self, client: Client, config: ServerConfig, dropped: dict[str, tuple[str, ...]]) -> None:
+    def __init__(
+        self, client: Client, config: ServerConfig, dropped: dict[str, tuple[str, ...]], optional_seconds: float
+    ) -> None:
+        self._optional_seconds = optional_seconds
         self._client = client
         self._config = config
         self._dropped = dropped
@@ -126,7 +127,7 @@ class McpSession:
         self, method: str, until: float, fetch: Callable[..., Awaitable[Any]], entries: Callable[[Any], list[Any]]
     ) -> list[Any]:
         """A listing without which the server is still of use: one that does not come is told, and nothing more."""
-        seconds = max(min(until - time.monotonic(), OPTIONAL_SECONDS), LEAST_SECONDS)
+        seconds = max(min(until - time.monotonic(), self._optional_seconds), LEAST_SECONDS)
         with anyio.move_on_after(seconds):
             return await self._pages(method, fetch, entries, is_required=False)
         self._note(f"no answer to {method}: none came within {seconds:.3g} s")
@@ -219,7 +220,7 @@ class McpSession:
 async def open_session(
     config: ServerConfig,
     transport: AbstractAsyncContextManager[Any],
-    workspace: Path,
+    context: ConnectionContext,
     way: TransportChoice,
     log: ServerLog,
     *,
@@ -236,6 +237,7 @@ async def open_session(
     Raises:
         Exception: whatever the transport or the SDK raises, often in a group.
     """
+    workspace, timeouts = context.workspace, context.timeouts
     dropped: dict[str, tuple[str, ...]] = {}
     has_begun = False
 
@@ -257,7 +259,7 @@ async def open_session(
         streams = await stack.enter_async_context(observed(transport, observer))
         is_modern = way.is_modern
         if way.asks_first:
-            answer = await ask(*streams, me, config.connect_seconds)
+            answer = await ask(*streams, me, min(timeouts.discover_seconds, config.connect_seconds * SHARE))
             is_modern = answer.said is Said.MODERN_ALONE
             on_asked(answer)
         prior = _discovered(way)
@@ -279,7 +281,7 @@ async def open_session(
         if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
             listening = asyncio.create_task(_listen(client, on_change))
         try:
-            yield McpSession(client, config, dropped)
+            yield McpSession(client, config, dropped, timeouts.optional_listing_seconds)
         finally:
             if listening is not None:
                 listening.cancel()

@@ -13,8 +13,11 @@ from isthmus.mcp_host.oauth.logins import KeptLogins
 from isthmus.mcp_host.oauth.machine_login import MachineLogin
 
 
-def stored_login(config: ServerConfig, home: Path, report: Report = lambda _problem: None) -> BearerAuth | None:
-    """What a connection is logged in with; None for a program, and where the user's own headers say who they are."""
+def stored_login(config: ServerConfig, home: Path, report: Report, seconds: float) -> BearerAuth | None:
+    """What a connection is logged in with; None for a program, and where the user's own headers say who they are.
+
+    ``seconds`` is how long an endpoint has to answer.
+    """
     endpoint = config.endpoint
     if not isinstance(endpoint, HttpEndpoint):
         return None
@@ -22,6 +25,7 @@ def stored_login(config: ServerConfig, home: Path, report: Report = lambda _prob
         return google_auth(config, endpoint, report)
     if any(name.lower() == "authorization" for name in endpoint.headers):
         return None
+    http = http_of(config, endpoint.url, seconds)
     if config.oauth.is_of_machine:
-        return BearerAuth(MachineLogin(config, endpoint, http_of(config, endpoint.url)), report)
-    return BearerAuth(KeptLogin(config, endpoint.url, KeptLogins(home), http_of(config, endpoint.url)), report)
+        return BearerAuth(MachineLogin(config, endpoint, http), report)
+    return BearerAuth(KeptLogin(config, endpoint.url, KeptLogins(home), http), report)

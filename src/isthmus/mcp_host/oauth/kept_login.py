@@ -179,12 +179,12 @@ def client_of(config: ServerConfig, endpoints: Endpoints) -> Client | None:
     return Client(oauth.client_id, oauth.client_secret, secret_method(endpoints, oauth.client_secret))
 
 
-def http_of(config: ServerConfig, url: str) -> OAuthHttp:
+def http_of(config: ServerConfig, url: str, seconds: float | None = None) -> OAuthHttp:
     """What asks the endpoints for a server of this configuration."""
     oauth, identity = config.oauth, config.oauth.identity
     of_identity = () if identity is None else (identity.issuer, identity.token_url)
     written = tuple(found for found in (oauth.authorization_url, oauth.token_url, *of_identity) if found)
-    return OAuthHttp(url, trusted=written)
+    return OAuthHttp(url, trusted=written, seconds=seconds)
 
 
 def _endpoints(config: ServerConfig, kept: StoredToken) -> Endpoints | None:

@@ -51,6 +51,7 @@ class Access:
     """
 
     environment: Mapping[str, str]
+    exit_seconds: tuple[float, float]
     auth: httpx2.Auth | None = None
     why_not: AddressPolicy | None = None
     token_parameter: str | None = None
@@ -88,7 +89,7 @@ def streams(
 ) -> AbstractAsyncContextManager[Any]:
     """Return the transport to `endpoint`; `kind` says how a URL is spoken to."""
     if isinstance(endpoint, StdioEndpoint):
-        return stdio_streams(endpoint, access.environment, log, access.sandbox)
+        return stdio_streams(endpoint, access.environment, log, access.sandbox, access.exit_seconds)
     client = _http_client(endpoint, kind, access, connect_seconds, watch)
     if kind is HttpKind.SSE:
         return sse_streams(endpoint.url, client, log)

@@ -28,8 +28,6 @@ from isthmus.runtime.processes import end_process, start_process
 from isthmus.sandbox.confinement import Launch
 from isthmus.tools.process_group import MARK, group_guard, signal_followers
 
-CLOSE_SECONDS = (0.7, 0.5)
-"""How long a server has to end after its input is closed, and then after SIGTERM."""
 EXIT_SECONDS = 1.0
 """How long the exit code of a server is waited for after its output has ended: a busy machine tells it late."""
 
@@ -55,9 +53,15 @@ def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -
 
 @contextlib.asynccontextmanager
 async def stdio_streams(
-    endpoint: StdioEndpoint, environment: Mapping[str, str], log: ServerLog, sandbox: ServerSandbox | None = None
+    endpoint: StdioEndpoint,
+    environment: Mapping[str, str],
+    log: ServerLog,
+    sandbox: ServerSandbox | None,
+    exit_seconds: tuple[float, float],
 ) -> AsyncGenerator["tuple[Incoming, OutgoingMessages]", None]:
     """The streams to a server that is started for them, in the sandbox where there is one, and ended with them.
+
+    ``exit_seconds`` are how long it has to end after its input is closed, and then after SIGTERM.
 
     Raises:
         OSError: it cannot be started.
@@ -76,7 +80,7 @@ async def stdio_streams(
             yield Incoming(process, log), OutgoingMessages(process)
         finally:
             with anyio.CancelScope(shield=True):
-                await _end(process, is_wrapped=launch is not plain)
+                await _end(process, exit_seconds, is_wrapped=launch is not plain)
             reading_errors.cancel()
     finally:
         with anyio.CancelScope(shield=True):
@@ -105,14 +109,14 @@ async def _started(
         log.exit_code = process.returncode
 
 
-async def _end(process: Process, *, is_wrapped: bool) -> None:
+async def _end(process: Process, exit_seconds: tuple[float, float], *, is_wrapped: bool) -> None:
     """Ask the server to end, first politely; what is left of its group is killed by whoever started it.
 
     What is wrapped around it ends with it.
     """
     if process.stdin is not None:
         process.stdin.close()
-    for seconds, number in zip(CLOSE_SECONDS, (signal.SIGTERM, signal.SIGKILL), strict=True):
+    for seconds, number in zip(exit_seconds, (signal.SIGTERM, signal.SIGKILL), strict=True):
         with anyio.move_on_after(seconds):
             await process.wait()
             return
