@@ -7,7 +7,6 @@ import pytest
 
 from isthmus.client import CommandScope, InvalidRequest
 from isthmus.slash_commands.tree import Completion
-from isthmus.terminal import command_list
 from isthmus.terminal.command_list import CommandList
 from support.memory_agent import MemoryAgent
 
@@ -32,9 +31,8 @@ async def test_the_agent_is_asked_for_the_session_that_is_open() -> None:
     await commands.aclose()
 
 
-async def test_an_agent_that_refuses_hangs_or_cannot_completes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_list, "ASK_SECONDS", 0.05)
-    commands = CommandList(Completing(lambda _: ()))
+async def test_an_agent_that_refuses_hangs_or_cannot_completes_nothing() -> None:
+    commands = CommandList(Completing(lambda _: ()), ask_seconds=0.05)
     async with asyncio.timeout(60):
         assert not await commands.ask("refuse")
         assert not await commands.ask("hang")

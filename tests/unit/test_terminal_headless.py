@@ -22,6 +22,7 @@ from isthmus.development_tool import (
 from isthmus.errors import IsthmusError
 from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.terminal.headless import HeadlessOptions, run_headless
+from isthmus.terminal.streaming import TerminalTimeouts
 from support.front_program import HOSTILE, WORKSPACE, edit_call, shell_call, steps_of_call
 from support.memory_agent import Ask, MemoryAgent, Step, Wait
 from support.waiting import eventually_async
@@ -52,7 +53,12 @@ def scripted(*steps: Step) -> MemoryAgent:
 async def headless(agent: AgentClient, output: str = "text", prompt: str = "do it", resume: str | None = None) -> Run:
     run = Run()
     options = HeadlessOptions(
-        prompt, output, {"workspace_path": WORKSPACE}, resume, permission_hint="allow it with --approval-mode"
+        prompt,
+        output,
+        {"workspace_path": WORKSPACE},
+        resume,
+        permission_hint="allow it with --approval-mode",
+        timeouts=TerminalTimeouts(retry_seconds=0.001),
     )
     run.code = await run_headless(agent, options, run.out, run.err)
     return run
@@ -326,8 +332,7 @@ async def test_a_stream_that_breaks_is_taken_up_again_where_it_was() -> None:
     assert run.code == 0
 
 
-async def test_a_stream_that_stays_broken_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.terminal.streaming.RETRY_SECONDS", 0.001)
+async def test_a_stream_that_stays_broken_is_an_error() -> None:
     agent = BreakingAgent(lambda _: [TextContent("t", "a"), TextContent("t", "b")])
     agent.lost = 100
     run = await headless(agent, "json")

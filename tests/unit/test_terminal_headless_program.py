@@ -40,25 +40,23 @@ def test_what_is_piped_in_comes_before_the_prompt(tmp_path: Path) -> None:
     assert program(["endless", "-p", ""], input="only this\n").stdout == "You said: only this\n"
 
 
-def test_a_pipe_that_nobody_writes_to_does_not_hold_up_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.terminal.headless.STDIN_SECONDS", 0.05)
+def test_a_pipe_that_nobody_writes_to_does_not_hold_up_the_prompt() -> None:
     reading, writing = os.pipe()
     err = io.StringIO()
     try:
         with os.fdopen(reading, encoding="utf-8") as stdin:
-            assert prompt_with_stdin("go", stdin, err) == "go"
+            assert prompt_with_stdin("go", stdin, err, seconds=0.05) == "go"
     finally:
         os.close(writing)
     assert "nothing came from the pipe" in err.getvalue()
 
 
-def test_only_so_much_is_taken_from_stdin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("isthmus.terminal.headless.STDIN_LIMIT", 10)
+def test_only_so_much_is_taken_from_stdin(tmp_path: Path) -> None:
     path = tmp_path / "long"
     path.write_text("0123456789abcdef", "utf-8")
     err = io.StringIO()
     with path.open(encoding="utf-8") as stdin:
-        assert prompt_with_stdin("go", stdin, err) == "0123456789\n\ngo"
+        assert prompt_with_stdin("go", stdin, err, limit=10) == "0123456789\n\ngo"
     assert "only the first 10 bytes" in err.getvalue()
 
 

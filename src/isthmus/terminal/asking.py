@@ -19,7 +19,7 @@ from isthmus.terminal.editing import edit_text
 from isthmus.terminal.form_filling import filling_of
 from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.questions import REFUSALS, AnswerChoice, CallQuestion, question_of
-from isthmus.terminal.streaming import TaskStream
+from isthmus.terminal.streaming import TaskStream, TerminalTimeouts
 
 if TYPE_CHECKING:
     from isthmus.terminal.prompting import Prompter
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 CATCH_UP_SECONDS = 5.0
 """How long it may take to hear of what has already happened."""
-RETURN_SECONDS = 2.0
-"""The pause before it is looked again whether an agent that could not be reached is back."""
 
 
 T = TypeVar("T")
@@ -60,6 +58,7 @@ class TerminalQuestions:
     renderer: "TaskRenderer"
     prompter: "Prompter"
     answered_by: str
+    timeouts: TerminalTimeouts
     is_editing: bool = False
     shown_in: dict[str, str] = field(default_factory=dict[str, str])
     asked: str | None = None
@@ -156,7 +155,7 @@ class TerminalQuestions:
                 return
             except IsthmusError:
                 # The answer can still be given here; whether it counts, the agent will say, when it is back.
-                await asyncio.sleep(RETURN_SECONDS)
+                await asyncio.sleep(self.timeouts.return_seconds)
 
     def _show(self, seen: list[Delivery]) -> None:
         for delivery in seen:

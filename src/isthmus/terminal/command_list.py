@@ -25,8 +25,6 @@ KEYS = (
 )
 LOAD_SECONDS = 10.0
 """How long a command that was typed waits for the list."""
-ASK_SECONDS = 1.0
-"""How long a user who pressed Tab waits for the agent."""
 
 
 @dataclass(slots=True)
@@ -36,6 +34,8 @@ class CommandList:
     agent: AgentClient
     tree: Sequence[SlashCommand] = ()
     problem: str | None = None
+    ask_seconds: float = 1.0
+    """How long a user who pressed Tab waits for the agent."""
     _loading: "asyncio.Task[None] | None" = field(default=None)
     _scope: CommandScope = field(default_factory=CommandScope)
 
@@ -71,7 +71,7 @@ class CommandList:
         if not isinstance(self.agent, LineCompleter):
             return ()
         try:
-            async with asyncio.timeout(ASK_SECONDS):
+            async with asyncio.timeout(self.ask_seconds):
                 return await self.agent.complete(self._scope, line)
         except (IsthmusError, TimeoutError):
             return ()

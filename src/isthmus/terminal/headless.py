@@ -44,13 +44,11 @@ from isthmus.terminal.questions import refusal
 from isthmus.terminal.sanitize import visible_line
 from isthmus.terminal.sessions import find_session
 from isthmus.terminal.signals import signal_handlers
-from isthmus.terminal.streaming import TaskStream
+from isthmus.terminal.streaming import TaskStream, TerminalTimeouts
 
 OUTPUT_FORMATS = ("text", "json", "stream-json")
 MAX_REFUSALS = 100
 """Questions that one run refuses before it stops the task."""
-CANCEL_SECONDS = 10.0
-"""How long a cancelled task may take to end."""
 STDIN_SECONDS = 0.5
 """How long a pipe on stdin may stay silent when there is a prompt already."""
 STDIN_LIMIT = 8 * 1024 * 1024
@@ -86,6 +84,7 @@ class HeadlessOptions:
     model: str = ""
     servers: tuple[ServerLine, ...] = ()
     permission_hint: str = "answer it from an interactive session, or start the agent with --approval-mode"
+    timeouts: TerminalTimeouts = TerminalTimeouts()
 
 
 async def run_headless(
@@ -150,10 +149,11 @@ class _Run:
         await self.interrupted.wait()
         given_up = asyncio.ensure_future(self.given_up.wait())
         cancel = asyncio.ensure_future(self._cancel())
+        seconds = self.options.timeouts.cancel_seconds
         try:
-            await asyncio.wait({cancel, given_up}, timeout=CANCEL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({cancel, given_up}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if self.task_id is not None:
-                await asyncio.wait({work, given_up}, timeout=CANCEL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({work, given_up}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             given_up.cancel()
             cancel.cancel()
@@ -168,7 +168,7 @@ class _Run:
         except IsthmusError as error:
             return RunError(type(error).__name__, str(error), ExitCode.ERROR)
         self.task_id = turn.task_id
-        stream = TaskStream(self.agent, turn.snapshot, turn)
+        stream = TaskStream(self.agent, turn.snapshot, turn, self.options.timeouts)
         self.view = stream.view
         self.output.started(turn.snapshot, self.options.prompt)
         try:
@@ -271,11 +271,18 @@ def _called(call: ToolCall) -> str:
     return f"{call.tool_name} ({what})" if what else call.tool_name
 
 
-def prompt_with_stdin(prompt: str, stdin: TextIO | None, stderr: TextIO | None = None) -> str:
+def prompt_with_stdin(
+    prompt: str,
+    stdin: TextIO | None,
+    stderr: TextIO | None = None,
+    *,
+    seconds: float = STDIN_SECONDS,
+    limit: int = STDIN_LIMIT,
+) -> str:
     """Return the prompt together with what was piped in, which comes first, as in Gemini CLI.
 
-    A terminal is not read. With a prompt, a pipe that stays silent for STDIN_SECONDS is left alone (some programs
-    start others with an open pipe that nobody writes to); at most STDIN_LIMIT bytes are taken. Both are said.
+    A terminal is not read. With a prompt, a pipe that stays silent for so many seconds is left alone (some programs
+    start others with an open pipe that nobody writes to); at most ``limit`` bytes are taken. Both are said.
     """
     if stdin is None or stdin.closed or stdin.isatty():
         return prompt
@@ -283,18 +290,18 @@ def prompt_with_stdin(prompt: str, stdin: TextIO | None, stderr: TextIO | None =
     try:
         descriptor = stdin.fileno()
     except (OSError, ValueError):
-        piped = stdin.read(STDIN_LIMIT)
+        piped = stdin.read(limit)
     else:
-        if prompt.strip() and not select.select([descriptor], [], [], STDIN_SECONDS)[0]:
-            notices.write(f"isthmus: nothing came from the pipe on stdin within {STDIN_SECONDS:g} s; going on\n")
+        if prompt.strip() and not select.select([descriptor], [], [], seconds)[0]:
+            notices.write(f"isthmus: nothing came from the pipe on stdin within {seconds:g} s; going on\n")
             return prompt
-        piped = _read(descriptor, notices).decode("utf-8", "replace")
+        piped = _read(descriptor, notices, limit).decode("utf-8", "replace")
     return "\n\n".join(part for part in (piped.rstrip("\n"), prompt) if part.strip())
 
 
-def _read(descriptor: int, notices: OutputStream) -> bytes:
+def _read(descriptor: int, notices: OutputStream, limit: int) -> bytes:
     taken = bytearray()
-    while len(taken) <= STDIN_LIMIT:
+    while len(taken) <= limit:
         try:
             part = os.read(descriptor, 65536)
         except OSError:
@@ -302,6 +309,6 @@ def _read(descriptor: int, notices: OutputStream) -> bytes:
         if not part:
             break
         taken += part
-    if len(taken) > STDIN_LIMIT:
-        notices.write(f"isthmus: only the first {STDIN_LIMIT} bytes of stdin are used\n")
-    return bytes(taken[:STDIN_LIMIT])
+    if len(taken) > limit:
+        notices.write(f"isthmus: only the first {limit} bytes of stdin are used\n")
+    return bytes(taken[:limit])

@@ -26,7 +26,7 @@ from isthmus.terminal.early_text import PAUSE_SECONDS
 from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.sessions import SHORT_ID, find_session, list_sessions, session_lines
 from isthmus.terminal.signals import signal_handlers
-from isthmus.terminal.streaming import TaskStream, opened
+from isthmus.terminal.streaming import TaskStream, TerminalTimeouts, opened
 from isthmus.terminal.turns import TurnEnd, Turns
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class InteractiveOptions:
     awaited_servers: Callable[[], Sequence[str]] = tuple
     pause: float = PAUSE_SECONDS
     announcements: Announcements = field(default_factory=Announcements)
+    timeouts: TerminalTimeouts = TerminalTimeouts()
 
 
 async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> int:
@@ -77,8 +78,8 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
     screen = Screen(sys.stdout)
     prompter = _prompter(screen, options.history_file, options.pause)
     renderer = TaskRenderer(screen, options.awaited_servers)
-    asking = TerminalQuestions(screen, renderer, prompter, options.answered_by)
-    turns = Turns(agent, screen, renderer, asking)
+    asking = TerminalQuestions(screen, renderer, prompter, options.answered_by, options.timeouts)
+    turns = Turns(agent, screen, renderer, asking, options.timeouts)
     commands = CommandList(agent)
     prompter.offer(commands.complete, commands.ask)
     conversation = _Conversation(agent, options, screen, renderer, prompter, turns, commands)
@@ -275,7 +276,7 @@ class _Conversation:
             if execution.message:
                 self.renderer.quiet(execution.message)
             self.context_id = self.context_id or turn.context_id or None
-            await self._turn(TaskStream(self.agent, turn.snapshot, turn), shown_prompt=typed)
+            await self._turn(TaskStream(self.agent, turn.snapshot, turn, self.options.timeouts), shown_prompt=typed)
         # What it did may have changed which commands there are.
         self.commands.load(self._scope())
 
@@ -293,7 +294,7 @@ class _Conversation:
                 return
             self.task_to_continue = None
             self.context_id = turn.context_id or self.context_id
-            await self._turn(TaskStream(self.agent, turn.snapshot, turn), shown_prompt=text)
+            await self._turn(TaskStream(self.agent, turn.snapshot, turn, self.options.timeouts), shown_prompt=text)
         self.commands.load(self._scope())
 
     async def _list(self) -> None:
@@ -317,7 +318,7 @@ class _Conversation:
             for message in messages[-RESUMED_MESSAGES:]:
                 self._show_message(message.role, message.text)
             for task in session.unfinished:
-                stream = await opened(self.agent, task.task_id)
+                stream = await opened(self.agent, task.task_id, self.options.timeouts)
                 with self.prompter.at_work():
                     await self._turn(stream, shown_prompt=None)
         except IsthmusError as error:

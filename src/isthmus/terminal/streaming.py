@@ -6,7 +6,7 @@ stopped, so that fronts see one stream per task. It folds every event into a Tas
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from isthmus.client import ELICITATION, SAMPLING, AgentClient, Delivery, TaskSnapshot, Turn
 from isthmus.development_tool import ToolCallConfirmation
@@ -15,10 +15,20 @@ from isthmus.task_view import TaskView
 
 RETRIES = 5
 """How often in a row a stream that ended too early, without anything new, is taken up again."""
-RETRY_SECONDS = 0.2
-"""The pause before that; it doubles each time."""
 WATCH_SECONDS = 0.5
 """How often, at least, it is looked whether somebody else has answered: a stream ends at a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalTimeouts:
+    """How long a front waits for its agent."""
+
+    retry_seconds: float = 0.2
+    """Pause before a stream that ended too early is taken up again; it doubles each time."""
+    return_seconds: float = 2.0
+    """Pause before it is looked again whether an agent that could not be reached is back."""
+    cancel_seconds: float = 10.0
+    """Maximum time for a cancelled task to end."""
 
 
 class TaskStream:
@@ -27,12 +37,19 @@ class TaskStream:
     ``view`` is kept up to date, and knows which event was seen last.
     """
 
-    def __init__(self, agent: AgentClient, snapshot: TaskSnapshot, turn: Turn | None = None) -> None:
+    def __init__(
+        self,
+        agent: AgentClient,
+        snapshot: TaskSnapshot,
+        turn: Turn | None = None,
+        timeouts: TerminalTimeouts = TerminalTimeouts(),
+    ) -> None:
         self.view = TaskView.of_snapshot(snapshot)
         self.task_id = snapshot.task_id
         self.context_id = snapshot.context_id
         self._agent = agent
         self._turn = turn
+        self._retry_seconds = timeouts.retry_seconds
 
     async def deliveries(self) -> AsyncIterator[Delivery]:
         """Yield the events until the work ends or a user is asked; a stream that breaks off before is taken up again.
@@ -53,7 +70,7 @@ class TaskStream:
             attempts = 0 if progress else attempts + 1
             if attempts > RETRIES:
                 return
-            await asyncio.sleep(RETRY_SECONDS * 2**attempts)
+            await asyncio.sleep(self._retry_seconds * 2**attempts)
 
     async def answer(self, confirmation: ToolCallConfirmation, answered_by: str) -> None:
         """Answer a question; ``deliveries`` then goes on with what follows from it.
@@ -75,14 +92,14 @@ class TaskStream:
 
     async def while_asked(self) -> AsyncIterator[Delivery]:
         """Yield the events while a question is open: what other surfaces do. Ends when the task has ended."""
-        pause = RETRY_SECONDS
+        pause = self._retry_seconds
         while not self.view.state.is_terminal:
             snapshot = await self._agent.get(self.task_id, 0)
             if not self._is_news(snapshot):
                 await asyncio.sleep(pause)
                 pause = min(pause * 1.5, WATCH_SECONDS)
                 continue
-            pause = RETRY_SECONDS
+            pause = self._retry_seconds
             progress = False
             async for delivery in _closing(await self._agent.follow(self.task_id, after=self.view.seq)):
                 if self.view.apply(delivery):
@@ -116,7 +133,7 @@ class TaskStream:
         return self.view.state is TaskState.INPUT_REQUIRED and bool(self.view.questions)
 
 
-async def opened(agent: AgentClient, task_id: str) -> TaskStream:
+async def opened(agent: AgentClient, task_id: str, timeouts: TerminalTimeouts = TerminalTimeouts()) -> TaskStream:
     """Return the stream of a task that somebody comes back to.
 
     One that waits for what a server wants to know is followed at once: when that server has ended with its agent's
@@ -124,12 +141,12 @@ async def opened(agent: AgentClient, task_id: str) -> TaskStream:
     """
     snapshot = await agent.get(task_id, 0)
     if all(call.tool_name not in (ELICITATION, SAMPLING) for call in snapshot.pending):
-        return TaskStream(agent, snapshot)
+        return TaskStream(agent, snapshot, None, timeouts)
     turn = await agent.follow(task_id, after=snapshot.seq)
     if turn.snapshot.state is snapshot.state and turn.snapshot.seq == snapshot.seq:
         await _close(turn)
-        return TaskStream(agent, snapshot)
-    return TaskStream(agent, replace(snapshot, state=TaskState.WORKING, pending=()), turn)
+        return TaskStream(agent, snapshot, None, timeouts)
+    return TaskStream(agent, replace(snapshot, state=TaskState.WORKING, pending=()), turn, timeouts)
 
 
 async def _closing(turn: Turn) -> AsyncIterator[Delivery]:

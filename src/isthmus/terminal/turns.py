@@ -16,7 +16,7 @@ from isthmus.client import ELICITATION, SAMPLING, AgentClient, TaskNotCancelable
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.terminal.asking import QuestionOutcome, TerminalQuestions, stop_all
-from isthmus.terminal.streaming import TaskStream
+from isthmus.terminal.streaming import TaskStream, TerminalTimeouts
 
 if TYPE_CHECKING:
     from isthmus.terminal.render import TaskRenderer
@@ -26,8 +26,6 @@ T = TypeVar("T")
 
 TICK_SECONDS = 0.1
 """How often what is live is redrawn."""
-CANCEL_SECONDS = 10.0
-"""How long a cancelled task may take to end."""
 
 
 class TurnEnd(Enum):
@@ -48,6 +46,7 @@ class Turns:
     screen: "Screen"
     renderer: "TaskRenderer"
     asking: TerminalQuestions
+    timeouts: TerminalTimeouts
     resume_command: str = ""
     interrupted: asyncio.Event = field(default_factory=asyncio.Event)
     is_working: bool = False
@@ -145,9 +144,10 @@ class Turns:
         self.interrupted.clear()
         cancel = asyncio.ensure_future(self.agent.cancel(stream.task_id))
         stop = asyncio.ensure_future(self.interrupted.wait())
+        seconds = self.timeouts.cancel_seconds
         try:
             for step in (cancel, show):
-                await asyncio.wait({step, stop}, timeout=CANCEL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({step, stop}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if cancel.done():
                 with suppress(TaskNotCancelable):
                     cancel.result()
@@ -160,7 +160,7 @@ class Turns:
     async def _cancel_asked(self, stream: TaskStream) -> None:
         """Ctrl-C at a question cancels the task as well."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(CANCEL_SECONDS):
+            async with asyncio.timeout(self.timeouts.cancel_seconds):
                 with suppress(TaskNotCancelable):
                     await self.agent.cancel(stream.task_id)
                 await self.asking.catch_up(stream)
