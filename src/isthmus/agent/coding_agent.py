@@ -86,14 +86,14 @@ class CodingAgent:
         return CommandRunner(self._resources, self._memory, self.suspended)
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
-        """See :meth:`isthmus.engine.task_run.CommandAgent.commands`."""
+        """Return the slash commands for a user in a workspace."""
         servers = settings.mcp_servers if settings is not None else ()
         return await self._commands.commands(ToolScope(workspace, mcp_servers=servers), self._resources.home_of(user))
 
     async def complete(
         self, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
     ) -> Sequence[Completion]:
-        """See :meth:`isthmus.client.LineCompleter.complete`."""
+        """Return the completions of a line that a user is typing."""
         scope = ToolScope(workspace, mcp_servers=settings.mcp_servers if settings is not None else ())
         if line.startswith("/"):
             return await self._commands.complete(scope, self._resources.home_of(user), line)

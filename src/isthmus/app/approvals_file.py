@@ -11,7 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
-from isthmus.agent.approval.kept_approvals import ApprovalsError, KeptApproval
+from typing_extensions import override
+
+from isthmus.agent.approval.kept_approvals import ApprovalsError, KeptApproval, KeptApprovals
 from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.errors import IsthmusError
 from isthmus.settings.edit_file import change_file
@@ -22,14 +24,14 @@ _KEYS = ("server", "origin", "tool", "version")
 _log = logging.getLogger(__name__)
 
 
-class ApprovalsFile:
+class ApprovalsFile(KeptApprovals):
     """See :class:`isthmus.agent.approval.kept_approvals.KeptApprovals`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    @override
     async def approvals(self) -> frozenset[KeptApproval]:
-        """See :meth:`isthmus.agent.approval.kept_approvals.KeptApprovals.approvals`."""
         try:
             text = await asyncio.to_thread(self._path.read_text, "utf-8")
             return frozenset(_decoded(text))
@@ -39,9 +41,8 @@ class ApprovalsFile:
             _log.warning("%s cannot be used, so nothing that it allowed is: %s", self._path, error)
             return frozenset()
 
+    @override
     async def keep(self, approval: KeptApproval) -> None:
-        """See :meth:`isthmus.agent.approval.kept_approvals.KeptApprovals.keep`."""
-
         def with_it(text: str) -> str:
             kept = _decoded(text)
             if approval in kept:

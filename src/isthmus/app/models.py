@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from isthmus.errors import IsthmusError
 from isthmus.models.base import Capabilities, ChatModel, ModelError, ModelErrorKind, ModelRequest, StreamItem
 from isthmus.models.choose import ModelChoice, check_name, choose_by_name, open_model, provider_of
@@ -24,7 +26,7 @@ OPEN_MODELS = 8
 
 
 @dataclass(slots=True)
-class SharedModel:
+class SharedModel(ChatModel):
     """A ChatModel that is closed when it is retired and nobody reads from it."""
 
     model: ChatModel
@@ -32,22 +34,22 @@ class SharedModel:
     _is_retired: bool = False
 
     @property
+    @override
     def name(self) -> str:
-        """See :class:`ChatModel`."""
         return self.model.name
 
     @property
+    @override
     def provider(self) -> str:
-        """See :class:`ChatModel`."""
         return self.model.provider
 
     @property
+    @override
     def capabilities(self) -> Capabilities:
-        """See :class:`ChatModel`."""
         return self.model.capabilities
 
+    @override
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """See :meth:`ChatModel.stream`."""
         self._readers += 1
         try:
             async with contextlib.aclosing(self.model.stream(request)) as items:

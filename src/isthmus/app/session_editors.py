@@ -13,6 +13,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from typing_extensions import override
+
+from isthmus.agent.editor_ports import EditorControl
 from isthmus.app.editor_directory import EditorDirectory, IdeEditor, TurnMentions, shown_by
 from isthmus.development_tool import AgentSettings, McpServerSettings
 from isthmus.engine.open_questions import QuestionOpened
@@ -35,7 +38,7 @@ _NO_EDITOR = (
 log = logging.getLogger(__name__)
 
 
-class SessionEditors:
+class SessionEditors(EditorControl):
     """Finds editors. ``local`` is where those of this machine are found, if they are used.
 
     ``why_not`` is the rule for addresses of clients' endpoints, None to reach all; ``settings_of`` tells the settings
@@ -88,8 +91,8 @@ class SessionEditors:
         local = await self._local_of(scope)
         return await local.client(scope.workspace) if local is not None else None
 
+    @override
     async def status(self, scope: ToolScope) -> str:
-        """See :meth:`isthmus.agent.editor_ports.EditorControl.status`."""
         from isthmus.app.editor_status import DISABLED, connected_status
 
         if scope.context_id in self._disabled:
@@ -99,8 +102,8 @@ class SessionEditors:
         local = await self._local_of(scope)
         return await local.status(scope.workspace) if local is not None else _NO_EDITOR
 
+    @override
     async def enable(self, scope: ToolScope) -> str:
-        """See :meth:`isthmus.agent.editor_ports.EditorControl.enable`."""
         self._disabled.discard(scope.context_id)
         self._others.clear()
         if (local := await self._local_of(scope)) is not None:

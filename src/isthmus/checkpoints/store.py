@@ -20,10 +20,13 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from typing_extensions import override
+
 from isthmus.checkpoints.base import (
     CheckpointError,
     CheckpointFor,
     CheckpointInfo,
+    Checkpoints,
     RestorePlan,
     RestoreReport,
 )
@@ -64,7 +67,7 @@ CREATE INDEX IF NOT EXISTS files_by_content ON files (before_hash);
 log = logging.getLogger(__name__)
 
 
-class CheckpointStore:
+class CheckpointStore(Checkpoints):
     """Implements :class:`isthmus.checkpoints.base.Checkpoints` in one file; several processes may use it."""
 
     def __init__(self, path: Path, maximum_total_bytes: int = MAXIMUM_TOTAL_BYTES) -> None:
@@ -73,34 +76,33 @@ class CheckpointStore:
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 
+    @override
     async def take(self, reason: CheckpointFor, paths: Sequence[Path]) -> str:
-        """See :meth:`Checkpoints.take`."""
         return await self._run(lambda connection: self._take(connection, reason, paths))
 
+    @override
     async def edited(self, checkpoint_id: str) -> None:
-        """See :meth:`Checkpoints.edited`."""
         await self._run(lambda connection: self._edited(connection, checkpoint_id))
 
+    @override
     async def list(self, context_id: str) -> Sequence[CheckpointInfo]:
-        """See :meth:`Checkpoints.list`."""
         return await self._run(lambda connection: self._list(connection, context_id))
 
+    @override
     async def plan(self, context_id: str, checkpoint_id: str) -> RestorePlan:
-        """See :meth:`Checkpoints.plan`."""
         return await self._run(lambda connection: self._plan(connection, context_id, checkpoint_id)[0])
 
+    @override
     async def restore(self, reason: CheckpointFor, checkpoint_id: str) -> RestoreReport:
-        """See :meth:`Checkpoints.restore`."""
         return await self._run(lambda connection: self._restore(connection, reason, checkpoint_id))
 
+    @override
     async def delete(self, task_ids: Sequence[str]) -> None:
-        """See :meth:`Checkpoints.delete`."""
         if task_ids and self._path.exists():
             await self._run(lambda connection: self._delete(connection, task_ids))
 
+    @override
     async def aclose(self) -> None:
-        """See :meth:`Checkpoints.aclose`."""
-
         def close() -> None:
             with self._lock:
                 if self._connection is not None:

@@ -344,7 +344,7 @@ class Runner:
     # --- following ---
 
     def deliver(self, task_id: str, after: int, end_from: int, *, to_end: bool = False) -> AsyncIterator[Delivery]:
-        """See :func:`isthmus.engine.subscriptions.deliveries`."""
+        """Yield the deliveries of a task after event ``after``, up to ``end_from`` or, with ``to_end``, its end."""
         begins = self.begins if to_end else None
         return deliveries(self.journal, self._feed_of, self._why_broken, task_id, after, end_from, begins)
 

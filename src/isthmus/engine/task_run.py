@@ -84,9 +84,7 @@ class CompletingAgent(Agent, Protocol):
 
     async def complete(
         self, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
-    ) -> Sequence[Completion]:
-        """See :meth:`isthmus.client.LineCompleter.complete`."""
-        ...
+    ) -> Sequence[Completion]: ...
 
 
 class TaskRun:
@@ -102,6 +100,7 @@ class TaskRun:
         fold: Callable[[Session], Awaitable[Session]] | None,
         on_end: "Callable[[TaskRun], None]",
     ) -> None:
+        """Return the completions of a line that a user is typing."""
         self.lease = lease
         self.session = session
         self.feed = feed

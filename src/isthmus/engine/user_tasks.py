@@ -11,14 +11,19 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from typing_extensions import override
+
 from isthmus.agent.session import Session
 from isthmus.client import (
+    AgentClient,
     CommandMessage,
     CommandScope,
     Execution,
     HistoryMessage,
     InvalidRequest,
     LimitReached,
+    LineCompleter,
+    LongFollower,
     PromptMessage,
     TaskError,
     TaskList,
@@ -60,7 +65,7 @@ ATTEMPTS = 100
 """How often a task may change between the look at it and the step that depends on it."""
 
 
-class UserTasks:
+class UserTasks(AgentClient, LongFollower, LineCompleter):
     """The tasks of one user; implements :class:`isthmus.client.AgentClient`.
 
     ``workspaces``, when given, stands in place of the engine's own rule. Closing it closes nothing: the engine goes on.
@@ -82,8 +87,8 @@ class UserTasks:
 
     # --- AgentClient ---
 
+    @override
     async def prompt(self, message: PromptMessage) -> Turn:
-        """See :meth:`isthmus.client.AgentClient.prompt`."""
         message = well_formed(message)
         if not message.text.strip():
             raise InvalidRequest("the message has no text; expected a prompt in a text part")
@@ -112,6 +117,7 @@ class UserTasks:
             return await self._repeated(repeated.task_id)
         return self._turn(taken.row, taken.row.seq, is_new=True, history=history_of(taken.deliveries))
 
+    @override
     async def answer(
         self,
         task_id: str,
@@ -121,7 +127,6 @@ class UserTasks:
         context_id: str | None = None,
         message_id: str = "",
     ) -> Turn:
-        """See :meth:`isthmus.client.AgentClient.answer`."""
         confirmations = [well_formed(confirmation) for confirmation in confirmations]
 
         async def check(row: TaskRow) -> int | None:
@@ -136,12 +141,12 @@ class UserTasks:
         events = [ConfirmationAccepted(confirmation, answered_by, message_id) for confirmation in confirmations]
         return await self._add(task_id, context_id, events, check)
 
+    @override
     async def follow(self, task_id: str, after: int | None = None) -> Turn:
-        """See :meth:`isthmus.client.AgentClient.follow`."""
         return await self._follow(task_id, after)
 
+    @override
     async def follow_to_end(self, task_id: str, after: int | None = None) -> Turn:
-        """See :meth:`isthmus.client.LongFollower.follow_to_end`."""
         return await self._follow(task_id, after, to_end=True)
 
     async def _follow(self, task_id: str, after: int | None, *, to_end: bool = False) -> Turn:
@@ -153,8 +158,8 @@ class UserTasks:
         snapshot = replace(snapshot, model=await self._snapshots.model_at(task_id, start))
         return Turn(snapshot, self._runner.deliver(task_id, start, snapshot.seq, to_end=to_end))
 
+    @override
     async def cancel(self, task_id: str) -> TaskSnapshot:
-        """See :meth:`isthmus.client.AgentClient.cancel`."""
         try:
             async with asyncio.timeout(CANCEL_SECONDS):
                 await self._row(task_id)
@@ -163,8 +168,8 @@ class UserTasks:
             raise TaskNotCancelable(f"task {task_id} did not stop within {CANCEL_SECONDS:g} s; try again") from error
         return await self.get(task_id)
 
+    @override
     async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
-        """See :meth:`isthmus.client.AgentClient.get`."""
         row = await self._row(task_id)
         limit = HISTORY_MESSAGES if history_length is None else min(max(0, history_length), HISTORY_LIMIT)
         snapshot = self._snapshots.of(row, await self._snapshots.history(task_id, limit))
@@ -174,23 +179,23 @@ class UserTasks:
             return replace(snapshot, pending=segment.session.waiting)
         return snapshot
 
+    @override
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
-        """See :meth:`isthmus.client.AgentClient.tasks`."""
         rows = await self._journal.tasks(limit, user=self._user)
         return [self._snapshots.of(row) for row in rows if self._workspaces.allows(row.workspace)]
 
+    @override
     async def list_tasks(self, query: TaskQuery) -> TaskList:
-        """See :meth:`isthmus.client.AgentClient.list_tasks`."""
         rows, total = await self._journal.list_tasks(query, self._user, self._workspaces.resolved_roots)
         return TaskList([self._snapshots.of(row) for row in rows], total)
 
+    @override
     async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
-        """See :meth:`isthmus.client.AgentClient.commands`."""
         context_id, workspace = await self._place(scope)
         return await self._commands(context_id, workspace, scope.settings)
 
+    @override
     async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
-        """See :meth:`isthmus.client.LineCompleter.complete`."""
         agent = self._runner.agent
         if not isinstance(agent, CompletingAgent):
             return ()
@@ -198,8 +203,8 @@ class UserTasks:
         told = decode_agent_settings({**(scope.settings or {}), "workspace_path": workspace})
         return await agent.complete(Path(workspace), told, line, self._user)
 
+    @override
     async def execute(self, command: CommandMessage) -> Execution:
-        """See :meth:`isthmus.client.AgentClient.execute`."""
         command = well_formed(command)
         try:
             context_id, workspace = await self._place(command.scope)
@@ -220,8 +225,8 @@ class UserTasks:
         turn = self._turn(taken.row, 0, is_new=True)
         return Execution(await self._how_it_began(task.task_id), turn=turn)
 
-    async def aclose(self) -> None:
-        """See :meth:`isthmus.client.AgentClient.aclose`."""
+    @override
+    async def aclose(self) -> None: ...
 
     # --- commands ---
 

@@ -72,8 +72,8 @@ class Companion:
         self._workspace_changed = workspace_changed
         self._clients: dict[str, Client] = {}
         self._kept_texts = kept or KeptTexts(data_directory() / KEPT_FOLDER)
-        self._desk = ReviewQueue(editor, self._clients, self._kept_texts, limits.reviews)
-        self.typed_texts = self._desk.typed_texts
+        self._queue = ReviewQueue(editor, self._clients, self._kept_texts, limits.reviews)
+        self.typed_texts = self._queue.typed_texts
         self._hidden = HiddenFiles()
         self.opens = self._hidden.opens
         self._linters = LinterRunner(self.options.linters) if self.options.linters else None
@@ -91,7 +91,7 @@ class Companion:
     @property
     def reviews(self) -> ReviewTable:
         """The reviews that wait for a decision; to be looked at only."""
-        return self._desk.reviews
+        return self._queue.reviews
 
     def kept_paths(self) -> list[str]:
         """The files with what the user typed into reviews that ended without their decision; the newest twenty."""
@@ -123,7 +123,7 @@ class Companion:
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)
             self.asking.stop()
-            await self._desk.stop()
+            await self._queue.stop()
             if self._linters is not None:
                 await self._linters.aclose()
 
@@ -226,38 +226,38 @@ class Companion:
         """
         if not self.options.show_diffs:
             raise EditorError("openDiff: the user started the companion with --no-diff; ask in your own terminal")
-        if not self._desk.is_stopped:
+        if not self._queue.is_stopped:
             await require_within_reach(file_path, await self.workspace_folders(), self.editor)
-        return await self._desk.open(client, file_path, proposed, tab_name)
+        return await self._queue.open(client, file_path, proposed, tab_name)
 
     async def close_diff(self, client: Client, file_path: str) -> DiffReview | None:
         """Take the oldest review of a file back. It with its final text; None when there was none.
 
         When the user has answered in the same moment, what is returned is their answer.
         """
-        return await self._desk.close_of(client, file_path)
+        return await self._queue.close_of(client, file_path)
 
     async def close_review(self, review_id: str) -> DiffReview | None:
         """Take a review back whose client cannot be told its text: what the user typed is kept.
 
         The review as it ended, also when that was before; None when no such review is known any more.
         """
-        return await self._desk.close(review_id)
+        return await self._queue.close(review_id)
 
     async def close_reviews(self, client_id: str) -> int:
         """Close all reviews of a client, without a decision; how many. What the user typed is kept.
 
         The client is told of each by :meth:`Client.review_closed`, if it is attached.
         """
-        return await self._desk.close_all(client_id)
+        return await self._queue.close_all(client_id)
 
     def is_heard(self, review: DiffReview) -> bool:
         """Return whether the client of a review would hear of a decision right now."""
-        return self._desk.is_heard(review)
+        return self._queue.is_heard(review)
 
     def is_visible(self, review: DiffReview) -> bool:
         """Return whether the user can see a review; else it waits for its turn, or has ended."""
-        return self._desk.is_visible(review)
+        return self._queue.is_visible(review)
 
     # The user, from another terminal.
 
@@ -267,11 +267,11 @@ class Companion:
         Raises:
             EditorError: the editor does not answer; the review stays open.
         """
-        return await self._desk.accept(review_id, content)
+        return await self._queue.accept(review_id, content)
 
     async def reject(self, review_id: str) -> DiffReview | None:
         """Reject as the user; None when it is decided already. Raises as :meth:`accept`."""
-        return await self._desk.reject(review_id)
+        return await self._queue.reject(review_id)
 
     async def confirm(self, client: Client, title: str, text: str, about: str = "") -> bool:
         """Whether the user allows what a client wants; asked in the editor and in their terminals, first answer wins.
@@ -286,7 +286,7 @@ class Companion:
 
     async def wait_for_reviews(self, timeout: float) -> tuple[DiffReview, ...]:
         """Return the open reviews as soon as there is one, or after ``timeout`` seconds."""
-        return await self._desk.wait(timeout)
+        return await self._queue.wait(timeout)
 
     async def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
         """Point the agents to a file: they are told of it, or of its lines (0-based, both included).
@@ -320,16 +320,16 @@ class Companion:
                 self._workspace_changed()
                 self._note_change()
             case DiffAccepted(review_id, content):
-                await self._desk.accepted_in_editor(review_id, content)
+                await self._queue.accepted_in_editor(review_id, content)
             case DiffRejected(review_id, content):
-                await self._desk.rejected_in_editor(review_id, content)
+                await self._queue.rejected_in_editor(review_id, content)
             case DiffEdited(review_id, content):
-                self._desk.typed(review_id, content)
+                self._queue.typed(review_id, content)
             case FileMentioned():
                 if (reason := self._why_unmentioned(event.path)) is not None:
-                    self._desk.say(reason)
+                    self._queue.say(reason)
                 elif not self._mentions.tell(event):
-                    self._desk.say(self._mentions.why_untold(event.path))
+                    self._queue.say(self._mentions.why_untold(event.path))
             case DiagnosticsChanged():
                 pass  # no protocol has a message for it that a real client heeds
             case _:

@@ -10,6 +10,7 @@ import socket
 from typing import Any
 
 import h11
+from typing_extensions import override
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -32,8 +33,8 @@ def companion_server(
 class CloseDelimitedConnection(h11.Connection):
     """The server's side of a connection that sends event streams without chunks, and closes it after one."""
 
+    @override
     def send(self, event: Any) -> Any:
-        """See h11."""
         if isinstance(event, h11.Response) and _is_event_stream(event):
             self.their_http_version = b"1.0"  # of this request; h11 sets it anew with each
         return super().send(event)

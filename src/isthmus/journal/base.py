@@ -153,6 +153,11 @@ class Journal(Protocol):
     waits hears of that when it is done. All raise :class:`JournalError`.
     """
 
+    removal: Removal
+    """Removes tasks."""
+    pushes: PushJournal
+    """Keeps the webhooks of tasks."""
+
     def create(
         self,
         task: NewTask,
@@ -251,13 +256,8 @@ class Journal(Protocol):
         """Return the events of one type in a task's inbox, at the same cost however many others there are."""
         ...
 
-    @property
-    def removal(self) -> Removal:
-        """How its tasks are removed."""
-        ...
-
     async def task(self, task_id: str) -> TaskRow | None:
-        """One row."""
+        """Return one row, or None."""
         ...
 
     async def find(self, beginning: str, limit: int) -> Sequence[TaskRow]:
@@ -285,11 +285,6 @@ class Journal(Protocol):
 
     async def workspace_of(self, context_id: str, user: str = "") -> str | None:
         """Return the workspace of a user's session; None when that user has no such session."""
-        ...
-
-    @property
-    def pushes(self) -> PushJournal:
-        """Where news of the tasks are sent."""
         ...
 
     def now(self) -> float:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from typing_extensions import override
+
 from isthmus.client import Delivery, LimitReached, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import to_json
@@ -60,7 +62,8 @@ class SqliteJournal(SqliteReads):
         self._writer = GroupWriter(connection, asyncio.get_running_loop(), same_file(path))
         super().__init__(path)
         self.removal = SqliteRemoval(path, self._writer, self.read)
-        self.pushes = SqlitePushes(self._writer, self.read, clock)
+        self._pushes = SqlitePushes(self._writer, self.read, clock)
+        self.pushes = self._pushes
 
     @classmethod
     async def open(
@@ -76,6 +79,7 @@ class SqliteJournal(SqliteReads):
 
     # --- writing ---
 
+    @override
     def create(
         self,
         task: NewTask,
@@ -84,7 +88,6 @@ class SqliteJournal(SqliteReads):
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
     ) -> Awaitable[ClaimedTask]:
-        """See :meth:`isthmus.journal.base.Journal.create`."""
         now = self._clock()
         until = now + lease_seconds
         made = (task.task_id, task.context_id, task.workspace, task.title)
@@ -110,17 +113,18 @@ class SqliteJournal(SqliteReads):
 
         return self._writer.submit(work)
 
+    @override
     def append(
         self, lease: Lease, events: Sequence[AgentEvent], *, full_sync: bool = False
     ) -> Awaitable[Sequence[Delivery]]:
-        """See :meth:`isthmus.journal.base.Journal.append`."""
         now = self._clock()
         written = self._writer.submit(
             lambda connection: append_events(connection, lease, events, now), full_sync=full_sync, series=lease
         )
-        self.pushes.watch(events, written)
+        self._pushes.watch(events, written)
         return written
 
+    @override
     def finish(
         self,
         lease: Lease,
@@ -129,7 +133,6 @@ class SqliteJournal(SqliteReads):
         *,
         discard_inbox: bool = False,
     ) -> Awaitable[Finished]:
-        """See :meth:`isthmus.journal.base.Journal.finish`."""
         now = self._clock()
         questions = JSON([to_json(call) for call in pending])
 
@@ -143,11 +146,11 @@ class SqliteJournal(SqliteReads):
             return Finished(deliveries)
 
         written = self._writer.submit(work, series=lease)
-        self.pushes.watch(events, written)
+        self._pushes.watch(events, written)
         return written
 
+    @override
     def take(self, lease: Lease, events: Sequence[AgentEvent], count: int) -> Awaitable[Sequence[Delivery]]:
-        """See :meth:`isthmus.journal.base.Journal.take`."""
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> Sequence[Delivery]:
@@ -157,6 +160,7 @@ class SqliteJournal(SqliteReads):
 
         return self._writer.submit(work, series=lease)
 
+    @override
     def claim(
         self,
         row: TaskRow,
@@ -165,7 +169,6 @@ class SqliteJournal(SqliteReads):
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
     ) -> Awaitable[ClaimedTask | None]:
-        """See :meth:`isthmus.journal.base.Journal.claim`."""
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> ClaimedTask | None:
@@ -185,8 +188,8 @@ class SqliteJournal(SqliteReads):
 
         return self._writer.submit(work)
 
+    @override
     def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> Awaitable[ClaimedTask | None]:
-        """See :meth:`isthmus.journal.base.Journal.take_over`."""
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> ClaimedTask | None:
@@ -201,8 +204,8 @@ class SqliteJournal(SqliteReads):
 
         return self._writer.submit(work)
 
+    @override
     def renew(self, leases: Sequence[Lease], lease_seconds: float) -> Awaitable[Sequence[Lease]]:
-        """See :meth:`isthmus.journal.base.Journal.renew`."""
         until = self._clock() + lease_seconds
 
         def work(connection: sqlite3.Connection) -> Sequence[Lease]:
@@ -218,9 +221,8 @@ class SqliteJournal(SqliteReads):
 
         return self._writer.submit(work)
 
+    @override
     def release(self, leases: Sequence[Lease]) -> Awaitable[None]:
-        """See :meth:`isthmus.journal.base.Journal.release`."""
-
         def work(connection: sqlite3.Connection) -> None:
             connection.executemany(
                 "UPDATE tasks SET owner = NULL, lease_until = 0 WHERE id = ? AND epoch = ? AND owner = ?",
@@ -229,8 +231,8 @@ class SqliteJournal(SqliteReads):
 
         return self._writer.submit(work)
 
+    @override
     def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
-        """See :meth:`isthmus.journal.base.Journal.post`."""
         bodies = [encode_event(event) for event in events]
         is_counted = any(isinstance(event, Prompt) for event in events)
         calls = {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
@@ -259,20 +261,19 @@ class SqliteJournal(SqliteReads):
 
         return self._writer.submit(work)
 
+    @override
     def cancelled(self, leases: Sequence[Lease]) -> Awaitable[Sequence[str]]:
-        """See :meth:`isthmus.journal.base.Journal.cancelled`."""
-
         def work(connection: sqlite3.Connection) -> Sequence[str]:
             waits = (connection.execute(CANCELLATION, (lease.task_id, lease.epoch)).fetchone() for lease in leases)
             return [lease.task_id for lease, found in zip(leases, waits, strict=True) if found]
 
         return self._writer.submit(work)
 
+    @override
     def now(self) -> float:
-        """See :meth:`isthmus.journal.base.Journal.now`."""
         return self._clock()
 
+    @override
     async def aclose(self) -> None:
-        """See :meth:`isthmus.journal.base.Journal.aclose`."""
         await self._writer.aclose()
         await self.close_reader()

@@ -5,11 +5,13 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from typing_extensions import override
+
 from isthmus.client import Delivery, LimitReached, PushTarget
 from isthmus.encoding.codec import from_json, to_json
 from isthmus.events import AgentEvent, StateChange
 from isthmus.journal.base import JournalError
-from isthmus.journal.pushes import PushRow, PushState
+from isthmus.journal.pushes import PushJournal, PushRow, PushState
 from isthmus.journal.sqlite_reads import RowReader
 from isthmus.journal.statements import JSON, delivery_of
 from isthmus.journal.writer import GroupWriter
@@ -28,7 +30,7 @@ _BEHIND = "pushes.state = 'active' AND (pushes.owner IS NULL OR pushes.owner = ?
 _CHANGE = StateChange.__name__
 
 
-class SqlitePushes:
+class SqlitePushes(PushJournal):
     """A :class:`~isthmus.journal.pushes.PushJournal` on the threads of an SqliteJournal."""
 
     def __init__(self, writer: GroupWriter, read: RowReader, clock: Callable[[], float]) -> None:
@@ -56,8 +58,8 @@ class SqlitePushes:
 
     # --- writing ---
 
+    @override
     def add(self, row: PushRow, limit: int) -> Awaitable[None]:
-        """See :meth:`isthmus.journal.pushes.PushJournal.add`."""
         target = JSON(to_json(row.target))
         now = self._clock()
 
@@ -88,12 +90,12 @@ class SqlitePushes:
         written.add_done_callback(self._tell)
         return written
 
+    @override
     def remove(self, task_id: str, push_id: str) -> Awaitable[None]:
-        """See :meth:`isthmus.journal.pushes.PushJournal.remove`."""
         return self._write(f"DELETE FROM pushes WHERE {_KEY}", (task_id, push_id))
 
+    @override
     def claim(self, row: PushRow, owner: str) -> Awaitable[bool]:
-        """See :meth:`isthmus.journal.pushes.PushJournal.claim`."""
         target = JSON(to_json(row.target))
 
         def work(connection: sqlite3.Connection) -> bool:
@@ -106,16 +108,16 @@ class SqlitePushes:
 
         return self._writer.submit(work)
 
+    @override
     def delivered(self, row: PushRow, owner: str, seq: int) -> Awaitable[None]:
-        """See :meth:`isthmus.journal.pushes.PushJournal.delivered`."""
         return self._write(
             f"UPDATE pushes SET seq = ?, attempts = 0, next_attempt = 0, error = NULL, owner = NULL WHERE {_KEY}"
             " AND owner = ?",
             (seq, row.task_id, row.target.id, owner),
         )
 
+    @override
     def failed(self, row: PushRow, owner: str, error: str, next_attempt: float | None) -> Awaitable[None]:
-        """See :meth:`isthmus.journal.pushes.PushJournal.failed`."""
         state = PushState.ACTIVE if next_attempt is not None else PushState.GIVEN_UP
         return self._write(
             "UPDATE pushes SET attempts = attempts + 1, error = ?, next_attempt = ?, state = ?, owner = NULL"
@@ -123,9 +125,8 @@ class SqlitePushes:
             (error, next_attempt or 0, state, row.task_id, row.target.id, owner),
         )
 
+    @override
     def release(self, owners: Sequence[str]) -> Awaitable[None]:
-        """See :meth:`isthmus.journal.pushes.PushJournal.release`."""
-
         def work(connection: sqlite3.Connection) -> None:
             connection.executemany("UPDATE pushes SET owner = NULL WHERE owner = ?", [(owner,) for owner in owners])
 
@@ -139,21 +140,21 @@ class SqlitePushes:
 
     # --- reading ---
 
+    @override
     async def of_task(self, task_id: str) -> Sequence[PushRow]:
-        """See :meth:`isthmus.journal.pushes.PushJournal.of_task`."""
         query = (
             f"SELECT {_COLUMNS} FROM pushes JOIN tasks ON tasks.key = pushes.task WHERE tasks.id = ?"
             " ORDER BY pushes.created, pushes.id"
         )
         return await self._read(query, (task_id,), _row)
 
+    @override
     async def owners(self) -> Sequence[str]:
-        """See :meth:`isthmus.journal.pushes.PushJournal.owners`."""
         query = "SELECT DISTINCT owner FROM pushes WHERE owner IS NOT NULL"
         return await self._read(query, (), lambda values: str(values[0]))
 
+    @override
     async def behind(self, limit: int, since: float = 0, owner: str | None = None) -> Sequence[tuple[PushRow, int]]:
-        """See :meth:`isthmus.journal.pushes.PushJournal.behind`."""
         # Two looks by an index each, as most targets belong to tasks that ended long ago; CROSS keeps the order.
         query = (
             f"SELECT {_COLUMNS} FROM tasks CROSS JOIN pushes ON pushes.task = tasks.key WHERE tasks.updated >= ?"
@@ -162,8 +163,8 @@ class SqlitePushes:
         )
         return await self._read(query, (since, owner, owner, limit), lambda values: (_row(values), int(values[10])))
 
+    @override
     async def has_active(self) -> bool:
-        """See :meth:`isthmus.journal.pushes.PushJournal.has_active`."""
         query = "SELECT 1 FROM pushes WHERE state = 'active' LIMIT 1"
         adds = self._adds
         found = bool(await self._read(query, (), lambda values: True))
@@ -171,8 +172,8 @@ class SqlitePushes:
         self._may_be_active = found or adds != self._adds
         return self._may_be_active
 
+    @override
     async def next_change(self, task_id: str, after: int) -> Delivery | None:
-        """See :meth:`isthmus.journal.pushes.PushJournal.next_change`."""
         query = (
             "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ?"
             " AND type = ? ORDER BY seq LIMIT 1"

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from typing_extensions import override
+
 from isthmus.client import Delivery, TaskQuery
 from isthmus.events import (
     AgentEvent,
@@ -24,7 +26,7 @@ from isthmus.events import (
     Thought,
     event_from_json,
 )
-from isthmus.journal.base import EventT, JournalError, TaskRow
+from isthmus.journal.base import EventT, Journal, JournalError, TaskRow
 from isthmus.journal.schema import open_reader
 from isthmus.journal.statements import (
     BEGUN_BY,
@@ -58,28 +60,28 @@ _NOT_IN_SESSION = tuple(kind.__name__ for kind in (TextContent, Thought, RetryNo
 _MESSAGES = tuple(kind.__name__ for kind in (Prompt, Command, ModelReply, AgentMessage))
 
 
-class SqliteReads:
+class SqliteReads(Journal):
     """The queries of a :class:`~isthmus.journal.base.Journal` in the file at ``path``."""
 
     def __init__(self, path: Path) -> None:
         self._reader = open_reader(path)
         self._reading = ThreadPoolExecutor(max_workers=1, thread_name_prefix="isthmus-journal-read")
 
+    @override
     async def task(self, task_id: str) -> TaskRow | None:
-        """See :meth:`isthmus.journal.base.Journal.task`."""
         rows = await self.read(f"SELECT {COLUMNS} FROM tasks WHERE id = ?", (task_id,), row_from)
         return rows[0] if rows else None
 
+    @override
     async def find(self, beginning: str, limit: int) -> Sequence[TaskRow]:
-        """See :meth:`isthmus.journal.base.Journal.find`."""
         return await self.read(
             f"SELECT {COLUMNS} FROM tasks WHERE substr(id, 1, ?) = ? AND state <> ? ORDER BY key LIMIT ?",
             (len(beginning), beginning, DELETED, limit),
             row_from,
         )
 
+    @override
     async def tasks(self, limit: int, states: Sequence[TaskState] = (), user: str | None = None) -> Sequence[TaskRow]:
-        """See :meth:`isthmus.journal.base.Journal.tasks`."""
         wanted = states or tuple(TaskState)
         marks = ", ".join("?" * len(wanted))
         # The plus keeps an index out of it: most tasks fit, and by their changes the first are found at once.
@@ -91,8 +93,8 @@ class SqliteReads:
             row_from,
         )
 
+    @override
     async def list_tasks(self, query: TaskQuery, user: str, roots: Sequence[str] = ()) -> tuple[Sequence[TaskRow], int]:
-        """See :meth:`isthmus.journal.base.Journal.list_tasks`."""
         fits, values = task_conditions(query, user, roots)
         after, place = after_condition(query)
         found = await self.read(
@@ -103,38 +105,38 @@ class SqliteReads:
         (total,) = await self.read(f"SELECT count(*) FROM tasks WHERE {fits}", values, lambda row: int(row[0]))
         return found, total
 
+    @override
     async def inbox(self, task_id: str) -> Sequence[AgentEvent]:
-        """See :meth:`isthmus.journal.base.Journal.inbox`."""
         return await self.read(INBOX, (task_id,), lambda values: event_from_json(json.loads(values[0])))
 
+    @override
     async def waiting(self, task_id: str, kind: type[EventT]) -> Sequence[EventT]:
-        """See :meth:`isthmus.journal.base.Journal.waiting`."""
         events = await self.read(
             INBOX_BY_TYPE, (task_id, kind.__name__), lambda values: event_from_json(json.loads(values[0]))
         )
         return [event for event in events if isinstance(event, kind)]
 
+    @override
     async def of_message(self, task_id: str, message_id: str) -> Sequence[Delivery]:
-        """See :meth:`isthmus.journal.base.Journal.of_message`."""
         # In this order: an event leaves the inbox when it is among the events.
         waiting = await self.read(INBOX_BY_MESSAGE, (task_id, JSON(message_id)), delivery_of)
         taken = await self.read(BY_MESSAGE, (task_id, 0, message_id), delivery_of)
         return [*taken, *waiting]
 
+    @override
     async def workspace_of(self, context_id: str, user: str = "") -> str | None:
-        """See :meth:`isthmus.journal.base.Journal.workspace_of`."""
         query = "SELECT workspace FROM tasks WHERE context = ? AND user = ? ORDER BY key LIMIT 1"
         found = await self.read(query, (context_id, user), lambda values: str(values[0]))
         return found[0] if found else None
 
+    @override
     async def begun_by(self, user: str, message_id: str) -> Sequence[tuple[str, str]]:
-        """See :meth:`isthmus.journal.base.Journal.begun_by`."""
         return await self.read(
             BEGUN_BY, (message_id, user, DELETED, TaskState.CANCELED), lambda values: (values[0], values[1])
         )
 
+    @override
     async def events(self, task_id: str, after: int, limit: int) -> Sequence[Delivery]:
-        """See :meth:`isthmus.journal.base.Journal.events`."""
         return await self.read(
             "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ?"
             " ORDER BY seq LIMIT ?",
@@ -142,8 +144,8 @@ class SqliteReads:
             delivery_of,
         )
 
+    @override
     async def messages(self, task_id: str, limit: int, before: int | None = None) -> Sequence[Delivery]:
-        """See :meth:`isthmus.journal.base.Journal.messages`."""
         newest_first = await self.read(
             "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?)"
             " AND type IN (?, ?, ?, ?) AND seq < ? ORDER BY seq DESC LIMIT ?",
@@ -152,8 +154,8 @@ class SqliteReads:
         )
         return newest_first[::-1]
 
+    @override
     async def artifacts(self, task_id: str) -> Sequence[Delivery]:
-        """See :meth:`isthmus.journal.base.Journal.artifacts`."""
         return await self.read(
             "SELECT seq, at, body FROM events INDEXED BY artifact_events"
             " WHERE task = (SELECT key FROM tasks WHERE id = ?) AND type = 'ArtifactUpdate' ORDER BY seq",
@@ -161,8 +163,8 @@ class SqliteReads:
             delivery_of,
         )
 
+    @override
     async def session(self, context_id: str, user: str = "") -> Sequence[tuple[str, Delivery]]:
-        """See :meth:`isthmus.journal.base.Journal.session`."""
         return await self.read(
             "SELECT events.seq, events.at, events.body, tasks.id FROM tasks JOIN events ON events.task = tasks.key"
             " WHERE tasks.context = ? AND tasks.user = ? AND events.type NOT IN (?, ?, ?)"

@@ -11,8 +11,10 @@ from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from typing_extensions import override
+
 from isthmus.events import TaskState
-from isthmus.journal.base import JournalError, TaskRow
+from isthmus.journal.base import JournalError, Removal, TaskRow
 from isthmus.journal.schema import empty_log, open_reader
 from isthmus.journal.sqlite_reads import RowReader
 from isthmus.journal.statements import COLUMNS, DELETED, row_from
@@ -27,7 +29,7 @@ _OTHERS = tuple(state for state in TaskState if not state.is_terminal)
 _WAITING = tuple(state for state in TaskState if state.is_waiting)
 
 
-class SqliteRemoval:
+class SqliteRemoval(Removal):
     """A :class:`~isthmus.journal.base.Removal` on the threads of an SqliteJournal."""
 
     def __init__(self, path: Path, writer: GroupWriter, read: RowReader) -> None:
@@ -35,8 +37,8 @@ class SqliteRemoval:
         self._writer = writer
         self._read = read
 
+    @override
     def mark(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Awaitable[Sequence[str]]:
-        """See :meth:`isthmus.journal.base.Removal.mark`."""
         states = (*_ENDED, *_WAITING) if also_waiting else _ENDED
         marks = ", ".join("?" * len(states))
 
@@ -58,14 +60,13 @@ class SqliteRemoval:
 
         return self._writer.submit(work)
 
+    @override
     async def marked(self) -> Sequence[str]:
-        """See :meth:`isthmus.journal.base.Removal.marked`."""
         query = "SELECT substr(id, ?) FROM tasks WHERE state = ? ORDER BY key"
         return await self._read(query, (len(_MARK) + 1, DELETED), lambda values: str(values[0]))
 
+    @override
     def remove(self, task_id: str, rows: int) -> Awaitable[bool]:
-        """See :meth:`isthmus.journal.base.Removal.remove`."""
-
         def work(connection: sqlite3.Connection) -> bool:
             found = connection.execute("SELECT key FROM tasks WHERE id = ?", (_MARK + task_id,)).fetchone()
             if found is None:
@@ -82,10 +83,10 @@ class SqliteRemoval:
 
         return self._writer.submit(work)
 
+    @override
     async def ended(
         self, limit: int, *, newest: int = 0, until: float | None = None, user: str | None = None
     ) -> Sequence[TaskRow]:
-        """See :meth:`isthmus.journal.base.Removal.ended`."""
         ended, others = (", ".join("?" * len(states)) for states in (_ENDED, _OTHERS))
         but, kept = ("", ())
         if newest:
@@ -103,9 +104,8 @@ class SqliteRemoval:
             row_from,
         )
 
+    @override
     async def shares(self) -> Mapping[str, int]:
-        """See :meth:`isthmus.journal.base.Removal.shares`."""
-
         def work() -> Mapping[str, int]:
             # By a connection of its own: it takes long, and others are waiting to read.
             with contextlib.closing(open_reader(self._path)) as connection:
@@ -121,28 +121,27 @@ class SqliteRemoval:
         except sqlite3.Error as error:
             raise JournalError(f"the journal could not be read ({error})") from error
 
+    @override
     async def size(self) -> int:
-        """See :meth:`isthmus.journal.base.Removal.size`."""
         query = (
             "SELECT (pages.page_count - free.freelist_count) * page.page_size"
             " FROM pragma_page_count AS pages, pragma_freelist_count AS free, pragma_page_size AS page"
         )
         return (await self._read(query, (), lambda values: int(values[0])))[0]
 
+    @override
     async def free_pages(self) -> int:
-        """See :meth:`isthmus.journal.base.Removal.free_pages`."""
         return (await self._read("PRAGMA freelist_count", (), lambda values: int(values[0])))[0]
 
+    @override
     def give_back(self, pages: int) -> Awaitable[None]:
-        """See :meth:`isthmus.journal.base.Removal.give_back`."""
-
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(f"PRAGMA incremental_vacuum({pages:d})").fetchall()
 
         return self._writer.submit(work)
 
+    @override
     async def erase(self) -> bool:
-        """See :meth:`isthmus.journal.base.Removal.erase`."""
         try:
             return await asyncio.to_thread(empty_log, self._path)
         except sqlite3.Error as error:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
+from typing_extensions import override
+
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import JournalError
 
@@ -26,8 +28,8 @@ class Written(asyncio.Future[T]):
     """What a write comes to. It cannot be cancelled, as what is queued is written: who waits for it hears of its
     own cancellation when that is done."""
 
+    @override
     def cancel(self, msg: Any = None) -> bool:
-        """See :meth:`asyncio.Future.cancel`."""
         del msg
         return False
 

@@ -5,6 +5,8 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from typing_extensions import override
+
 _STATE_KEY = "isthmus.token_shown"
 """Where an ASGI application finds, in the ``state`` of its scope, what to call once a token was shown."""
 
@@ -44,14 +46,14 @@ class GuestProtocol(asyncio.Protocol):
 
     guest: Guest | None = None
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See :meth:`asyncio.BaseProtocol.connection_made`."""
         if self.guest is not None:
             self.guest.drop = cast("asyncio.Transport", transport).abort
         super().connection_made(transport)
 
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
-        """See :meth:`asyncio.BaseProtocol.connection_lost`."""
         if self.guest is not None:
             self.guest.leave()
         super().connection_lost(exc)

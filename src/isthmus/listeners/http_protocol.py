@@ -10,6 +10,7 @@ import asyncio
 from typing import Any, cast
 
 import h11
+from typing_extensions import override
 
 from isthmus.listeners.guest import GuestProtocol
 
@@ -25,19 +26,19 @@ class HttpProtocol(GuestProtocol):
     _connection: asyncio.BaseTransport
     _deadline: asyncio.TimerHandle | None = None
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See :meth:`asyncio.BaseProtocol.connection_made`."""
         super().connection_made(transport)
         self._connection = transport
         self._watch_head()
 
+    @override
     def data_received(self, data: bytes) -> None:
-        """See :meth:`asyncio.Protocol.data_received`."""
         super().data_received(data)
         self._watch_head()
 
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
-        """See :meth:`asyncio.BaseProtocol.connection_lost`."""
         super().connection_lost(exc)
         self._stop_watching()
 

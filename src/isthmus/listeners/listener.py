@@ -18,6 +18,8 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+from typing_extensions import override
+
 from isthmus.listeners.beginnings import (
     LONGEST,
     Beginning,
@@ -91,15 +93,15 @@ class Listener(asyncio.AbstractServer):
 
     @property
     def sockets(self) -> tuple[socket.socket, ...]:
-        """See :attr:`asyncio.Server.sockets`."""
+        """The listening socket, as :class:`asyncio.Server` has it; none once it is closed."""
         return () if self._is_closed else (self._listener,)
 
+    @override
     def get_loop(self) -> asyncio.AbstractEventLoop:
-        """See :meth:`asyncio.AbstractServer.get_loop`."""
         return asyncio.get_running_loop()
 
+    @override
     def is_serving(self) -> bool:
-        """See :meth:`asyncio.AbstractServer.is_serving`."""
         return self._accepting is not None and not self._is_closed
 
     async def start_serving(self) -> None:

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from typing_extensions import override
+
 AT_ONCE = 64
 """Connections reported in a row, before the event loop's other work has its turn."""
 
@@ -45,7 +47,7 @@ def best_watch(loop: asyncio.AbstractEventLoop) -> Watch:
     return EpollWatch(loop) if sys.platform == "linux" else LoopWatch(loop)
 
 
-class LoopWatch:
+class LoopWatch(Watch):
     """A watch by a reader of the event loop for each connection."""
 
     is_for_each_arrival = False
@@ -53,22 +55,22 @@ class LoopWatch:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
 
+    @override
     def add(self, descriptor: int, heard: Heard) -> None:
-        """See :class:`Watch`."""
         # The loop would write out the socket itself as text, for an error it expects.
         self._loop.add_reader(descriptor, heard, False)
 
+    @override
     def discard(self, descriptor: int) -> None:
-        """See :class:`Watch`."""
         self._loop.remove_reader(descriptor)
 
-    def close(self) -> None:
-        """See :class:`Watch`."""
+    @override
+    def close(self) -> None: ...
 
 
 if sys.platform == "linux":
 
-    class EpollWatch:
+    class EpollWatch(Watch):
         """A watch by one epoll object for all connections, which is the one reader that the event loop has."""
 
         is_for_each_arrival = True
@@ -79,18 +81,18 @@ if sys.platform == "linux":
             self._heard: dict[int, Heard] = {}
             loop.add_reader(self._epoll.fileno(), self._report)
 
+        @override
         def add(self, descriptor: int, heard: Heard) -> None:
-            """See :class:`Watch`."""
             self._epoll.register(descriptor, select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET)
             self._heard[descriptor] = heard
 
+        @override
         def discard(self, descriptor: int) -> None:
-            """See :class:`Watch`."""
             del self._heard[descriptor]
             self._epoll.unregister(descriptor)
 
+        @override
         def close(self) -> None:
-            """See :class:`Watch`."""
             if not self._epoll.closed:
                 self._loop.remove_reader(self._epoll.fileno())
                 self._epoll.close()

@@ -9,13 +9,15 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from typing_extensions import override
+
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.errors import ServerLostError
 from isthmus.mcp_host.host import McpHost
 from isthmus.mcp_host.results.reading import prompt_from, resource_from
 from isthmus.tools.base import Content, ToolScope
 from isthmus.tools.failure import ToolFailure
-from isthmus.tools.server_contents import ServerInstructions, ServerPrompt, ServerResource
+from isthmus.tools.server_contents import ServerContents, ServerInstructions, ServerPrompt, ServerResource
 
 COMPLETION_SECONDS = 1.0
 """How long a server may take for suggestions: somebody is typing."""
@@ -23,14 +25,14 @@ MAXIMUM_SUGGESTIONS = 100
 _LOG = logging.getLogger("isthmus.mcp")
 
 
-class HostContents:
+class HostContents(ServerContents):
     """See :class:`isthmus.tools.server_contents.ServerContents`."""
 
     def __init__(self, host: McpHost) -> None:
         self._host = host
 
+    @override
     async def server_names(self, scope: ToolScope) -> Sequence[str]:
-        """See :meth:`isthmus.tools.server_contents.ServerContents.server_names`."""
         # What could not be read of the files has a line among the servers, too.
         return [
             status.name
@@ -38,38 +40,38 @@ class HostContents:
             if (status.name, status.transport) != ("settings", "")
         ]
 
+    @override
     async def instructions(self, scope: ToolScope) -> Sequence[ServerInstructions]:
-        """See :meth:`isthmus.tools.server_contents.ServerContents.instructions`."""
         return [
             ServerInstructions(found.config.name, found.hidden(found.offer.instructions))
             for found in await self._host.in_scope(scope)
             if found.offer.instructions.strip() and not found.offer.is_empty
         ]
 
+    @override
     async def prompts(self, scope: ToolScope) -> Sequence[ServerPrompt]:
-        """See :meth:`isthmus.tools.server_contents.ServerContents.prompts`."""
         connections = await self._host.in_scope(scope, is_patient=True)
         return [prompt for found in connections for prompt in found.offer.prompts]
 
+    @override
     async def resources(self, scope: ToolScope) -> Sequence[ServerResource]:
-        """See :meth:`isthmus.tools.server_contents.ServerContents.resources`."""
         return [resource for found in await self._host.in_scope(scope) for resource in found.offer.resources]
 
+    @override
     async def get_prompt(
         self, scope: ToolScope, server: str, name: str, arguments: Mapping[str, str], folder: Path
     ) -> Content:
-        """See :meth:`isthmus.tools.server_contents.ServerContents.get_prompt`."""
         return await prompt_from(await self._connection(scope, server), name, arguments, folder)
 
+    @override
     async def read_resource(self, scope: ToolScope, server: str, uri: str, folder: Path) -> Content:
-        """See :meth:`isthmus.tools.server_contents.ServerContents.read_resource`."""
         rendered = await resource_from(await self._connection(scope, server), uri, folder)
         return Content(rendered.for_model, rendered.media)
 
+    @override
     async def complete(
         self, scope: ToolScope, prompt: ServerPrompt, argument: str, typed: str, given: Mapping[str, str]
     ) -> Sequence[str]:
-        """See :meth:`isthmus.tools.server_contents.ServerContents.complete`."""
         connections = await self._host.in_scope(scope)
         found = next((item for item in connections if item.config.name == prompt.server), None)
         if found is None or not found.is_settled:

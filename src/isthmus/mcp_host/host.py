@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import McpServerSettings
 from isthmus.mcp_host.catalogue.manifests import Manifests
@@ -27,9 +29,9 @@ from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
 from isthmus.mcp_host.tool_sets import ToolSets
 from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, status_of
 from isthmus.settings.edit_file import SettingsFileError, change_file
-from isthmus.tools.base import SEARCH_TOOL, ToolScope, ToolSet
+from isthmus.tools.base import SEARCH_TOOL, ToolScope, ToolSet, ToolSource
 from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import REQUIRED_MISSING, DiscoveryState, ServerState, ServerStatus
+from isthmus.tools.servers import REQUIRED_MISSING, DiscoveryState, ServerState, ServerStatus, ToolServers
 
 if TYPE_CHECKING:
     from isthmus.network.checked_transport import AddressPolicy
@@ -79,7 +81,7 @@ class _ClientServers:
     connections: list[ServerConnection] = field(default_factory=list[ServerConnection])
 
 
-class McpHost:
+class McpHost(ToolSource, ToolServers):
     """See the ports :class:`~isthmus.tools.base.ToolSource` and :class:`~isthmus.tools.servers.ToolServers`."""
 
     def __init__(self, own: ToolSet, options: HostOptions) -> None:
@@ -108,8 +110,8 @@ class McpHost:
         await self._reconsider(servers)
         return await self._tools(scope, servers)
 
+    @override
     async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
-        """See :meth:`isthmus.tools.base.ToolSource.renewed`."""
         task = self._workspaces.get(scope.workspace.resolve())
         if task is None or not task.done() or not _is_usable(task):
             return tools
@@ -161,8 +163,8 @@ class McpHost:
 
     # --- ToolServers -------------------------------------------------------------------------------------------------
 
+    @override
     async def servers(self, scope: ToolScope) -> Sequence[ServerStatus]:
-        """See :meth:`isthmus.tools.servers.ToolServers.servers`."""
         servers = await self._servers(scope.workspace)
         await self._reconsider(servers)
         statuses = servers.statuses(self._reserved)
@@ -186,8 +188,8 @@ class McpHost:
         await servers.wait_for(servers.connections(_named(scope)), self._options.patience)
         return await self.servers(scope)
 
+    @override
     async def discovery(self, scope: ToolScope) -> DiscoveryState:
-        """See :meth:`isthmus.tools.servers.ToolServers.discovery`."""
         task = self._workspaces.get(scope.workspace.resolve())
         if task is None:
             return DiscoveryState.NOT_STARTED
@@ -197,8 +199,8 @@ class McpHost:
             return DiscoveryState.IN_PROGRESS
         return DiscoveryState.COMPLETED
 
+    @override
     async def restart(self, scope: ToolScope, name: str) -> Sequence[ServerStatus]:
-        """See :meth:`isthmus.tools.servers.ToolServers.restart`."""
         connection = await self._in_use(scope, name)
         await connection.restart()
         return await self.servers(scope)
@@ -239,13 +241,13 @@ class McpHost:
         async for line in self._logins.begin(await self._in_use(scope, name), paste):
             yield line
 
+    @override
     async def paste(self, scope: ToolScope, name: str, text: str) -> AsyncGenerator[str, None]:
-        """See :meth:`isthmus.tools.servers.ToolServers.paste`."""
         async for line in self._logins.paste(await self._in_use(scope, name), text):
             yield line
 
+    @override
     async def logout(self, scope: ToolScope, name: str) -> str:
-        """See :meth:`isthmus.tools.servers.ToolServers.logout`."""
         return await self._logins.end(await self._in_use(scope, name))
 
     async def _in_use(self, scope: ToolScope, name: str) -> ServerConnection:

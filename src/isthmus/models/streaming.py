@@ -229,7 +229,7 @@ class ProviderModel(ABC, Generic[Client]):
             await self._http.aclose()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """See :meth:`ChatModel.stream`."""
+        """Yield the items of one answer, as :meth:`ChatModel.stream` has it."""
         names = WireNames(request, self.tool_names)
         request = names.sent(request)
         attachments = await self._attachments(request)

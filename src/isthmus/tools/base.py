@@ -11,6 +11,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from typing_extensions import override
+
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpServerSettings, ToolOutput
 from isthmus.media import Media
 from isthmus.tools.user_question import AskUser, nobody_to_ask
@@ -257,18 +259,18 @@ class ToolSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class FixedTools:
+class FixedTools(ToolSource):
     """The same tools for every session."""
 
     tool_set: ToolSet
 
+    @override
     async def tools(self, scope: ToolScope) -> ToolSet:
-        """See :meth:`ToolSource.tools`."""
         return self.tool_set
 
+    @override
     async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
-        """See :meth:`ToolSource.renewed`."""
         return tools
 
-    async def release(self, scope: ToolScope) -> None:
-        """See :meth:`ToolSource.release`."""
+    @override
+    async def release(self, scope: ToolScope) -> None: ...

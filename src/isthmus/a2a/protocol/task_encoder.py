@@ -13,8 +13,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Protocol, assert_never
 
+from typing_extensions import override
+
 from isthmus.a2a.protocol.text_questions import question_text
-from isthmus.a2a.wire import JsonDict
+from isthmus.a2a.wire import JsonDict, StreamEncoder
 from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
 from isthmus.development_tool import DevelopmentToolEventKind, ToolCall
 from isthmus.encoding.codec import to_json
@@ -96,7 +98,7 @@ def timestamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class StatusEncoder:
+class StatusEncoder(StreamEncoder):
     """The events of one stream, in order.
 
     ``snapshot`` is the task as it stood when the stream began. ``answered`` are the calls that the request of this
@@ -122,10 +124,10 @@ class StatusEncoder:
         self._begun = False
         self._ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
 
+    @override
     def encode(
         self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
     ) -> Sequence[JsonDict]:
-        """See :meth:`isthmus.a2a.wire.StreamEncoder.encode`."""
         if self._answered and not self._begun and self._is_echo(delivery):
             return ()
         encoded = self._encode(delivery, final, pending)

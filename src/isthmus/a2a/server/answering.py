@@ -11,6 +11,7 @@ from typing import assert_never
 import anyio
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
+from typing_extensions import override
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.errors import bug, no_push
@@ -321,17 +322,17 @@ class Answering:
         return [self.framing.item(item, delivery.seq if at == last else None) for at, item in enumerate(items)]
 
 
-class _Quiet:
+class _Quiet(StreamEncoder):
     """An encoder that sees every event, but tells of those after number ``known`` alone."""
 
     def __init__(self, encoder: StreamEncoder, known: int) -> None:
         self._encoder = encoder
         self._known = known
 
+    @override
     def encode(
         self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
     ) -> Sequence[JsonDict]:
-        """See :meth:`isthmus.a2a.wire.StreamEncoder.encode`."""
         items = self._encoder.encode(delivery, final=final, pending=pending)
         return () if delivery.seq is not None and delivery.seq <= self._known else items
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from starlette.responses import Response
+from typing_extensions import override
 
 from isthmus.a2a.protocol.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED
 from isthmus.a2a.server.sse import event_frame
@@ -34,27 +35,27 @@ class Framing(Protocol):
         ...
 
 
-class JsonRpcFraming:
+class JsonRpcFraming(Framing):
     """JSON-RPC 2.0. ``only_streams``: the client accepts an event stream and nothing else."""
 
     def __init__(self, request_id: RequestId | None, *, only_streams: bool = False) -> None:
         self._id = request_id
         self._only_streams = only_streams
 
+    @override
     def item(self, item: object, seq: int | None = None) -> bytes:
-        """See :meth:`Framing.item`."""
         return event_frame(encode(response(self._id, item)), seq)
 
+    @override
     def error_item(self, error: RpcError) -> bytes:
-        """See :meth:`Framing.error_item`."""
         return event_frame(self._failed(error))
 
+    @override
     def result(self, result: object, headers: Mapping[str, str]) -> Response:
-        """See :meth:`Framing.result`."""
         return json_response(encode(response(self._id, result)), headers=headers)
 
+    @override
     def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
-        """See :meth:`Framing.failure`."""
         if self._only_streams:
             # Real clients that ask for an event stream alone cannot read anything else (a2a-sdk, @a2a-js/sdk).
             return Response(self.error_item(error), 200, headers, "text/event-stream")

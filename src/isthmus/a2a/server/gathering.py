@@ -7,6 +7,7 @@ Nothing waits longer than the turn that wrote it. Deliberately not here: HTTP.
 import asyncio
 from typing import Any, cast
 
+from typing_extensions import override
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from isthmus.listeners.http_protocol import HttpProtocol
@@ -58,28 +59,28 @@ class GatheringTransport(asyncio.Transport):
         """Return whether it is closed or about to be."""
         return self._inner.is_closing()
 
+    @override
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """See :meth:`asyncio.BaseTransport.get_extra_info`."""
         return self._inner.get_extra_info(name, default)
 
+    @override
     def pause_reading(self) -> None:
-        """See :meth:`asyncio.ReadTransport.pause_reading`."""
         self._inner.pause_reading()
 
+    @override
     def resume_reading(self) -> None:
-        """See :meth:`asyncio.ReadTransport.resume_reading`."""
         self._inner.resume_reading()
 
+    @override
     def is_reading(self) -> bool:
-        """See :meth:`asyncio.ReadTransport.is_reading`."""
         return self._inner.is_reading()
 
+    @override
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """See :meth:`asyncio.BaseTransport.set_protocol`."""
         self._inner.set_protocol(protocol)
 
+    @override
     def get_protocol(self) -> asyncio.BaseProtocol:
-        """See :meth:`asyncio.BaseTransport.get_protocol`."""
         return self._inner.get_protocol()
 
 
@@ -88,8 +89,8 @@ class GatheringProtocol(HttpProtocol, AutoHTTPProtocol):
 
     _gathering: GatheringTransport
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See :meth:`asyncio.BaseProtocol.connection_made`."""
         self._gathering = GatheringTransport(cast("asyncio.Transport", transport))
         super().connection_made(self._gathering)
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from typing_extensions import override
+
 from isthmus.agent.approval.policy import SHELL_NAMES
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.development_tool import ConfirmationDetails
@@ -56,7 +58,7 @@ RulesOfFolder: TypeAlias = Callable[[Path], Awaitable[FolderRules]]
 """Reads the rules that hold in a folder; raises SettingsError."""
 
 
-class RestrictedTools:
+class RestrictedTools(ToolSource):
     """A source of tools under the rules of the folder that they are for."""
 
     def __init__(self, source: ToolSource, rules_of: RulesOfFolder) -> None:
@@ -64,20 +66,20 @@ class RestrictedTools:
         self._rules_of = rules_of
         self._given: dict[tuple[str, str], tuple[ToolSet, ToolSet]] = {}
 
+    @override
     async def tools(self, scope: ToolScope) -> ToolSet:
-        """See :meth:`ToolSource.tools`."""
         return await self._restrict(scope, await self._source.tools(scope))
 
+    @override
     async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
-        """See :meth:`ToolSource.renewed`."""
         whole, shown = self._given.get(_key(scope), (tools, tools))
         if shown is not tools:
             return await self._restrict(scope, await self._source.tools(scope))
         now = await self._source.renewed(scope, whole)
         return tools if now is whole else await self._restrict(scope, now)
 
+    @override
     async def release(self, scope: ToolScope) -> None:
-        """See :meth:`ToolSource.release`."""
         self._given.pop(_key(scope), None)
         await self._source.release(scope)
 
@@ -171,7 +173,7 @@ class RestrictedShell:
         self.kind: ToolKind = tool.kind
 
     def describe(self, arguments: Arguments) -> str:
-        """See :class:`Tool`."""
+        """Return the description of a call, for people."""
         return self._tool.describe(arguments)
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:

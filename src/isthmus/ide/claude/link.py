@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from typing_extensions import override
+
 from isthmus.ide.claude.client_wire import PositionBase, adapted, dialect_of, tool_name
 from isthmus.ide.claude.connection import ClaudeConnection, ClaudeEndpoint
 from isthmus.ide.clients.client_base import ClientBase, Deadlines, within
@@ -44,8 +46,8 @@ class Link(ClientBase):
         """The same, and the one before it is open: it tells things at once."""
 
     @property
+    @override
     def ide_name(self) -> str:
-        """See :attr:`IdeClient.ide_name`."""
         return self._ide.display_name if self._ide else "IDE"
 
     @property
@@ -54,8 +56,8 @@ class Link(ClientBase):
         return self._ide
 
     @property
+    @override
     def pid(self) -> int | None:
-        """See :attr:`IdeClient.pid`."""
         return self._ide.pid if self._ide else None
 
     @property
@@ -64,8 +66,8 @@ class Link(ClientBase):
         return self.connected and Capability.DIFF in self.offers
 
     @property
+    @override
     def offers(self) -> frozenset[Capability]:
-        """See :attr:`IdeClient.offers`."""
         if self._connection is None:
             return frozenset()
         tools = self._connection.tools

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, assert_never
 
+from typing_extensions import override
+
 from isthmus.encoding.json_shapes import as_object
 from isthmus.ide.claude.client_wire import (
     PositionBase,
@@ -95,8 +97,8 @@ class ClaudePeer(Link):
         """See :meth:`IdeClient.context`; as of the last :meth:`refresh` and of what came since."""
         return self._seen.context() if self._has_context else None
 
+    @override
     async def aclose(self) -> None:
-        """See :meth:`IdeClient.aclose`."""
         self.is_closed = True
         self._ending.set()
         await self._stop_following()
@@ -164,8 +166,8 @@ class ClaudePeer(Link):
 
     # Reviews
 
+    @override
     async def open_diff(self, path: str, new_content: str, *, on_shown: Callable[[], None] = lambda: None) -> Outcome:
-        """See :meth:`IdeClient.open_diff`."""
         if path in self._reviews:
             raise IdeError(f"{path}: a review of this file is open in {self.ide_name} already")
         review = self._reviews[path] = _Review(AskedReview(new_content))
@@ -266,8 +268,8 @@ class ClaudePeer(Link):
             arguments["startText"] = text
         self._succeeded(await self._call("openFile", arguments), f"show {path}")
 
+    @override
     async def close_file(self, path: str) -> None:
-        """See :meth:`IdeClient.close_file`."""
         await self._offered(Capability.CLOSE, "close a file")
         await self.refresh(self._deadlines.call)
         if (label := self._seen.label_of(path)) is None:
@@ -277,8 +279,8 @@ class ClaudePeer(Link):
         if self._seen.label_of(path) is not None:
             raise IdeError(f"{self.ide_name} keeps {path} open")
 
+    @override
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """See :meth:`IdeClient.open_files`."""
         await self._ready(self._deadlines.connect)
         await self.refresh(self._deadlines.call)
         return self._seen.open_files()
@@ -294,8 +296,8 @@ class ClaudePeer(Link):
                     return folders
         return self._folders
 
+    @override
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """See :meth:`IdeClient.diagnostics`."""
         await self._offered(Capability.DIAGNOSTICS, "tell its diagnostics")
         try:
             outcome = await self._call("getDiagnostics", {} if path is None else {"uri": file_uri(path)})
@@ -310,8 +312,8 @@ class ClaudePeer(Link):
         # Not every server knows how to tell those of one file.
         return await asyncio.to_thread(_of_file, found, path)
 
+    @override
     async def is_dirty(self, path: str) -> bool | None:
-        """See :meth:`IdeClient.is_dirty`."""
         await self._offered(Capability.DIRTY, "tell unsaved changes")
         outcome = await self._call("checkDocumentDirty", {"filePath": path})
         if outcome.is_error:
@@ -320,13 +322,13 @@ class ClaudePeer(Link):
         # monet sends null for false.
         return None if said.get("success") is False or "isDirty" not in said else said["isDirty"] is True
 
+    @override
     async def save(self, path: str) -> None:
-        """See :meth:`IdeClient.save`."""
         await self._offered(Capability.SAVE, "save a file")
         self._succeeded(await self._call("saveDocument", {"filePath": path}), f"save {path}")
 
+    @override
     async def execute_code(self, code: str) -> CodeExecution:
-        """See :meth:`IdeClient.execute_code`."""
         await self._offered(Capability.EXECUTE, "run code")
         connection = await self._ready(self._deadlines.connect)
         outcome = await connection.call_tool(tool_name("executeCode", connection.tools), {"code": code}, None)

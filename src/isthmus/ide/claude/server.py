@@ -11,8 +11,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from typing_extensions import override
+
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide import loopback
+from isthmus.ide.agent_server import AgentServer
 from isthmus.ide.claude.gate import UpgradeGate
 from isthmus.ide.claude.lock_file import LockFile, claude_variables
 from isthmus.ide.claude.session import ClaudeSession
@@ -42,7 +45,7 @@ KEPT_MENTION_SECONDS = 10.0
 """A mention that no CLI heard waits so long for one."""
 
 
-class ClaudeServer:
+class ClaudeServer(AgentServer):
     """Lets Claude CLIs attach to a companion."""
 
     def __init__(self, companion: Companion, limits: ClaudeServerLimits = ClaudeServerLimits()) -> None:
@@ -60,13 +63,13 @@ class ClaudeServer:
         return "claude"
 
     @property
+    @override
     def port(self) -> int:
-        """See the port."""
         return self._port
 
     @property
+    @override
     def discovery_files(self) -> tuple[str, ...]:
-        """See the port."""
         return (str(self._lock_file.path),)
 
     async def start(self, former: JsonObject | None) -> bool:
@@ -78,8 +81,8 @@ class ClaudeServer:
         self._lock_file = LockFile(self._companion.editor.identity, self._port)
         return again is not None
 
+    @override
     async def serve(self) -> None:
-        """See the port."""
         from websockets.asyncio.server import serve
         from websockets.server import ServerProtocol
 
@@ -131,21 +134,21 @@ class ClaudeServer:
             connection.cut_off_stranger()
         await server.wait_closed()
 
+    @override
     async def listening(self) -> None:
-        """See the port."""
         await self._listening.wait()
 
+    @override
     def announce(self, folders: Sequence[str]) -> None:
-        """See the port."""
         self._lock_file.write(folders, self._token)
 
     @property
+    @override
     def is_announced(self) -> bool:
-        """See the port."""
         return announces(self._lock_file.path, self._token)
 
+    @override
     def variables(self, folders: Sequence[str]) -> Mapping[str, str]:
-        """See the port."""
         return claude_variables(self.port)
 
     def life(self) -> JsonObject:
@@ -160,8 +163,8 @@ class ClaudeServer:
             for client in self._clients:
                 client.session.offer(tools)
 
+    @override
     def withdraw(self) -> None:
-        """See the port."""
         self._lock_file.remove()
 
     async def stop(self) -> None:

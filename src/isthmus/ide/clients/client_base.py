@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from isthmus.ide.clients.ide_client import NotOfferedError
+from typing_extensions import override
+
+from isthmus.ide.clients.ide_client import IdeClient, NotOfferedError
 from isthmus.ide.editor import CodeExecution, Diagnostic, FileMentioned, Range
 
 T = TypeVar("T")
@@ -40,7 +42,7 @@ class Deadlines:
 DEADLINES: Final = Deadlines()
 
 
-class ClientBase:
+class ClientBase(IdeClient):
     """Listeners and background work of a client; its methods say that nothing is offered."""
 
     def __init__(self, workspace: Path, environment: Mapping[str, str], deadlines: Deadlines) -> None:
@@ -59,45 +61,45 @@ class ClientBase:
         """The last thing that went wrong, in words; None while nothing has."""
 
     @property
+    @override
     def connected(self) -> bool:
-        """See :attr:`IdeClient.connected`."""
         return self._connected.is_set()
 
     @property
+    @override
     def ide_name(self) -> str:
-        """See :attr:`IdeClient.ide_name`."""
         return "IDE"
 
+    @override
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """See :meth:`IdeClient.on_change`."""
         return _subscribed(self._listeners, callback)
 
+    @override
     def on_mention(self, callback: Callable[[FileMentioned], None]) -> Callable[[], None]:
-        """See :meth:`IdeClient.on_mention`."""
         return _subscribed(self._mention_listeners, callback)
 
+    @override
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
-        """See :meth:`IdeClient.open_file`."""
         raise self._not_offered("show a file")
 
+    @override
     async def close_file(self, path: str) -> None:
-        """See :meth:`IdeClient.close_file`."""
         raise self._not_offered("close a file")
 
+    @override
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """See :meth:`IdeClient.diagnostics`."""
         raise self._not_offered("tell its diagnostics")
 
+    @override
     async def is_dirty(self, path: str) -> bool | None:
-        """See :meth:`IdeClient.is_dirty`."""
         raise self._not_offered("tell unsaved changes")
 
+    @override
     async def save(self, path: str) -> None:
-        """See :meth:`IdeClient.save`."""
         raise self._not_offered("save a file")
 
+    @override
     async def execute_code(self, code: str) -> CodeExecution:
-        """See :meth:`IdeClient.execute_code`."""
         raise self._not_offered("run code")
 
     def _not_offered(self, what: str) -> NotOfferedError:

@@ -36,14 +36,14 @@ class IdeClient(Protocol):
     user, and :meth:`execute_code`. All raise :class:`IdeError` while the IDE cannot be asked.
     """
 
+    protocol: str
+    """Name of the protocol for users: "Gemini CLI companion" or "Claude Code IDE"."""
+    is_closed: bool
+    """Whether :meth:`aclose` was called: the connection does not come back."""
+
     @property
     def ide_name(self) -> str:
         """What the IDE calls itself ("Neovim"); "IDE" when it does not say."""
-        ...
-
-    @property
-    def protocol(self) -> str:
-        """For people: "Gemini CLI companion" (spec 1) or "Claude Code IDE" (spec 3)."""
         ...
 
     @property
@@ -54,11 +54,6 @@ class IdeClient(Protocol):
     @property
     def connected(self) -> bool:
         """Whether the IDE can be asked right now."""
-        ...
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether :meth:`aclose` was called: it will not come back."""
         ...
 
     @property

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
+from typing_extensions import override
+
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.clients.asked_review import AskedReview, Outcome
 from isthmus.ide.clients.client_base import DEADLINES, ClientBase, Deadlines, within
@@ -79,13 +81,13 @@ class GeminiPeer(ClientBase):
         return self.connected and {OPEN_DIFF, CLOSE_DIFF} <= self._tools
 
     @property
+    @override
     def pid(self) -> int | None:
-        """See :attr:`IdeClient.pid`."""
         return self._companion.pid if self._companion else None
 
     @property
+    @override
     def offers(self) -> frozenset[Capability]:
-        """See :attr:`IdeClient.offers`."""
         if self._connection is None:
             return frozenset()
         shows_diffs = {OPEN_DIFF, CLOSE_DIFF} <= self._tools

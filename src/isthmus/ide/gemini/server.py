@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
+from typing_extensions import override
+
 from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.errors import DecodeError
 from isthmus.ide import loopback
+from isthmus.ide.agent_server import AgentServer
 from isthmus.ide.companion import Companion
 from isthmus.ide.discovery_file import announces
 from isthmus.ide.gemini.discovery import DiscoveryFile, agent_variables, is_in_container
@@ -33,7 +36,7 @@ KEPT_CHARACTERS = 4 * 1024 * 1024
 They are written with each change, while nothing else happens."""
 
 
-class GeminiServer:
+class GeminiServer(AgentServer):
     """``clients_changed`` is called when what :meth:`life` says is another: of clients, or of what waits for them."""
 
     def __init__(
@@ -54,13 +57,13 @@ class GeminiServer:
         return "gemini"
 
     @property
+    @override
     def port(self) -> int:
-        """See the port."""
         return self._port
 
     @property
+    @override
     def discovery_files(self) -> tuple[str, ...]:
-        """See the port."""
         return str(self._discovery.path), str(self._qwen_lock.path)
 
     async def start(self, former: JsonObject | None) -> bool:
@@ -81,19 +84,19 @@ class GeminiServer:
         self._server = companion_server(endpoint, self._listener, "the companion's HTTP server", limits)
         return again is not None
 
+    @override
     async def serve(self) -> None:
-        """See the port."""
         try:
             await self._server.run_until_stopped()
         finally:
             self._listener.close()
 
+    @override
     async def listening(self) -> None:
-        """See the port."""
         await self._server.listening.wait()
 
+    @override
     def announce(self, folders: Sequence[str]) -> None:
-        """See the port."""
         self._discovery.write(folders, self._token)
         self._announced = [self._discovery.path]
         with suppress(OSError):  # a home folder that cannot be written to: Gemini CLI finds the companion all the same
@@ -101,12 +104,12 @@ class GeminiServer:
             self._announced.append(self._qwen_lock.path)
 
     @property
+    @override
     def is_announced(self) -> bool:
-        """See the port."""
         return bool(self._announced) and all(announces(path, self._token) for path in self._announced)
 
+    @override
     def variables(self, folders: Sequence[str]) -> Mapping[str, str]:
-        """See the port."""
         return agent_variables(self.port, self._token, folders, self._identity.pid, in_container=is_in_container())
 
     def life(self) -> JsonObject:
@@ -133,8 +136,8 @@ class GeminiServer:
         self._kept = {"port": self.port, "token": self._token, "sessions": clients, "waiting": left}
         return self._kept
 
+    @override
     async def housekeep(self) -> None:
-        """See the port."""
         for session in self._sessions.gone():
             await self._companion.detach(session.id)  # one that does come back is attached again
         for session in self._sessions.expired():
@@ -148,13 +151,13 @@ class GeminiServer:
         if self.life() != before:
             self._clients_changed()
 
+    @override
     def withdraw(self) -> None:
-        """See the port."""
         self._discovery.remove()
         self._qwen_lock.remove()
 
+    @override
     async def stop(self) -> None:
-        """See the port."""
         self._server.stop()
 
 

@@ -52,7 +52,7 @@ class ReviewQueue:
     # What clients ask.
 
     async def open(self, client: Client, file_path: str, proposed: str, tab_name: str = "") -> DiffReview:
-        """See :meth:`isthmus.ide.companion.Companion.open_diff`."""
+        """Show a proposed edit, or queue it behind another review of the same file; return it."""
         if self.is_stopped:
             raise EditorError("openDiff: the companion ends; ask in your own terminal")
         if client.id not in self._clients:  # while its call was on the way: nobody would close the view
@@ -92,7 +92,7 @@ class ReviewQueue:
         return review
 
     async def close_of(self, client: Client, file_path: str) -> DiffReview | None:
-        """See :meth:`isthmus.ide.companion.Companion.close_diff`."""
+        """Take the oldest review of a file back; return it with its final text, or None if there was none."""
         review = self.reviews.find(client.id, file_path)
         if review is None:
             ended = [r for r in self._ended.values() if (r.owner, r.file_path) == (client.id, file_path)]
@@ -105,7 +105,7 @@ class ReviewQueue:
         return closed
 
     async def close(self, review_id: str) -> DiffReview | None:
-        """See :meth:`isthmus.ide.companion.Companion.close_review`."""
+        """Take a review back and keep what the user typed; return it as it ended, or None if it is not known."""
         review = self.reviews.get(review_id)
         closed = await self._take_back(review) if review is not None else self._ended.get(review_id)
         if review is not None and closed is not None and isinstance(closed.state, Closed):
@@ -114,7 +114,7 @@ class ReviewQueue:
         return closed
 
     async def close_all(self, owner: str) -> int:
-        """See :meth:`isthmus.ide.companion.Companion.close_reviews`."""
+        """Close all reviews of a client without a decision; return their number."""
         reviews = self.reviews.all(owner)
         ended = [await self._end(review) for review in reviews]
         for target in dict.fromkeys(review.target for review in reviews):
@@ -125,14 +125,14 @@ class ReviewQueue:
     # What the user answers.
 
     async def accept(self, review_id: str, content: str | None = None) -> DiffReview | None:
-        """See :meth:`isthmus.ide.companion.Companion.accept`."""
+        """Accept as the user, with the text in the view or ``content``; return None when it is decided already."""
         text = await self._take_for_answer(review_id)
         if text is None:
             return None
         return await self._decide(self.reviews.accept(review_id, text if content is None else content))
 
     async def reject(self, review_id: str) -> DiffReview | None:
-        """See :meth:`isthmus.ide.companion.Companion.reject`."""
+        """Reject as the user; return None when it is decided already."""
         text = await self._take_for_answer(review_id)
         if text is None:
             return None

@@ -10,6 +10,8 @@ import logging
 from dataclasses import dataclass
 from typing import Any, cast
 
+from typing_extensions import override
+
 from isthmus.mcp_host.oauth.store import StoredToken, TokenStore
 from isthmus.mcp_host.oauth.token_file import FileTokenStore, decode, encode
 
@@ -18,19 +20,19 @@ _LOG = logging.getLogger("isthmus.mcp")
 
 
 @dataclass(frozen=True, slots=True)
-class KeyringTokenStore:
+class KeyringTokenStore(TokenStore):
     """A keyring; `file` is where logins were before, and those go that it does not take."""
 
     backend: Any
     file: FileTokenStore
 
     @property
+    @override
     def place(self) -> str:
-        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
         return f"the keyring ({self.backend.name})"
 
+    @override
     def find(self, server: str, server_url: str) -> StoredToken | None:
-        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
         found = self._entry(server)
         if found is None:
             in_file = self.file.find(server, server_url)
@@ -40,8 +42,8 @@ class KeyringTokenStore:
         token = decode(found)
         return token if token is not None and token.server_url in (None, server_url) else None
 
+    @override
     def save(self, server: str, token: StoredToken) -> None:
-        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
         from keyring.errors import KeyringError
 
         text = json.dumps(encode(server, token, self._entry(server) or {}), separators=(",", ":"))
@@ -56,8 +58,8 @@ class KeyringTokenStore:
         else:
             self.file.delete(server)
 
+    @override
     def delete(self, server: str) -> None:
-        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
         self._forget(server)
         self.file.delete(server)
 

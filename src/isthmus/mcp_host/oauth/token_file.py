@@ -14,15 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from typing_extensions import override
+
 from isthmus.files.atomic import exclusive, read_regular, write_atomic
 from isthmus.mcp_host.oauth.messages import Client, Endpoints
-from isthmus.mcp_host.oauth.store import Registration, StoredToken
+from isthmus.mcp_host.oauth.store import Registration, StoredToken, TokenStore
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class FileTokenStore:
+class FileTokenStore(TokenStore):
     """The file with the logins; it need not exist."""
 
     path: Path
@@ -34,18 +36,18 @@ class FileTokenStore:
         return cls(home / ".gemini" / "mcp-oauth-tokens.json")
 
     @property
+    @override
     def place(self) -> str:
-        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
         return str(self.path)
 
+    @override
     def find(self, server: str, server_url: str) -> StoredToken | None:
-        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
         found = next((entry for entry in self._entries() if entry.get("serverName") == server), None)
         token = None if found is None else decode(found)
         return token if token is not None and token.server_url in (None, server_url) else None
 
+    @override
     def save(self, server: str, token: StoredToken) -> None:
-        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
         with self._locked():
             entries = self._entries()
             index = next((at for at, entry in enumerate(entries) if entry.get("serverName") == server), len(entries))
@@ -53,8 +55,8 @@ class FileTokenStore:
             entries[index : index + 1] = [encode(server, token, before)]
             self._write(entries)
 
+    @override
     def delete(self, server: str) -> None:
-        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
         with self._locked():
             entries = self._entries()
             kept = [entry for entry in entries if entry.get("serverName") != server]

@@ -39,7 +39,7 @@ class HttpWatch:
     """Why its login is of no use; what the user is told before anything else."""
 
     def note_login(self, problem: LoginProblem | None) -> None:
-        """See :data:`isthmus.mcp_host.oauth.bearer.Report`."""
+        """Keep the reason why logging in is impossible, or None once it works."""
         self.login = problem
 
 
