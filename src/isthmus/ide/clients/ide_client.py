@@ -38,6 +38,8 @@ class IdeClient(Protocol):
 
     protocol: str
     """Name of the protocol for users: "Gemini CLI companion" or "Claude Code IDE"."""
+    problem: str | None
+    """The last thing that went wrong, in words; None while nothing has."""
     is_closed: bool
     """Whether :meth:`aclose` was called: the connection does not come back."""
 
@@ -59,11 +61,6 @@ class IdeClient(Protocol):
     @property
     def can_review(self) -> bool:
         """Whether it is connected and shows diffs."""
-        ...
-
-    @property
-    def problem(self) -> str | None:
-        """The last thing that went wrong, in words; None while nothing has."""
         ...
 
     @property

@@ -7,7 +7,7 @@ from isthmus.ide.reviews.review import DiffReview, ReviewTable
 
 
 class ReviewViews:
-    """The views of the reviews in a table, which is the desk's own."""
+    """The views of the reviews in a table, which belongs to the queue."""
 
     def __init__(self, editor: Editor, reviews: ReviewTable) -> None:
         self._editor = editor
