@@ -2,13 +2,18 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import pytest
 
 from isthmus.editors.headless import HeadlessEditor
+from isthmus.ide.agent_client import Client
 from isthmus.ide.companion import Companion
 from isthmus.ide.gemini.server import KEPT_CHARACTERS, GeminiServer
+from isthmus.ide.reviews.review import DiffReview
 from support.companion_recorder import Recorder
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -27,5 +32,47 @@ async def test_of_proposals_that_wait_only_so_much_is_left_to_the_next_life(work
     await companion.open_diff(agent, str(workspace / "last.txt"), "")
     left = server.life()["waiting"][agent.id]["proposals"]
     assert [Path(each["file_path"]).name for each in left] == ["0.txt", "1.txt", "last.txt"]
+    await server.stop()
+    await asyncio.wait_for(serving, 30)
+
+
+class SlowCompanion(Companion):
+    """Shows nothing until it is let."""
+
+    def __init__(self, workspace: Path) -> None:
+        super().__init__(HeadlessEditor((str(workspace),)))
+        self.may_show = asyncio.Event()
+
+    async def open_diff(self, client: Client, file_path: str, proposed: str, *, tab_name: str = "") -> DiffReview:
+        await self.may_show.wait()
+        return await super().open_diff(client, file_path, proposed, tab_name=tab_name)
+
+
+async def test_what_a_client_has_heard_is_written_before_it_hears_more(workspace: Path) -> None:
+    companion = SlowCompanion(workspace)
+    written: list[dict[str, Any]] = []
+    server = GeminiServer(companion, lambda: written.append(server.life()["waiting"]))
+    proposal = {"file_path": str(workspace / "open.txt"), "text": "new"}
+    decision = {"file_path": str(workspace / "a.txt"), "event_id": "first-1", "message": "{}"}
+    former = {
+        "port": 0,
+        "token": "secret",
+        "sessions": {"s": {"name": "gemini-cli", "version": "1", "protocol_version": "2025-06-18"}},
+        "waiting": {"s": {"proposals": [proposal], "decisions": [decision]}},
+    }
+    await server.start(former)
+    serving = asyncio.create_task(server.serve())
+    await server.listening()
+    headers = {"authorization": "Bearer secret", "mcp-session-id": "s", "last-event-id": "first-1"}
+    async with (
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", headers=headers, trust_env=False) as http,
+        http.stream("GET", "/mcp", headers={"accept": "text/event-stream"}) as response,
+    ):
+        async for line in response.aiter_lines():
+            if line.startswith("id: "):
+                break
+        assert written == [{"s": {"proposals": [proposal], "decisions": []}}]
+        companion.may_show.set()
+        await eventually_async(lambda: len(companion.reviews) == 1, what="the proposal is shown")
     await server.stop()
     await asyncio.wait_for(serving, 30)

@@ -52,7 +52,7 @@ class McpEndpoint:
         self._sessions_changed = sessions_changed
         self._keep_alive_seconds = keep_alive_seconds
         self._calls: dict[tuple[str, RequestId], asyncio.Task[mcp_peer.CallToolResult]] = {}
-        self._showing: set[asyncio.Task[None]] = set()
+        self._showing: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._closing = False
 
     def close_streams(self) -> None:
@@ -95,7 +95,6 @@ class McpEndpoint:
             session.tell_left(head.last_event_id)
             for proposal in session.left.proposals.values():
                 self._show_again(session, proposal)
-            session.left.proposals.clear()
             headers = {"cache-control": "no-cache, no-transform", "mcp-session-id": session.id}
             stream = self._stream(session, head.last_event_id)
             return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
@@ -179,16 +178,19 @@ class McpEndpoint:
                 assert_never(received)
 
     def _show_again(self, session: GeminiSession, proposal: Proposal) -> None:
-        """Show a proposal that waits since the former life."""
+        """Show a proposal that waits since the former life, which is kept for the next one until it is shown."""
 
         async def show() -> None:
             with contextlib.suppress(EditorError):
                 await self._companion.open_diff(session, proposal.file_path, proposal.text)
+            if session.left.proposals.get(proposal.file_path) is proposal:
+                del session.left.proposals[proposal.file_path]
             self._sessions_changed()
 
-        task = asyncio.create_task(show())
-        self._showing.add(task)
-        task.add_done_callback(self._showing.discard)
+        key = (session.id, proposal.file_path)
+        if key not in self._showing:
+            task = self._showing[key] = asyncio.create_task(show())
+            task.add_done_callback(lambda _: self._showing.pop(key))
 
     async def _stream(self, session: GeminiSession, last_event_id: str | None) -> AsyncGenerator[bytes, None]:
         log = session.log
@@ -196,6 +198,9 @@ class McpEndpoint:
         try:
             position = log.position(last_event_id)
             session.send_context(await self._companion.context())
+            # Before the client hears of an event of this life: by the id of one of the former life we know what it has
+            # heard, and a life after this one would not.
+            self._sessions_changed()
             yield b"retry: %d\n\n" % RETRY_MILLISECONDS
             while True:
                 session.wake.clear()
