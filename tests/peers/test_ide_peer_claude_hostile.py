@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,8 +30,8 @@ PATIENT = Deadlines(
 )
 
 
-async def connected(workspace: Path) -> ClaudePeer:
-    peer = ClaudePeer(workspace, os.environ, deadlines=PATIENT)
+async def connected(workspace: Path, deadlines: Deadlines = PATIENT) -> ClaudePeer:
+    peer = ClaudePeer(workspace, os.environ, deadlines=deadlines)
     await peer.connect()
     return peer
 
@@ -70,25 +71,18 @@ async def test_frames_that_mean_nothing_cost_nothing(workspace: Path, frame: str
         await peer.aclose()
 
 
-async def test_a_frame_over_the_cap_ends_the_connection_and_another_is_made(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("isthmus.ide.claude.connection.MAXIMUM_MESSAGE_BYTES", 1_000_000)
+async def test_a_frame_over_the_cap_ends_the_connection_and_another_is_made(workspace: Path) -> None:
     async with claude_server(SublimeServer, workspace) as server:
         peer = await connected(workspace)
-        await send(server, json.dumps({"method": "log_event", "params": {"text": "x" * 2_000_000}}))
+        await send(server, json.dumps({"method": "log_event", "params": {"text": "x" * 64 * 2**20}}))
         await eventually_async(lambda: len(server.headers) == 2 and peer.connected, what="a second connection")
         assert "1009" in str(peer.problem) or "too big" in str(peer.problem)
         await peer.aclose()
 
 
-async def test_a_server_that_answers_no_ping_any_more_is_left_and_tried_anew(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("isthmus.ide.claude.connection.PING_SECONDS", 0.05)
-    monkeypatch.setattr("isthmus.ide.claude.connection.PONG_SECONDS", 5.0)
+async def test_a_server_that_answers_no_ping_any_more_is_left_and_tried_anew(workspace: Path) -> None:
     async with claude_server(SublimeServer, workspace) as server:
-        peer = await connected(workspace)
+        peer = await connected(workspace, replace(PATIENT, ping=0.05, pong=5.0))
         reviewing = asyncio.create_task(peer.open_diff(str(workspace / "a.py"), "proposed\n"))
         await server.view()
         (frozen,) = server.clients

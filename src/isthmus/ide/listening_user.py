@@ -5,7 +5,7 @@ Only Linux tells; elsewhere, and across network namespaces, nothing is known and
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -27,10 +27,10 @@ def listening_users(port: int, table: str) -> Iterator[int]:
                 pass
 
 
-def another_user_at(port: int) -> str | None:
+def another_user_at(port: int, tables: Sequence[Path] = TABLES) -> str | None:
     """Why nobody there is to be taken for our editor: another user listens; None: not that we know. Blocks."""
     ours = {os.getuid(), 0, _NOBODY_HERE}  # the superuser can read everything anyway
-    for path in TABLES:
+    for path in tables:
         with suppress(OSError):
             for user in listening_users(port, path.read_text(encoding="ascii", errors="replace")):
                 if user not in ours:

@@ -81,8 +81,7 @@ def test_of_a_companion_that_is_suspended_it_is_said_how_it_goes_on(tmp_path: Pa
 
 
 def test_a_command_over_the_cap_is_refused_with_the_cap_before_anything_is_sent(
-    folders: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
+    folders: tuple[Path, Path, Path],
 ) -> None:
-    monkeypatch.setattr("isthmus.ide.control.control_client.MAXIMUM_LINE_BYTES", 3 * 2**20)
-    with pytest.raises(RefusedError, match="accept: expected at most 3 MiB, received 4;"):
-        ask(_companion(1, *folders), "accept", content="x" * 4 * 2**20)
+    with pytest.raises(RefusedError, match="accept: expected at most 64 MiB, received 65;"):
+        ask(_companion(1, *folders), "accept", content="x" * 65 * 2**20)

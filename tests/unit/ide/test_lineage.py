@@ -5,8 +5,6 @@ import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 
-import pytest
-
 from isthmus.ide.control.lineage import attached_agent_above
 
 
@@ -26,7 +24,6 @@ def test_who_is_connected_to_our_port_is_an_agent() -> None:
         assert attached_agent_above(os.getpid(), {port + 1}) is None
 
 
-def test_a_port_of_the_same_number_elsewhere_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.ide.control.lineage.ADDRESS", "192.0.2.1")  # so that 127.0.0.1 is elsewhere
+def test_a_port_of_the_same_number_elsewhere_is_not_ours() -> None:
     with _connected() as port:
-        assert attached_agent_above(os.getpid(), {port}) is None
+        assert attached_agent_above(os.getpid(), {port}, address="192.0.2.1") is None

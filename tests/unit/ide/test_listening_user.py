@@ -2,6 +2,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,8 @@ def table(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the system would tell if somebody else listened there."""
     path = tmp_path / "tcp"
     path.write_text(_TABLE.replace(":01BB", f":{port:04X}"), encoding="ascii")
-    monkeypatch.setattr("isthmus.ide.listening_user.TABLES", (path, tmp_path / "none"))
+    tables = (path, tmp_path / "none")
+    monkeypatch.setattr("isthmus.ide.ide_protocol.another_user_at", partial(another_user_at, tables=tables))
     return path
 
 

@@ -21,6 +21,7 @@ from isthmus import __version__
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.claude.gate import AUTHORIZATION
+from isthmus.ide.clients.client_base import DEADLINES, Deadlines
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.mcp import mcp_client
 from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
@@ -29,9 +30,6 @@ from isthmus.rpc import messages as rpc
 from isthmus.rpc.pending import PendingRequests
 
 MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
-PING_SECONDS = 30.0
-PONG_SECONDS = 60.0
-"""An editor that asks its user something may not answer for a while; it is not gone."""
 TOOLS_CHANGED = "notifications/tools/list_changed"
 
 log = logging.getLogger(__name__)
@@ -70,6 +68,7 @@ class ClaudeConnection:
         endpoint: ClaudeEndpoint,
         on_notification: Callable[[rpc.Notification], None],
         on_tools: Callable[[], None] = lambda: None,
+        deadlines: Deadlines = DEADLINES,
     ) -> None:
         self.endpoint = endpoint
         self.tools: Mapping[str, frozenset[str]] = {}
@@ -79,6 +78,7 @@ class ClaudeConnection:
         self.why = "it was not made"
         self._on_notification = on_notification
         self._on_tools = on_tools
+        self._deadlines = deadlines
         self._core = McpClient()
         self._socket: ClientConnection | None = None
         self._pending = PendingRequests()
@@ -107,8 +107,8 @@ class ClaudeConnection:
                     proxy=None,
                     max_size=MAXIMUM_MESSAGE_BYTES,
                     open_timeout=None,
-                    ping_interval=PING_SECONDS,
-                    ping_timeout=PONG_SECONDS,
+                    ping_interval=self._deadlines.ping,
+                    ping_timeout=self._deadlines.pong,
                     close_timeout=1.0,
                     user_agent_header=f"isthmus/{__version__}",
                     logger=quiet_log(),

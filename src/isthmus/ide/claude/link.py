@@ -122,7 +122,8 @@ class Link(ClientBase):
         found = await asyncio.to_thread(self._find, self._workspace, self._environment)
         problems = [f"{rejected.source}: {rejected.reason}" for rejected in found.rejected]
         for ide in found.ides:
-            connection = ClaudeConnection(ClaudeEndpoint(ide.port, ide.token), self._notified, self._notify)
+            endpoint = ClaudeEndpoint(ide.port, ide.token)
+            connection = ClaudeConnection(endpoint, self._notified, self._notify, self._deadlines)
             self._trying = connection
             self._begun()
             try:

@@ -25,6 +25,8 @@ class Deadlines:
     ``lost``: how long reviews outlive the connection. ``retry_first`` doubles up to ``retry_last``. ``call`` is for
     what asks no user, ``poll`` how often an IDE is asked what it has open while somebody wants to know changes.
     ``written``: how long the view of an accepted review stays for the file to be written, so that the editor reads it.
+    ``ping``: how often liveness is asked; ``pong``: how long the answer may take, since an editor that asks its user
+    something may not answer for a while.
     """
 
     connect: float = 5.0
@@ -37,6 +39,8 @@ class Deadlines:
     call: float = 5.0
     poll: float = 2.0
     written: float = 3.0
+    ping: float = 30.0
+    pong: float = 60.0
 
 
 DEADLINES: Final = Deadlines()

@@ -39,17 +39,19 @@ def peer_process(connection: socket.socket) -> int | None:
     return None
 
 
-def attached_agent_above(pid: int, ports: Container[int], agents: Container[int] = ()) -> str | None:
+def attached_agent_above(
+    pid: int, ports: Container[int], agents: Container[int] = (), *, address: str = ADDRESS
+) -> str | None:
     """Return the process ``pid`` or an ancestor that is an agent, as ``NAME (process ID)``; None: there is none.
 
-    An agent is one of ``agents``, or is connected to one of our ``ports``.
+    An agent is one of ``agents``, or is connected to one of our ``ports`` at our ``address``.
     """
     import psutil  # loaded at the first decision, not at start
 
     with suppress(psutil.Error):
         process = psutil.Process(pid)
         for candidate in [process, *process.parents()]:
-            if candidate.pid in agents or _is_connected(candidate, ports):
+            if candidate.pid in agents or _is_connected(candidate, ports, address):
                 return f"{candidate.name()} (process {candidate.pid})"
     return None
 
@@ -80,7 +82,7 @@ def connected_agents(ports: Container[int]) -> frozenset[int]:
     """Return the ids of this user's processes that are connected to one of our ports."""
     import psutil
 
-    return frozenset(process.pid for process in psutil.process_iter() if _is_connected(process, ports))
+    return frozenset(process.pid for process in psutil.process_iter() if _is_connected(process, ports, ADDRESS))
 
 
 def _mark_of(pid: int) -> str | None:
@@ -126,14 +128,14 @@ def _group_of(pid: int) -> int | None:
     return None
 
 
-def _is_connected(process: "Process", ports: Container[int]) -> bool:
+def _is_connected(process: "Process", ports: Container[int], address: str) -> bool:
     import psutil
 
     with suppress(psutil.Error):
         for connection in process.net_connections(kind="tcp"):
             remote = connection.raddr
             # A terminal that was logged into from elsewhere has any port there; IPv6 sockets say ::ffff:127.0.0.1.
-            is_ours = remote and remote.port in ports and remote.ip.endswith(ADDRESS)
+            is_ours = remote and remote.port in ports and remote.ip.endswith(address)
             if is_ours and connection.status == psutil.CONN_ESTABLISHED:
                 return True
     return False
