@@ -175,14 +175,11 @@ async def test_an_image_is_called_what_it_is(provider: Provider, tmp_path: Path)
 
 
 @each_provider
-async def test_of_many_images_the_last_ones_are_sent(
-    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(attachments, "MAXIMUM_COUNT", 2)
-    media = [file(tmp_path, f"{name}.png") for name in "abc"]
+async def test_of_many_images_the_last_ones_are_sent(provider: Provider, tmp_path: Path) -> None:
+    media = [file(tmp_path, f"{number}.png") for number in range(21)]
     body = await sent(provider, result(media[0]), *media[1:])
-    assert str(body).count(DATA) == 2
-    assert f"[image/png in {media[0].path}: not shown, only the last 2 are]" in texts_of(body)
+    assert str(body).count(DATA) == 20
+    assert f"[image/png in {media[0].path}: not shown, only the last 20 are]" in texts_of(body)
 
 
 @each_provider

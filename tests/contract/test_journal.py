@@ -317,14 +317,13 @@ async def test_a_journal_of_a_newer_version_is_named_and_left_alone(path: Path) 
     assert path.read_bytes() == before
 
 
-async def test_a_journal_that_another_program_locks_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.journal.schema.BUSY_SECONDS", 0.05)
+async def test_a_journal_that_another_program_locks_is_named(path: Path) -> None:
     path.parent.mkdir()
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("BEGIN EXCLUSIVE")
     try:
         with pytest.raises(JournalError, match="locked by another program"):
-            await SqliteJournal.open(path)
+            await SqliteJournal.open(path, busy_seconds=0.05)
     finally:
         connection.close()
 

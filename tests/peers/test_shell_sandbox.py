@@ -13,7 +13,6 @@ import psutil
 import pytest
 
 from isthmus.sandbox.policy import OpenPath
-from isthmus.tools import process_group
 from isthmus.tools.base import Approved
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.run_shell_command import RunShellCommand
@@ -297,16 +296,13 @@ async def test_what_a_command_leaves_running_ends_with_it(home: Path, workspace:
     eventually(lambda: not running(mark))
 
 
-async def test_a_cancelled_command_may_end_as_it_should_and_leaves_nothing(
-    home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process_group, "GRACE_SECONDS", 60.0)
+async def test_a_cancelled_command_may_end_as_it_should_and_leaves_nothing(home: Path, workspace: Path) -> None:
     mark = f"{os.getpid()}.25"
     command = f"trap 'echo ended > ended; exit' TERM; setsid sleep {mark} & echo started; while :; do sleep 0.05; done"
     seen = asyncio.Event()
 
     async def watch() -> None:
-        running_tool = confined_shell(home)
+        running_tool = confined_shell(home, grace_seconds=60)
         context = tool_context(workspace, shell_environment(home))
         approved = Approved(await running_tool.propose({"command": command}, context))
         await running_tool.run({"command": command}, running_context(context, approved, lambda _: seen.set()))

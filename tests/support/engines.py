@@ -15,12 +15,18 @@ from isthmus.journal.sqlite import SqliteJournal
 
 @asynccontextmanager
 async def engine_on(
-    path: Path, agent: Agent, *, takes_over: bool = True, workspace: Path | None = None, lease_seconds: float = 20.0
+    path: Path,
+    agent: Agent,
+    *,
+    takes_over: bool = True,
+    workspace: Path | None = None,
+    lease_seconds: float = 20.0,
+    busy_seconds: float = 5.0,
 ) -> AsyncGenerator[Engine]:
     """A started engine with its journal in ``path``, its default workspace too; closed afterwards."""
     rule = WorkspaceRule(default=path) if workspace is None else WorkspaceRule(workspace, (workspace,))
     options = EngineOptions(rule, takes_over=takes_over, lease_seconds=lease_seconds)
-    engine = Engine(agent, await SqliteJournal.open(path / "journal.sqlite"), options)
+    engine = Engine(agent, await SqliteJournal.open(path / "journal.sqlite", busy_seconds=busy_seconds), options)
     await engine.start()
     try:
         yield engine

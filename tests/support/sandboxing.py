@@ -37,9 +37,10 @@ def machine_paths() -> list[str]:
     return [f"{folder}:ro" for folder in sorted(folders) if folder != Path("/usr")]
 
 
-def confined_shell(home: Path, *own: Path, **opened: Any) -> RunShellCommand:
+def confined_shell(home: Path, *own: Path, grace_seconds: float = 2, **opened: Any) -> RunShellCommand:
     """The shell tool in the sandbox of a user; `opened` is what its policy has besides the usual."""
-    return RunShellCommand(sandbox=ShellSandbox(confinement(home, *own), SandboxPolicy(**opened)))
+    sandbox = ShellSandbox(confinement(home, *own), SandboxPolicy(**opened))
+    return RunShellCommand(sandbox=sandbox, grace_seconds=grace_seconds)
 
 
 def shell_environment(home: Path, **more: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Files of messages: either all of them are kept, or none is and the error says why."""
 
 import base64
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ from isthmus.client import ContentNotSupported
 from isthmus.events import MessagePart
 from isthmus.media import Media
 from isthmus.models.media_rules import MediaRules
-from isthmus.tools import kept_files
 
 pytestmark = pytest.mark.anyio
 
@@ -47,13 +47,14 @@ async def test_more_than_the_model_takes_at_once_is_refused_with_both_sizes(tmp_
     assert files_in(tmp_path) == []
 
 
-async def test_a_file_that_cannot_be_kept_leaves_none_of_its_message(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kept_files, "MAXIMUM_FOLDER_BYTES", 150)
+async def test_a_file_that_cannot_be_kept_leaves_none_of_its_message(tmp_path: Path) -> None:
+    before = tmp_path / "task" / "before"
+    before.parent.mkdir()
+    before.touch()
+    os.truncate(before, 1024**3 - 150)
     with pytest.raises(ContentNotSupported, match="as much as one may keep"):
         await kept(tmp_path, image(), image())
-    assert files_in(tmp_path) == []
+    assert files_in(tmp_path) == [before]
 
 
 async def test_the_model_is_not_asked_for_where_there_are_no_files(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 APPLICATION_ID = 0x49535448  # "ISTH"
 VERSION = 5
 BUSY_SECONDS = 5.0
+"""How long a lock of another program is waited for."""
 LOG_BYTES = 16 * 1024 * 1024
 """How large the log beside the file may stay once it was written into the file."""
 
@@ -112,7 +113,7 @@ CREATE INDEX tasks_by_message ON tasks (message, user) WHERE message <> '';
 """From each older version, what makes the tables those of the next one; rows stay."""
 
 
-def open_writer(path: Path, agent: Sequence[str] = ()) -> sqlite3.Connection:
+def open_writer(path: Path, agent: Sequence[str] = (), busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """Return the connection that writes, in WAL mode, made with a new file when there is none.
 
     ``agent`` is the name of the agent that runs its tasks, then the names that it had before.
@@ -122,7 +123,7 @@ def open_writer(path: Path, agent: Sequence[str] = ()) -> sqlite3.Connection:
     """
     try:
         _create_private(path)
-        connection = _connect(path)
+        connection = _connect(path, busy_seconds)
         try:
             _check(connection, path)
             _close_to_others(path)
@@ -132,7 +133,7 @@ def open_writer(path: Path, agent: Sequence[str] = ()) -> sqlite3.Connection:
             connection.close()
             raise
     except (OSError, sqlite3.Error) as error:
-        raise JournalError(_explain(path, error)) from error
+        raise JournalError(_explain(path, error, busy_seconds)) from error
     return connection
 
 
@@ -202,8 +203,8 @@ def empty_log(path: Path) -> bool:
         connection.close()
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+def _connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
 
 
 def _create_private(path: Path) -> None:
@@ -290,10 +291,10 @@ def _run(connection: sqlite3.Connection, statements: str) -> None:
         connection.execute(statement)
 
 
-def _explain(path: Path, error: Exception) -> str:
+def _explain(path: Path, error: Exception, busy_seconds: float) -> str:
     text = str(error)
     if "not a database" in text or "malformed" in text:
         return f"{path} is not a readable journal ({text}). It was left as it is; move it away to start a new one."
     if "locked" in text or "busy" in text:
-        return f"{path} is locked by another program ({BUSY_SECONDS:g} s waited). Close it, or use another --data-dir."
+        return f"{path} is locked by another program ({busy_seconds:g} s waited). Close it, or use another --data-dir."
     return f"{path} cannot be opened ({text}). Check that the folder exists and is yours, or use another --data-dir."

@@ -32,7 +32,7 @@ from isthmus.journal.base import (
     StaleLease,
     TaskRow,
 )
-from isthmus.journal.schema import open_writer, same_file
+from isthmus.journal.schema import BUSY_SECONDS, open_writer, same_file
 from isthmus.journal.sqlite_pushes import SqlitePushes
 from isthmus.journal.sqlite_reads import SqliteReads
 from isthmus.journal.sqlite_removal import SqliteRemoval
@@ -56,9 +56,16 @@ from isthmus.journal.writer import GroupWriter
 class SqliteJournal(SqliteReads):
     """A :class:`~isthmus.journal.base.Journal` in one file. Made by :meth:`open`, on the running event loop."""
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.time, *, agent: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float] = time.time,
+        *,
+        agent: Sequence[str] = (),
+        busy_seconds: float = BUSY_SECONDS,
+    ) -> None:
         self._clock = clock
-        connection = open_writer(path, agent)
+        connection = open_writer(path, agent, busy_seconds)
         self._writer = GroupWriter(connection, asyncio.get_running_loop(), same_file(path))
         super().__init__(path)
         self.removal = SqliteRemoval(path, self._writer, self.read)
@@ -67,15 +74,22 @@ class SqliteJournal(SqliteReads):
 
     @classmethod
     async def open(
-        cls, path: Path, clock: Callable[[], float] = time.time, *, agent: Sequence[str] = ()
+        cls,
+        path: Path,
+        clock: Callable[[], float] = time.time,
+        *,
+        agent: Sequence[str] = (),
+        busy_seconds: float = BUSY_SECONDS,
     ) -> "SqliteJournal":
         """Open the file, or make it. ``agent`` is the name of the agent that runs its tasks, then its former names.
+
+        ``busy_seconds`` is how long a write waits for another program that holds the file.
 
         Raises:
             JournalError: it is unreadable, locked, newer than this program, of another program, or of another agent; it
                 is left as it is.
         """
-        return cls(path, clock, agent=agent)
+        return cls(path, clock, agent=agent, busy_seconds=busy_seconds)
 
     # --- writing ---
 

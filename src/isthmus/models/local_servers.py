@@ -30,13 +30,13 @@ class LocalServer:
     model: str
 
 
-def find_local_server(environment: Mapping[str, str]) -> LocalServer | None:
-    """Return the first of Ollama and llama.cpp that answers and has a model to chat with."""
+def find_local_server(environment: Mapping[str, str], llama_cpp: str = LLAMA_CPP) -> LocalServer | None:
+    """Return the first of Ollama and llama.cpp, at its address, that answers and has a model to chat with."""
     ollama = ollama_address(environment)
     if model := _ollama_model(ollama):
         return LocalServer("Ollama", f"{ollama}/v1", model)
-    if model := served_model(f"{LLAMA_CPP}/v1"):
-        return LocalServer("llama.cpp", f"{LLAMA_CPP}/v1", model)
+    if model := served_model(f"{llama_cpp}/v1"):
+        return LocalServer("llama.cpp", f"{llama_cpp}/v1", model)
     return None
 
 

@@ -20,7 +20,6 @@ from isthmus.sandbox.mounts import Mount, MountKind, SandboxView
 
 OLDEST = (0, 4, 0)
 """Older ones lack options that are used."""
-_SECONDS = 10.0
 _INSTALL = (
     "install it (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap)"
 )
@@ -41,8 +40,9 @@ class NoSandbox:
 Support: TypeAlias = Bubblewrap | NoSandbox
 
 
-def find_support(environment: Mapping[str, str] = os.environ) -> Support:
-    """Run bubblewrap, found by PATH, once. Takes some 20 ms, 10 s at the most; for a thread where that is too long."""
+def find_support(environment: Mapping[str, str] = os.environ, *, seconds: float = 10.0) -> Support:
+    """Run bubblewrap, found by PATH, once. Takes some 20 ms, and at most ``seconds``; for a thread where that is too
+    long."""
     if sys.platform != "linux":
         return NoSandbox("the sandbox is bubblewrap, which there is on Linux alone")
     found = shutil.which("bwrap", path=environment.get("PATH"))
@@ -50,7 +50,7 @@ def find_support(environment: Mapping[str, str] = os.environ) -> Support:
         return NoSandbox(f"bubblewrap (bwrap) is not on PATH; {_INSTALL}")
     program = Path(found).absolute()
     try:
-        said = _run((str(program), "--version"))
+        said = _run((str(program), "--version"), seconds)
         numbers = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", said.stdout)
         if said.returncode or numbers is None:
             return NoSandbox(f"{program} --version says nothing that is understood: {_short(said)}; {_INSTALL}")
@@ -59,7 +59,7 @@ def find_support(environment: Mapping[str, str] = os.environ) -> Support:
             oldest = ".".join(map(str, OLDEST))
             return NoSandbox(f"{program} is version {numbers[0]}, expected {oldest} or newer; {_INSTALL}")
         bubblewrap = Bubblewrap(program, version)
-        tried = _run(_trial(bubblewrap))
+        tried = _run(_trial(bubblewrap), seconds)
     except (OSError, subprocess.TimeoutExpired) as error:
         return NoSandbox(f"{program} cannot be run: {error}; {_INSTALL}")
     if tried.returncode:
@@ -76,14 +76,14 @@ def _trial(bubblewrap: Bubblewrap) -> tuple[str, ...]:
     )
 
 
-def _run(command: tuple[str, ...]) -> "subprocess.CompletedProcess[str]":
+def _run(command: tuple[str, ...], seconds: float) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
         errors="replace",
-        timeout=_SECONDS,
+        timeout=seconds,
         check=False,
         env={},
         cwd="/",

@@ -39,9 +39,17 @@ class ProcessGroup:
     """A running command and everything it started, as far as that stayed in its group."""
 
     def __init__(
-        self, process: Process, mark: str, output: int, on_output: Callable[[bytes], None], *, spares_leader: bool
+        self,
+        process: Process,
+        mark: str,
+        output: int,
+        on_output: Callable[[bytes], None],
+        *,
+        spares_leader: bool,
+        grace_seconds: float,
     ) -> None:
         self._process = process
+        self._grace_seconds = grace_seconds
         self.spares_leader = spares_leader
         """The leader is a program around the real one, and ends with it."""
         self._mark = mark
@@ -92,7 +100,7 @@ class ProcessGroup:
             for stray in strays:
                 with contextlib.suppress(OSError):
                     os.kill(stray, signal.SIGTERM)
-            for _ in range(round(GRACE_SECONDS / _POLL_SECONDS)):
+            for _ in range(round(self._grace_seconds / _POLL_SECONDS)):
                 if not self.is_alive() and not any(map(_is_running, strays)):
                     return
                 await asyncio.sleep(_POLL_SECONDS)
@@ -191,6 +199,7 @@ async def process_group(
     on_output: Callable[[bytes], None],
     *,
     spares_leader: bool = False,
+    grace_seconds: float = GRACE_SECONDS,
 ) -> AsyncGenerator[ProcessGroup, None]:
     """Start `command` in `folder`; its output and errors go to `on_output`. At the end nothing of it is left.
 
@@ -218,7 +227,9 @@ async def process_group(
                 )
             finally:
                 os.close(write_end)
-            group = ProcessGroup(process, mark, read_end, on_output, spares_leader=spares_leader)
+            group = ProcessGroup(
+                process, mark, read_end, on_output, spares_leader=spares_leader, grace_seconds=grace_seconds
+            )
             try:
                 announce(process.pid)
                 yield group

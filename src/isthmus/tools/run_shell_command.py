@@ -23,7 +23,7 @@ from isthmus.tools.base import (
     ToolSucceeded,
 )
 from isthmus.tools.failure import ToolFailure
-from isthmus.tools.process_group import ProcessGroup, process_group
+from isthmus.tools.process_group import GRACE_SECONDS, ProcessGroup, process_group
 from isthmus.tools.shell_output import ShellOutput
 from isthmus.tools.shell_sandbox import ShellSandbox
 from isthmus.tools.workspace import Workspace
@@ -50,7 +50,10 @@ _ALIASES = {"directory": "dir_path"}
 
 
 class RunShellCommand:
-    """Runs shell commands. `inactivity_seconds`: how long a command may print nothing; `sandbox`: around each."""
+    """Runs shell commands. `inactivity_seconds`: how long a command may print nothing; `sandbox`: around each.
+
+    `grace_seconds`: how long what is ended has to end by itself.
+    """
 
     name = "run_shell_command"
     description = (
@@ -63,8 +66,14 @@ class RunShellCommand:
     parameters = PARAMETERS
     kind = ToolKind.EXECUTE
 
-    def __init__(self, inactivity_seconds: float = INACTIVITY_SECONDS, sandbox: ShellSandbox | None = None) -> None:
+    def __init__(
+        self,
+        inactivity_seconds: float = INACTIVITY_SECONDS,
+        sandbox: ShellSandbox | None = None,
+        grace_seconds: float = GRACE_SECONDS,
+    ) -> None:
         self._inactivity_seconds = inactivity_seconds
+        self._grace_seconds = grace_seconds
         self._sandbox = sandbox
         if sandbox is not None:
             self.description += sandbox.note()
@@ -99,7 +108,14 @@ class RunShellCommand:
             if self._sandbox is not None:
                 launch = await asyncio.to_thread(self._sandbox.launch, command, folder, environment, context)
                 command, environment = launch.command, dict(launch.environment)
-            async with process_group(command, folder, environment, output.feed, spares_leader=is_confined) as group:
+            async with process_group(
+                command,
+                folder,
+                environment,
+                output.feed,
+                spares_leader=is_confined,
+                grace_seconds=self._grace_seconds,
+            ) as group:
                 return await self._watch(group, output, context)
         except OSError as error:
             raise ToolFailure(f"the command cannot be started: {error}", "shell_execute_error") from error

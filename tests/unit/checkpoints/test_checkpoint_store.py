@@ -216,16 +216,14 @@ async def test_the_oldest_checkpoints_make_room(workspace: Path, tmp_path: Path)
     await store.aclose()
 
 
-async def test_a_file_that_is_too_large_to_keep_is_said(
-    store: CheckpointStore, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("isthmus.checkpoints.file_state.MAXIMUM_FILE_BYTES", 10)
+async def test_a_file_that_is_too_large_to_keep_is_said(store: CheckpointStore, workspace: Path) -> None:
     path = workspace / "a"
-    path.write_bytes(b"x" * 11)
+    path.touch()
+    os.truncate(path, 20 * 1024 * 1024 + 1)
     taken = await edit(store, path, b"small")
     (file,) = (await store.plan("c", taken)).files
     assert file.action is RestoreAction.IMPOSSIBLE
-    assert "more than 10 bytes" in (file.why or "")
+    assert "more than 20971520 bytes" in (file.why or "")
     assert (await store.restore(reason(workspace), taken)).problems
     assert path.read_bytes() == b"small"
 

@@ -12,7 +12,6 @@ from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.retention import Retention
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, AgentMessage, AgentRecord, StateChange, TaskState
-from isthmus.journal import schema
 from isthmus.journal.base import Finished, JournalError, Lease
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
@@ -137,12 +136,9 @@ async def test_nothing_is_kept_in_vain_when_the_journal_is_deleted_or_replaced(t
             await engine.prompt(PromptMessage("again"))
 
 
-async def test_asking_while_another_program_holds_the_journal_is_told_and_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.2)
+async def test_asking_while_another_program_holds_the_journal_is_told_and_loses_nothing(tmp_path: Path) -> None:
     agent = WaitingAgent()
-    async with engine_on(tmp_path, agent, lease_seconds=2) as engine:
+    async with engine_on(tmp_path, agent, lease_seconds=2, busy_seconds=0.2) as engine:
         turn = await engine.prompt(PromptMessage("work"))
         await agent.started.wait()
         other = sqlite3.connect(tmp_path / "journal.sqlite", isolation_level=None)

@@ -1,10 +1,10 @@
 import base64
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from isthmus.mcp_host.results import result as results
 from isthmus.mcp_host.results.result import (
     BinaryPart,
     LinkPart,
@@ -16,7 +16,6 @@ from isthmus.mcp_host.results.result import (
     said_maximum,
 )
 from isthmus.media import Media
-from isthmus.tools import kept_files
 
 IMAGE = {"type": "image", "data": base64.b64encode(b"\x89PNG" + bytes(3000)).decode(), "mimeType": "image/png"}
 
@@ -185,15 +184,13 @@ def test_what_is_no_base64_is_said_and_not_guessed(tmp_path: Path, data: str) ->
     )
 
 
-def test_media_beyond_the_caps_are_said_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "MAXIMUM_FILE_BYTES", 3000)
-    monkeypatch.setattr(results, "MAXIMUM_FILES", 2)
-    monkeypatch.setattr(kept_files, "MAXIMUM_FILES", 2)
+def test_media_beyond_the_caps_are_said_and_not_kept(tmp_path: Path) -> None:
+    large = {**IMAGE, "data": base64.b64encode(bytes(33 * 1024 * 1024)).decode()}
     small = {"type": "audio", "data": "AAEC", "mimeType": "audio/wav"}
-    found = rendered(tmp_path, IMAGE, small, small, small)
-    assert len(found.media) == len(list(tmp_path.iterdir())) == 2
-    assert "[image image/png, 3 KB; too large to keep]" in found.for_model
-    assert "not kept: only the first 2 are]" in found.for_model
+    found = rendered(tmp_path, large, *[small] * 51)
+    assert len(found.media) == len(list(tmp_path.iterdir())) == 50
+    assert "[image image/png, 33.0 MB; too large to keep]" in found.for_model
+    assert "not kept: only the first 50 are]" in found.for_model
 
 
 def test_a_text_that_cannot_be_kept_whole_is_shown_in_part(tmp_path: Path) -> None:
@@ -208,14 +205,15 @@ def test_results_of_one_call_id_are_kept_beside_each_other(tmp_path: Path) -> No
     assert {Media("image/png", path) for path in files} == {Media("image/png", path) for path in tmp_path.iterdir()}
 
 
-def test_the_files_of_a_task_have_a_size_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kept_files, "MAXIMUM_FOLDER_BYTES", 7000)
+def test_the_files_of_a_task_have_a_size_together(tmp_path: Path) -> None:
+    (tmp_path / "before").touch()
+    os.truncate(tmp_path / "before", 1024**3 - 7000)
     first = rendered(tmp_path, IMAGE, IMAGE, IMAGE)
     assert first.for_model.count("kept in ") == 2
-    assert "not kept: the files of this task have 0 MiB, which is as much as one may keep" in first.for_model
+    assert "not kept: the files of this task have 1,024 MiB, which is as much as one may keep" in first.for_model
     again = rendered(tmp_path, text("x" * 40_000))
     assert "it could not be kept whole: the files of this task have" in again.for_model
-    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 7000
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 1024**3
 
 
 def test_a_summary_of_very_many_things_is_short(tmp_path: Path) -> None:

@@ -60,9 +60,9 @@ def test_one_that_cannot_be_run_is_none(tmp_path: Path) -> None:
     assert "cannot be run" in found.reason
 
 
-def test_one_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.sandbox.support._SECONDS", 0.1)
-    found = find_support({**pretended(tmp_path, "exec sleep 60"), "PATH": f"{tmp_path}:/usr/bin:/bin"})
+def test_one_that_hangs_is_given_up(tmp_path: Path) -> None:
+    environment = {**pretended(tmp_path, "exec sleep 60"), "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    found = find_support(environment, seconds=0.1)
     assert isinstance(found, NoSandbox)
     assert "cannot be run" in found.reason
 

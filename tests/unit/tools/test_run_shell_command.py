@@ -186,13 +186,6 @@ async def test_a_call_id_never_leads_out_of_the_output_folder(workspace: Path) -
     assert [path.name for path in (workspace.parent / "outputs").iterdir()] == [".._.._x_y.txt"]
 
 
-@pytest.fixture
-def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kill processes that ignore SIGTERM soon."""
-    monkeypatch.setattr("isthmus.tools.process_group.GRACE_SECONDS", 0.2)
-
-
-@pytest.mark.usefixtures("short_grace")
 @pytest.mark.parametrize("command", ["sleep 1000.{} & echo done", "(trap '' TERM; sleep 1000.{}; :) & echo done"])
 async def test_what_a_command_leaves_in_the_background_does_not_hold_it_and_is_ended(
     workspace: Path, command: str
@@ -223,7 +216,6 @@ COMMANDS = {
 """Commands, and how many processes each of them has at least."""
 
 
-@pytest.mark.usefixtures("short_grace")
 @pytest.mark.parametrize("command", COMMANDS)
 async def test_cancelling_ends_everything_that_the_command_started(workspace: Path, command: str) -> None:
     marker = f"cancelled-{os.getpid()}-{list(COMMANDS).index(command)}"
@@ -231,7 +223,7 @@ async def test_cancelling_ends_everything_that_the_command_started(workspace: Pa
     started = asyncio.Event()
 
     call = running_context(context, progress=lambda _: started.set())
-    task = asyncio.create_task(RunShellCommand().run({"command": command}, call))
+    task = asyncio.create_task(RunShellCommand(grace_seconds=0.2).run({"command": command}, call))
     async with asyncio.timeout(60):
         await started.wait()
         await eventually_async(lambda: len(running(marker)) >= COMMANDS[command], what="all processes run")

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.tools import shell_output
 from isthmus.tools.shell_output import HEAD_BYTES, TAIL_BYTES, ShellOutput, readable
 
 
@@ -71,14 +70,14 @@ def test_long_output_is_cut_in_the_middle_and_kept_whole_in_a_file(
     assert output.note() == f"[The output has {len(data)} bytes; all of it is in {path}]"
 
 
-def test_the_file_has_a_limit_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell_output, "MAXIMUM_FILE_BYTES", 100_000)
-    output = ShellOutput(tmp_path / "call.txt")
-    for _ in range(5):
-        output.feed(b"x" * 30_000)
+def test_the_file_has_a_limit_that_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "call.txt"
+    output = ShellOutput(path)
+    for _ in range(6):
+        output.feed(b"x" * 10_000_000)
     output.close()
-    assert (tmp_path / "call.txt").stat().st_size == 100_000
-    assert output.note() == f"[The output has 150000 bytes; the first 100000 of them are in {tmp_path / 'call.txt'}]"
+    assert path.stat().st_size == 52_428_800
+    assert output.note() == f"[The output has 60000000 bytes; the first 52428800 of them are in {path}]"
 
 
 def test_a_folder_that_cannot_be_written_costs_only_the_file(tmp_path: Path) -> None:
