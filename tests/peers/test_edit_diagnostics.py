@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.app.edit_diagnostics import DiagnosticsTimeouts, EditDiagnosticsOfIde
-from isthmus.app.editor_directory import EditorDirectory
+from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
+from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts
 from isthmus.ide.clients.ide_client import IdeClient
 from isthmus.tools.base import ToolScope
 from support.claude_ide import ClaudeServer, claude_server, diagnostic
@@ -16,7 +16,7 @@ from support.vscode_companion import vscode_companion
 
 pytestmark = pytest.mark.anyio
 
-PATIENT = DiagnosticsTimeouts(ask=30.0, look=0.05, settle=0.01, pause=0.01)
+PATIENT = EditorTimeouts(ask_seconds=30.0, look_seconds=0.05, settle_seconds=0.01, pause_seconds=0.01)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ async def test_what_was_mended_is_no_news(server: ClaudeServer, watch: EditDiagn
 async def test_an_editor_that_tells_no_diagnostics_is_not_waited_for(
     client_of: Callable[[ToolScope], Awaitable[IdeClient | None]], workspace: Path
 ) -> None:
-    watch = EditDiagnosticsOfIde(client_of, DiagnosticsTimeouts(look=3600))
+    watch = EditDiagnosticsOfIde(client_of, EditorTimeouts(look_seconds=3600))
     async with vscode_companion() as window:
         window.discovery(workspace)
         scope = ToolScope(workspace, "c", "t")

@@ -19,7 +19,7 @@ from support.claude_servers import MonetServer, NeovimServer, SublimeServer
 from support.command_harness import CommandHarness, Ran
 from support.companion import running_companion
 from support.editing import make_file
-from support.editor_harness import be_patient, editor_harness
+from support.editor_harness import PATIENT_EDITOR, editor_harness
 from support.scripted_wire import Call, Reply, Say
 from support.waiting import eventually_async
 
@@ -29,18 +29,11 @@ OpenHarness: TypeAlias = Callable[..., AbstractAsyncContextManager[CommandHarnes
 
 
 @pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests in which the editor says what is waited for."""
-    be_patient(monkeypatch)
-
-
-@pytest.fixture
 def open_harness(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenHarness:
     """Opens a harness whose model says these things."""
 
-    def opened(*replies: Reply, approval_mode: str = "default") -> AbstractAsyncContextManager[CommandHarness]:
-        data = tmp_path / "data"
-        return editor_harness(workspace, data, list(replies), monkeypatch, approval_mode=approval_mode)
+    def opened(*replies: Reply, **options: Any) -> AbstractAsyncContextManager[CommandHarness]:
+        return editor_harness(workspace, tmp_path / "data", list(replies), monkeypatch, **options)
 
     return opened
 
@@ -144,12 +137,11 @@ async def test_a_rejection_there_is_one_here(workspace: Path, open_harness: Open
 
 
 @pytest.mark.requirement("CLD-017", "CLD-024", "CLD-052")
-@pytest.mark.usefixtures("patient")
 async def test_a_turn_has_what_is_open_selected_and_mentioned(workspace: Path, open_harness: OpenHarness) -> None:
     first, second = make_file(workspace, "first.py"), make_file(workspace, "second.py")
     async with (
         claude_server(NeovimServer, workspace) as server,
-        open_harness(Reply.of(Say("seen")), Reply.of(Say("seen again"))) as harness,
+        open_harness(Reply.of(Say("seen")), Reply.of(Say("seen again")), timeouts=PATIENT_EDITOR) as harness,
     ):
         server.open, server.active = [first, second], first
         await harness.run("/ide status")
@@ -176,7 +168,6 @@ async def test_a_turn_has_what_is_open_selected_and_mentioned(workspace: Path, o
 
 @pytest.mark.requirement("CLD-056", "CLD-057")
 @pytest.mark.parametrize("approval_mode", ["default", "auto_edit"])
-@pytest.mark.usefixtures("patient")
 async def test_what_an_edit_broke_goes_to_the_model_and_what_was_wrong_before_does_not(
     workspace: Path, open_harness: OpenHarness, approval_mode: str
 ) -> None:
@@ -184,7 +175,7 @@ async def test_what_an_edit_broke_goes_to_the_model_and_what_was_wrong_before_do
     replies = (edit(path, "\nwrong_before\nwrong_now\n"), Reply.of(Say("sorry")))
     async with (
         claude_server(Linting, workspace) as server,
-        open_harness(*replies, approval_mode=approval_mode) as harness,
+        open_harness(*replies, approval_mode=approval_mode, timeouts=PATIENT_EDITOR) as harness,
     ):
         ran = await harness.prompt("change it")
         if approval_mode == "default":
@@ -217,11 +208,13 @@ async def test_an_editor_that_hangs_on_diagnostics_holds_nothing_up_for_long(
         assert (await harness.prompt("change it")).state is TaskState.COMPLETED
 
 
-@pytest.mark.usefixtures("patient")
 async def test_ide_names_the_editor_and_switches_it_off_and_on(workspace: Path, open_harness: OpenHarness) -> None:
     path = make_file(workspace, "a.py", "one\n")
     replies = (Reply.of(Say("one")), edit(path, "two\n"), Reply.of(Say("done")), Reply.of(Say("three")))
-    async with claude_server(NeovimServer, workspace) as server, open_harness(*replies) as harness:
+    async with (
+        claude_server(NeovimServer, workspace) as server,
+        open_harness(*replies, timeouts=PATIENT_EDITOR) as harness,
+    ):
         server.open, server.active = [path], path
         status = (await harness.run("/ide status")).text
         assert f"Connected to Neovim (Claude Code IDE protocol, process {os.getpid()})" in status

@@ -17,7 +17,7 @@ from isthmus.ide.options import CompanionOptions
 from support.companion import running_host
 from support.editing import make_file
 from support.editor_deadlines import PATIENT_NEOVIM
-from support.editor_harness import be_patient, editor_harness
+from support.editor_harness import PATIENT_EDITOR, editor_harness
 from support.isthmus_program import ISTHMUS
 from support.neovim import RunningNeovim, running_neovim
 from support.pty_program import PtyProgram, pty_program
@@ -58,7 +58,6 @@ async def neovim_with_companion(workspace: Path, *arguments: str) -> AsyncGenera
 async def test_an_edit_is_changed_in_neovim_and_what_it_broke_goes_to_the_model(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    be_patient(monkeypatch)
     path = make_file(workspace, "a.py", "wrong_before\n")
     replies = [
         Reply.of(Call("write_file", {"file_path": path, "content": "wrong_before\nproposed\n"})),
@@ -66,7 +65,7 @@ async def test_an_edit_is_changed_in_neovim_and_what_it_broke_goes_to_the_model(
     ]
     async with (
         neovim_with_companion(workspace, path) as neovim,
-        editor_harness(workspace, tmp_path / "data", replies, monkeypatch) as harness,
+        editor_harness(workspace, tmp_path / "data", replies, monkeypatch, timeouts=PATIENT_EDITOR) as harness,
     ):
         assert "Connected to Neovim (Claude Code IDE protocol" in (await harness.run("/ide")).text
         asked = await harness.prompt("change it")

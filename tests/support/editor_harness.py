@@ -6,19 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.app import edit_diagnostics
-from isthmus.app import editor_directory as editors
+from isthmus.app.editor_directory import EditorTimeouts
 from isthmus.app.local_agent import local_agent, rule_for
 from isthmus.app.setup import GivenOptions, decide
 from support.command_harness import CommandHarness
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Reply
 
-
-def be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the agent wait as long as a busy machine needs for what an editor surely says."""
-    monkeypatch.setattr(editors, "CONTEXT_SECONDS", 30.0)
-    monkeypatch.setattr(edit_diagnostics, "PATIENCE", edit_diagnostics.DiagnosticsTimeouts(ask=30.0, look=30.0))
+PATIENT_EDITOR = EditorTimeouts(context_seconds=30, ask_seconds=30, look_seconds=30)
+"""The agent waits as long as a busy machine needs for what an editor surely says."""
 
 
 @asynccontextmanager
@@ -29,6 +25,7 @@ async def editor_harness(
     monkeypatch: pytest.MonkeyPatch,
     *,
     approval_mode: str = "default",
+    timeouts: EditorTimeouts = EditorTimeouts(),
 ) -> AsyncGenerator[CommandHarness]:
     """An agent for ``workspace`` that keeps its tasks in ``data``; the model says ``replies``."""
     with GeminiWire(replies) as wire:
@@ -36,5 +33,5 @@ async def editor_harness(
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
         given = GivenOptions("gemini:test", approval_mode, workspace=workspace, data_dir=data, ide=True)
         setup = decide(given, may_ask=True)
-        async with local_agent(setup, rule_for(setup)) as engine:
+        async with local_agent(setup, rule_for(setup), editor_timeouts=timeouts) as engine:
             yield CommandHarness(engine, wire, workspace, Path.home() / ".gemini", replies)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from isthmus.app.editor_directory import EditorTimeouts
 from isthmus.tools.base import ToolScope
 
 if TYPE_CHECKING:
@@ -25,20 +26,6 @@ ClientOf: TypeAlias = Callable[[ToolScope], Awaitable["IdeClient | None"]]
 TASKS: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class DiagnosticsTimeouts:
-    """In seconds. ``ask``: how long one question to the editor may take; ``look``: how long it may take to look at an
-    edited file; ``settle``: how long to wait for the rest once something changed; ``pause``: between two questions."""
-
-    ask: float = 1.0
-    look: float = 1.0
-    settle: float = 0.2
-    pause: float = 0.1
-
-
-PATIENCE = DiagnosticsTimeouts()
-
-
 @dataclass(slots=True)
 class _Watch:
     """Of one task: what was known before its last edits; whether there was an edit that was not looked at."""
@@ -50,9 +37,9 @@ class _Watch:
 class EditDiagnosticsOfIde:
     """An :class:`~isthmus.agent.editor_ports.EditDiagnostics` over the IDE of a session."""
 
-    def __init__(self, client_of: ClientOf, patience: DiagnosticsTimeouts | None = None) -> None:
+    def __init__(self, client_of: ClientOf, timeouts: EditorTimeouts = EditorTimeouts()) -> None:
         self._client_of = client_of
-        self._patience = patience or PATIENCE
+        self._timeouts = timeouts
         self._watches: dict[str, _Watch] = {}
 
     async def before_edit(self, scope: ToolScope, path: Path) -> None:
@@ -97,17 +84,17 @@ class EditDiagnosticsOfIde:
         """Ask until something is other than before the edit, for a moment."""
         from isthmus.ide.clients.new_diagnostics import identities
 
-        end = time.monotonic() + self._patience.look
+        end = time.monotonic() + self._timeouts.look_seconds
         while True:
             found = await self._ask(scope)
             if found is None:
                 return None
             if identities(found) != watch.known:
-                await asyncio.sleep(self._patience.settle)
+                await asyncio.sleep(self._timeouts.settle_seconds)
                 return await self._ask(scope)
             if time.monotonic() >= end:
                 return found
-            await asyncio.sleep(self._patience.pause)
+            await asyncio.sleep(self._timeouts.pause_seconds)
 
     async def _ask(self, scope: ToolScope) -> "tuple[Diagnostic, ...] | None":
         from isthmus.ide.clients.ide_client import IdeError
@@ -117,7 +104,7 @@ class EditDiagnosticsOfIde:
         if client is None or not client.connected or Capability.DIAGNOSTICS not in client.offers:
             return None
         try:
-            async with asyncio.timeout(self._patience.ask):
+            async with asyncio.timeout(self._timeouts.ask_seconds):
                 return await client.diagnostics()
         except (IdeError, TimeoutError):
             return None

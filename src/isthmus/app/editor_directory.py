@@ -16,10 +16,24 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN_SECONDS = 2.0
 """How long it is remembered that no editor was found."""
-CONTEXT_SECONDS = 1.0
-"""How long a turn waits for an editor that has to be asked what it shows."""
 MENTIONS = 20
 """So many mentions of a user are kept for the next turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditorTimeouts:
+    """How long an agent waits for the editor of its user."""
+
+    context_seconds: float = 1.0
+    """Maximum wait of a turn for an editor that has to be asked what it shows."""
+    ask_seconds: float = 1.0
+    """Maximum wait for the answer to one question about diagnostics."""
+    look_seconds: float = 1.0
+    """Maximum time for the editor to look at an edited file."""
+    settle_seconds: float = 0.2
+    """Wait for the rest once something changed."""
+    pause_seconds: float = 0.1
+    """Pause between two questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +112,11 @@ class TurnMentions:
         return taken
 
 
-async def shown_by(client: "IdeClient", mentions: TurnMentions) -> str | None:
-    """What an IDE shows, and what the user sent from there, for the model."""
+async def shown_by(client: "IdeClient", mentions: TurnMentions, seconds: float) -> str | None:
+    """What an IDE shows, as it says within a time, and what the user sent from there, for the model."""
     from isthmus.ide.clients.prompt_context import context_for_model
 
-    await client.refresh(CONTEXT_SECONDS)
+    await client.refresh(seconds)
     return context_for_model(client.context(), mentions.take())
 
 
@@ -120,8 +134,9 @@ async def trust_of_editor(workspace: Path, environment: Mapping[str, str]) -> bo
 class EditorDirectory:
     """Finds the editor of a workspace. ``environment`` is where the discovery variables are looked up."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], timeouts: EditorTimeouts = EditorTimeouts()) -> None:
         self._environment = environment
+        self._context_seconds = timeouts.context_seconds
         self._peers: dict[Path, IdeClient] = {}
         self._mentions: dict[Path, TurnMentions] = {}
         self._looked: dict[Path, float] = {}
@@ -136,12 +151,14 @@ class EditorDirectory:
     async def context(self, workspace: Path) -> str | None:
         """What that editor shows, for the model."""
         peer = await self.client(workspace)
-        return await shown_by(peer, self._mentions[workspace]) if peer is not None else None
+        if peer is None:
+            return None
+        return await shown_by(peer, self._mentions[workspace], self._context_seconds)
 
     async def meet(self, workspace: Path) -> None:
         """Connect to that editor, and let it say what it knows; afterwards :meth:`trust` has its word."""
         if (peer := await self.client(workspace)) is not None:
-            await peer.refresh(CONTEXT_SECONDS)
+            await peer.refresh(self._context_seconds)
 
     def trust(self, workspace: Path) -> bool | None:
         """Whether the user trusts the workspace, as its editor says; None: it does not say, or none is known yet."""

@@ -17,7 +17,7 @@ from isthmus.agent.tool_search.loading import SEARCH_SHARE, SearchMode, SearchOp
 from isthmus.app.approvals_file import ApprovalsFile
 from isthmus.app.attached_files import AttachedFiles
 from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
-from isthmus.app.editor_directory import EditorDirectory
+from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts
 from isthmus.app.folder_rules import RulesOfFolders
 from isthmus.app.models import ModelDirectory
 from isthmus.app.session_editors import SessionEditors
@@ -84,6 +84,7 @@ async def local_agent(
     settings_rule: SettingsRule | None = None,
     on_shown: OnShown | None = None,
     names_settings_files: bool = True,
+    editor_timeouts: EditorTimeouts = EditorTimeouts(),
 ) -> AsyncGenerator[Engine]:
     """A running engine; closed at the end, when what works is left to be taken up at the next start.
 
@@ -99,7 +100,7 @@ async def local_agent(
     journal = await SqliteJournal.open(files.journal, agent=(AGENT,))
     model = ModelDirectory(setup.model, setup.environment)
     checkpoints = CheckpointStore(files.checkpoints)
-    local_editors = EditorDirectory(setup.environment) if setup.use_ide and not is_idle else None
+    local_editors = EditorDirectory(setup.environment, editor_timeouts) if setup.use_ide and not is_idle else None
     options = _agent_options(setup, workspaces, files, settings_rule)
 
     async def tasks_of(task_id: str) -> Sequence[TaskSnapshot]:
@@ -118,8 +119,8 @@ async def local_agent(
     mcp = _mcp_host(setup, use, trusts, local_editors)
     meet = local_editors.meet if local_editors is not None else None
     rules = RulesOfFolders(setup.workspace, Path.home(), setup.environment, trusts, meet, names_settings_files)
-    editors = SessionEditors(local_editors, use.why_not, settings_of, user_of)
-    diagnostics = EditDiagnosticsOfIde(editors.client)
+    editors = SessionEditors(local_editors, use.why_not, settings_of, user_of, editor_timeouts)
+    diagnostics = EditDiagnosticsOfIde(editors.client, editor_timeouts)
 
     def task_ended(task_id: str) -> None:
         editors.task_ended(task_id)

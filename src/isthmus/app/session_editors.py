@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from typing_extensions import override
 
 from isthmus.agent.editor_ports import EditorControl
-from isthmus.app.editor_directory import EditorDirectory, IdeEditor, TurnMentions, shown_by
+from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts, IdeEditor, TurnMentions, shown_by
 from isthmus.development_tool import AgentSettings, McpServerSettings
 from isthmus.engine.open_questions import QuestionOpened
 from isthmus.tools.base import ToolScope
@@ -51,11 +51,13 @@ class SessionEditors(EditorControl):
         why_not: AddressPolicy | None,
         settings_of: SettingsOf,
         user_of: Callable[[str], Awaitable[str]],
+        timeouts: EditorTimeouts = EditorTimeouts(),
     ) -> None:
         self._local = local
         self._why_not = why_not
         self._settings_of = settings_of
         self._user_of = user_of
+        self._context_seconds = timeouts.context_seconds
         self._peers: dict[str, dict[str, asyncio.Task[GeminiPeer | None]]] = {}
         self._others: dict[tuple[str, ...], float] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -78,7 +80,7 @@ class SessionEditors(EditorControl):
         if scope.context_id in self._disabled:
             return None
         if (peer := await self._named(scope.task_id, scope.mcp_servers)) is not None:
-            return await shown_by(peer, TurnMentions())
+            return await shown_by(peer, TurnMentions(), self._context_seconds)
         local = await self._local_of(scope)
         return await local.context(scope.workspace) if local is not None else None
 
