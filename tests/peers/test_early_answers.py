@@ -68,6 +68,14 @@ def test_what_is_typed_while_the_agent_works_answers_no_question(record: Path, t
     assert prompts(record) == ["do it"]
 
 
+def test_what_is_typed_while_the_program_works_between_turns_shows_once(record: Path) -> None:
+    with front_terminal("edit", "--record", str(record), "--slow-list") as terminal:
+        terminal.wait_for(PROMPT).press("/sessions\r")
+        eventually(lambda: record.is_file() and '"list"' in record.read_text("utf-8"), what="the sessions are listed")
+        terminal.press("typed early").signal(signal.SIGUSR2).wait_for(r"(?m)^\u203a typed early$")
+        assert terminal.screen.count("typed early") == 1
+
+
 def test_a_pasted_text_is_kept(record: Path) -> None:
     with front_terminal("edit", "--record", str(record), *LONG_PAUSE) as terminal:
         terminal.wait_for(PROMPT).press("do it\r").wait_for(QUESTION).press("\x1b[200~1\n2\x1b[201~")

@@ -49,11 +49,23 @@ NEW = 'def greet(name):\n    return f"Hello, {name}!"\n\n\nprint(greet("you"))\n
 
 
 class RecordingAgent(MemoryAgent):
-    """Writes down what it was asked."""
+    """Writes down what it was asked. Where ``gate`` is given, it lists its tasks when that is open."""
 
-    def __init__(self, script: Callable[[PromptMessage], Sequence[Step]], record: Path | None) -> None:
+    def __init__(
+        self,
+        script: Callable[[PromptMessage], Sequence[Step]],
+        record: Path | None,
+        gate: asyncio.Event | None = None,
+    ) -> None:
         super().__init__(script)
         self._record = record
+        self._gate = gate
+
+    async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
+        self._write({"list": True})
+        if self._gate is not None:
+            await self._gate.wait()
+        return await super().tasks(limit)
 
     async def prompt(self, message: PromptMessage) -> Turn:
         self._write({"prompt": message.text, "session": message.context_id})
@@ -263,7 +275,8 @@ class ForwardLoop(asyncio.SelectorEventLoop):
 async def run(arguments: argparse.Namespace) -> int:
     """The exit code of the front."""
     scenarios = Scenarios()
-    agent = RecordingAgent(scenarios.script(arguments.scenario), arguments.record)
+    gate = scenarios.gate if arguments.slow_list else None
+    agent = RecordingAgent(scenarios.script(arguments.scenario), arguments.record, gate)
     loop = asyncio.get_running_loop()
     assert isinstance(loop, ForwardLoop)
     loop.add_signal_handler(signal.SIGVTALRM, loop.put_forward, arguments.pause)
@@ -315,6 +328,7 @@ def main() -> int:
     parser.add_argument("--history", type=Path)
     parser.add_argument("--record", type=Path)
     parser.add_argument("--early-notice", action="store_true", help="a notice before the front begins")
+    parser.add_argument("--slow-list", action="store_true", help="list the sessions after SIGUSR2")
     parser.add_argument("--pause", type=float, default=PAUSE_SECONDS, help="before a question takes answers")
     parser.add_argument("--modules", action="store_true", help="print to stderr which packages were imported")
     arguments = parser.parse_args()

@@ -170,7 +170,7 @@ class TerminalQuestions:
             return question
         try:
             self.is_editing = True
-            with self.prompter.at_rest():
+            with self.prompter.with_echo():
                 edited = await edit_text(diff.new_content, diff.file_name)
         except IsthmusError as error:
             self.renderer.error(str(error))

@@ -94,7 +94,8 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
     with signal_handlers({signal.SIGINT: conversation.interrupt, **ends}):
         options.announcements.begin(conversation.announce)
         try:
-            return await main
+            with prompter.without_echo():
+                return await main
         except asyncio.CancelledError:
             if not ended_by:
                 main.cancel()
@@ -260,41 +261,39 @@ class _Conversation:
         return CommandScope(None, self.context_id, self.options.settings if self.context_id is None else None)
 
     async def _execute(self, command: CommandMessage, typed: str) -> None:
-        with self.prompter.at_work():
-            try:
-                execution = await self.turns.unless_interrupted(self.agent.execute(command))
-            except IsthmusError as error:
-                self.renderer.error(str(error))
-                return
-            if execution is None:
-                self.renderer.quiet("Not run.")
-                return
-            turn = execution.turn
-            if turn is None:
-                self.renderer.error(execution.message or f"{typed} was not started.")
-                return
-            if execution.message:
-                self.renderer.quiet(execution.message)
-            self.context_id = self.context_id or turn.context_id or None
-            await self._turn(TaskStream(self.agent, turn.snapshot, turn, self.options.timeouts), shown_prompt=typed)
+        try:
+            execution = await self.turns.unless_interrupted(self.agent.execute(command))
+        except IsthmusError as error:
+            self.renderer.error(str(error))
+            return
+        if execution is None:
+            self.renderer.quiet("Not run.")
+            return
+        turn = execution.turn
+        if turn is None:
+            self.renderer.error(execution.message or f"{typed} was not started.")
+            return
+        if execution.message:
+            self.renderer.quiet(execution.message)
+        self.context_id = self.context_id or turn.context_id or None
+        await self._turn(TaskStream(self.agent, turn.snapshot, turn, self.options.timeouts), shown_prompt=typed)
         # What it did may have changed which commands there are.
         self.commands.load(self._scope())
 
     async def _send(self, text: str) -> None:
         settings = self.options.settings if self.context_id is None else None
         message = PromptMessage(text, task_id=self.task_to_continue, context_id=self.context_id, settings=settings)
-        with self.prompter.at_work():
-            try:
-                turn = await self.turns.unless_interrupted(self.agent.prompt(message))
-            except IsthmusError as error:
-                self.renderer.error(str(error))
-                return
-            if turn is None:
-                self.renderer.quiet("Not sent.")
-                return
-            self.task_to_continue = None
-            self.context_id = turn.context_id or self.context_id
-            await self._turn(TaskStream(self.agent, turn.snapshot, turn, self.options.timeouts), shown_prompt=text)
+        try:
+            turn = await self.turns.unless_interrupted(self.agent.prompt(message))
+        except IsthmusError as error:
+            self.renderer.error(str(error))
+            return
+        if turn is None:
+            self.renderer.quiet("Not sent.")
+            return
+        self.task_to_continue = None
+        self.context_id = turn.context_id or self.context_id
+        await self._turn(TaskStream(self.agent, turn.snapshot, turn, self.options.timeouts), shown_prompt=text)
         self.commands.load(self._scope())
 
     async def _list(self) -> None:
@@ -319,8 +318,7 @@ class _Conversation:
                 self._show_message(message.role, message.text)
             for task in session.unfinished:
                 stream = await opened(self.agent, task.task_id, self.options.timeouts)
-                with self.prompter.at_work():
-                    await self._turn(stream, shown_prompt=None)
+                await self._turn(stream, shown_prompt=None)
         except IsthmusError as error:
             self.renderer.error(str(error))
             return False

@@ -143,12 +143,12 @@ class PromptToolkitPrompter:
         return True
 
     @contextmanager
-    def at_work(self) -> Generator[None]:
+    def without_echo(self) -> Generator[None]:
         with _local_modes(lambda modes: modes & ~(termios.ECHO | termios.ICANON)):
             yield
 
     @contextmanager
-    def at_rest(self) -> Generator[None]:
+    def with_echo(self) -> Generator[None]:
         with _local_modes(lambda modes: modes | termios.ECHO | termios.ICANON):
             yield
 

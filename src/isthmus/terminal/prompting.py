@@ -67,12 +67,12 @@ class Prompter(Protocol):
         is being read, and nothing was called."""
         ...
 
-    def at_work(self) -> AbstractContextManager[None]:
-        """While the agent works: what is typed is kept for the next prompt and does not show."""
+    def without_echo(self) -> AbstractContextManager[None]:
+        """Keep what is typed between two reads for the next one, without showing it."""
         ...
 
-    def at_rest(self) -> AbstractContextManager[None]:
-        """Inside ``at_work``, while another program (an editor) has the terminal."""
+    def with_echo(self) -> AbstractContextManager[None]:
+        """Undo ``without_echo`` while another program (an editor) has the terminal."""
         ...
 
 
@@ -138,10 +138,10 @@ class LinePrompter:
         self._print(self._asked)
         return True
 
-    def at_work(self) -> AbstractContextManager[None]:
+    def without_echo(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def at_rest(self) -> AbstractContextManager[None]:
+    def with_echo(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     async def _take_early_lines(self, question: CallQuestion) -> None:

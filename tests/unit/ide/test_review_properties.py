@@ -2,9 +2,10 @@
 
 import asyncio
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -24,14 +25,27 @@ _WAYS = ("accept", "accept other", "reject", "close by path", "close by id", "ed
 """How a review can end."""
 
 
-class Desk(RuleBasedStateMachine):
-    """A real companion with the headless editor; the clients keep what they are told."""
+class InlineExecutor(ThreadPoolExecutor):
+    """Runs work where it is submitted, so that the order of events is the same each time an example is replayed."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except BaseException as error:
+            done.set_exception(error)
+        return done
+
+
+class Reviews(RuleBasedStateMachine):
+    """A real companion with the headless editor; the clients keep what they hear."""
 
     reviews = Bundle("reviews")
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
+        self.loop.set_default_executor(InlineExecutor())
         self.folder = tempfile.TemporaryDirectory()
         self.root = Path(self.folder.name).resolve()
         for name in ("a", "b"):
@@ -191,5 +205,5 @@ async def _finished(task: "asyncio.Task[None]") -> None:
     await task
 
 
-TestDesk = Desk.TestCase
-TestDesk.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestReviews = Reviews.TestCase
+TestReviews.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
