@@ -203,7 +203,7 @@ $(KILLED)/plain/.installed: pyproject.toml requirements/run.txt $(VENV)/.pip
 $(KILLED)/extras/.installed: pyproject.toml requirements/run.txt $(VENV)/.pip
 	$(BIN)/python -m venv --clear $(KILLED)/extras
 	$(KILLED)/extras/bin/python $(LOCKED) requirements/build.txt --requirement requirements/run.txt
-	$(KILLED)/extras/bin/python -m pip install --quiet --no-build-isolation --editable '.[fast,jupyter,keyring,search]'
+	$(KILLED)/extras/bin/python -m pip install --quiet --no-build-isolation --editable '.[jupyter,keyring,search]'
 	@touch $@
 
 # The sandbox that tests run programs in; nothing is done when it is there. Without apt or a network it only says so.

@@ -237,7 +237,9 @@ class CompanionStory:
         pid = companion.process.pid
         announced = {Path(file) for server in companion.ready["servers"].values() for file in server["discovery_files"]}
         announced |= {self._world.lock} if self._world.lock is not None else set()
-        assert set(self._discovery_files()) == announced, "discovery files of dead ones are left"
+        left = sorted(str(path) for path in set(self._discovery_files()) - announced)
+        assert not left, f"discovery files of dead ones are left: {left}"
+        assert announced <= set(self._discovery_files())
         runtime = sorted(path.name for path in (self._world.isolated_folders.runtime / "isthmus").iterdir())
         assert runtime == [f"companion-{pid}.json", f"companion-{pid}.sock"]
         (life,) = self._folder("companions").glob(
@@ -248,7 +250,9 @@ class CompanionStory:
     def _discovery_files(self) -> list[Path]:
         places = self._world.isolated_folders
         folders = (places.temporary / "gemini" / "ide", places.home / ".qwen" / "ide", places.home / ".claude" / "ide")
-        return [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+        # Beside them may be what a writer that was killed has left, for an hour: no CLI reads it.
+        found = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+        return [path for path in found if not (path.name.startswith(".") and path.name.endswith(".tmp"))]
 
     def _folder(self, name: str) -> Path:
         return self._world.isolated_folders.home / ".local" / "share" / "isthmus" / name

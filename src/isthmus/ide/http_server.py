@@ -41,7 +41,7 @@ class CloseDelimitedConnection(h11.Connection):
 
 
 class CloseDelimitedProtocol(HttpProtocol, H11Protocol):
-    """uvicorn's HTTP protocol on such a connection. The same one whether httptools is installed or not."""
+    """uvicorn's h11 protocol on such a connection, also where httptools is installed."""
 
     def __init__(
         self,
