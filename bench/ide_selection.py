@@ -1,7 +1,7 @@
 """How long a selection takes from the event of an editor to an agent, beside the debounce that is meant to be there.
 
 This process is both: the plugin of an editor, over the standard streams of a companion of its own (as in
-docs/editor-port.md), and an agent at its WebSocket. Used by :mod:`bench.ide`.
+docs/reference/editor-port.md), and an agent at its WebSocket. Used by :mod:`bench.ide`.
 """
 
 import asyncio

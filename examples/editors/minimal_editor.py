@@ -1,4 +1,4 @@
-"""A complete plugin for Isthmus (docs/editor-port.md). In a project: python minimal_editor.py src/*.py
+"""A complete plugin for Isthmus (docs/reference/editor-port.md). In a project: python minimal_editor.py src/*.py
 
 The files named on the command line are open, and you review diffs on this terminal.
 """

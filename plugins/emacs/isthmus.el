@@ -16,7 +16,7 @@
 ;; In a review: C-c C-c accepts what is in the buffer, with your edits; C-c C-k, or killing the buffer, rejects.
 ;;
 ;; How it works: it starts `isthmus companion --editor stdio' and speaks JSON-RPC with it, framed as in the Language
-;; Server Protocol; docs/editor-port.md says what goes over the wire.  Messages are handled from timers, never in the
+;; Server Protocol; docs/reference/editor-port.md says what goes over the wire.  Messages are handled from timers, never in the
 ;; middle of a command; nothing here waits for the companion, and nothing that an agent asks for can make Emacs ask you
 ;; something (`inhibit-interaction').  It never writes a file but on a request to save one that you have open.
 

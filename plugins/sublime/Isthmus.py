@@ -1,8 +1,8 @@
 """Isthmus for Sublime Text 4: agent CLIs see your files and selection, and you review their edits in a tab.
 
 The package Packages/Isthmus/: this file is what Sublime Text loads, `core` does the work. It starts `isthmus companion
---editor stdio` and speaks docs/editor-port.md with it. Python 3.8, Sublime's API and the standard library only. The
-companion does everything else, and writes no file.
+--editor stdio` and speaks docs/reference/editor-port.md with it. Python 3.8, Sublime's API and the standard library
+only. The companion does everything else, and writes no file.
 """
 
 import sublime

@@ -1,7 +1,7 @@
 """The twelve tools of the Claude protocol at every editor in DRIVERS: each one works, or says that it is not available.
 
-None may succeed without an effect. docs/companion-tools.md holds the same table; an editor that is added to DRIVERS
-needs a column there.
+None may succeed without an effect. docs/how-to/companion-tools.md holds the same table; an editor that is added to
+DRIVERS needs a column there.
 """
 
 import json
@@ -279,13 +279,13 @@ def _reason(driver: EditorDriver, tool: str) -> str | None:
 @pytest.mark.parametrize("name", sorted(DRIVERS))
 async def test_the_documentation_has_the_same_table(name: str, workspace: Path) -> None:
     table = _documented()
-    assert name in table, f"docs/companion-tools.md: add a column for {name} to the table of tools and editors"
+    assert name in table, f"docs/how-to/companion-tools.md: add a column for {name} to the table of tools and editors"
     async with DRIVERS[name](workspace) as driver:
         expected = {tool: _reason(driver, tool) for tool in NEEDS}
     assert table[name] == {tool: "yes" if reason is None else "no" for tool, reason in expected.items()}
-    text = " ".join((ROOT / "docs" / "companion-tools.md").read_text(encoding="utf-8").split())
+    text = " ".join((ROOT / "docs" / "how-to" / "companion-tools.md").read_text(encoding="utf-8").split())
     for reason in filter(None, expected.values()):
-        assert reason in text, f"docs/companion-tools.md: say why {name} answers no"
+        assert reason in text, f"docs/how-to/companion-tools.md: say why {name} answers no"
 
 
 def test_the_table_has_every_tool_and_no_other() -> None:
@@ -295,8 +295,8 @@ def test_the_table_has_every_tool_and_no_other() -> None:
 
 
 def _documented() -> dict[str, dict[str, str]]:
-    """The table of docs/companion-tools.md: by editor, then by tool."""
-    lines = (ROOT / "docs" / "companion-tools.md").read_text(encoding="utf-8").splitlines()
+    """The table of docs/how-to/companion-tools.md: by editor, then by tool."""
+    lines = (ROOT / "docs" / "how-to" / "companion-tools.md").read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     header = next(row for row in rows if row[0] == "tool")
     body = [row for row in rows if row[0] in NEEDS and len(row) == len(header)]

@@ -14,13 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def _settings() -> dict[str, object]:
     """Those that the documentation shows."""
-    guide = (ROOT / "docs" / "companion-tools.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "how-to" / "companion-tools.md").read_text(encoding="utf-8")
     return json.loads(guide.split("```json\n", 1)[1].split("```", 1)[0])
 
 
 @pytest.mark.requirement("CLD-084")
 def test_an_agent_has_the_tools_of_the_companion_as_the_documentation_says(workspace: Path) -> None:
-    guide = (ROOT / "docs" / "companion-tools.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "how-to" / "companion-tools.md").read_text(encoding="utf-8")
     tools = workspace / "tools.py"
     tools.write_text(guide.split("```python\n", 1)[1].split("```", 1)[0], encoding="utf-8")
     settings = Path(os.environ["HOME"]) / ".gemini" / "settings.json"

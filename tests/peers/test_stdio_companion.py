@@ -149,7 +149,7 @@ def test_a_user_who_starts_it_by_hand_is_told_what_it_is_for(workspace: Path) ->
         cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode != 0
-    assert "docs/editor-port.md" in done.stderr
+    assert "docs/reference/editor-port.md" in done.stderr
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""An editor's plugin for tests, a program of its own: it speaks docs/editor-port.md on its standard input and output.
+"""An editor's plugin for tests, a program of its own: it speaks docs/reference/editor-port.md on its standard streams.
 
 It is an editor that keeps its buffers in memory and counts in code points (utf-32); it uses nothing of Isthmus. The
 user acts by lines of JSON on the file descriptor in argv[1] (``{"do": NAME, ...}``), each answered by a line on the

@@ -9,7 +9,7 @@ from isthmus.a2a.protocol.extension import URI, activated_by_card
 from support.vocabulary import published_proto
 
 ROOT = Path(__file__).resolve().parents[2]
-PAIRS = [("README.md", "README.zh-CN.md"), ("docs/protocol.md", "docs/protocol.zh-CN.md")]
+PAIRS = [("README.md", "README.zh-CN.md"), ("docs/reference/protocol.md", "docs/reference/protocol.zh-CN.md")]
 
 
 def text(name: str) -> str:
@@ -36,12 +36,27 @@ def test_the_chinese_document_has_the_same_parts(english: str, chinese: str) -> 
     assert shape(chinese) == shape(english)
 
 
-@pytest.mark.parametrize(
-    "name", ["README.md", "README.zh-CN.md", *(f"docs/{item.name}" for item in (ROOT / "docs").glob("*.md"))]
+def anchors(document: str) -> set[str]:
+    """The anchors of its headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ +(.+?) *$", re.sub(r"```.*?```", "", document, flags=re.DOTALL), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+PAGES = sorted(
+    str(page.relative_to(ROOT))
+    for page in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md")]
 )
-def test_every_link_leads_to_a_file(name: str) -> None:
-    links = [link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text(name)) if "://" not in link]
-    missing = [link for link in links if not (ROOT / name).parent.joinpath(link).exists()]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_leads_to_a_file_and_a_heading(name: str) -> None:
+    missing: list[str] = []
+    for link, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", text(name)):
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        target = (ROOT / name).parent / link if link else ROOT / name
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text(encoding="utf-8"))):
+            missing.append(f"{link}#{anchor}")
     assert missing == []
 
 
@@ -84,7 +99,7 @@ def test_the_first_page_names_every_exit_status(name: str) -> None:
 
 @pytest.mark.requirement("MCP-137")
 def test_the_guide_to_mcp_servers_warns_of_trust_of_tokens_and_of_broad_ones() -> None:
-    guide = " ".join(text("docs/mcp.md").split())
+    guide = " ".join(text("docs/how-to/mcp.md").split())
     assert "give it to servers you wrote, or would run unread" in guide
     assert "is in the server's hands" in guide
     assert "a personal access token that reaches everything" in guide

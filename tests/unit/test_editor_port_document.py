@@ -1,4 +1,4 @@
-"""docs/editor-port.md says what the code does: its example, its methods, its limits."""
+"""docs/reference/editor-port.md says what the code does: its example, its methods, its limits."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from isthmus.ide.editor import Capability
 from isthmus.rpc import lsp
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = (ROOT / "docs" / "editor-port.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "reference" / "editor-port.md").read_text(encoding="utf-8")
 METHOD = r"(?:\$|companion|editor|textDocument|window|workspace)/[A-Za-z]+"
 LIFE = {"initialize", "initialized", "shutdown", "exit"}
 MIB = 1024 * 1024

@@ -1,4 +1,4 @@
-"""What a plugin says on the wire of docs/editor-port.md, as the Editor port has it."""
+"""What a plugin says on the wire of docs/reference/editor-port.md, as the Editor port has it."""
 
 from typing import Any
 

@@ -25,21 +25,21 @@ def what_a_project_may(key: SettingKey) -> str:
 
 def test_the_page_on_security_says_who_may_set_each_key() -> None:
     expected = ["| key | may be set by |", "|---|---|", *map(what_a_project_may, KEYS.values())]
-    assert table("security.md", "keys") == expected, "\n".join(expected)
+    assert table("explanation/security.md", "keys") == expected, "\n".join(expected)
 
 
 def test_the_page_on_settings_names_each_key_and_what_it_does() -> None:
     rows = [f"| `{key.name}` | {key.effect} | {key.merge.value} |" for key in KEYS.values()]
     expected = ["| key | what it says | files |", "|---|---|---|", *rows]
-    assert table("settings.md", "keys") == expected, "\n".join(expected)
+    assert table("reference/settings.md", "keys") == expected, "\n".join(expected)
 
 
 def test_the_page_on_settings_names_each_guard_that_is_not_there() -> None:
     expected = ["| key | in Gemini CLI |", "|---|---|", *(f"| `{key}` | {does} |" for key, does in GUARDS.items())]
-    assert table("settings.md", "guards") == expected, "\n".join(expected)
+    assert table("reference/settings.md", "guards") == expected, "\n".join(expected)
 
 
-@pytest.mark.parametrize("page", ["security.md"])
+@pytest.mark.parametrize("page", ["explanation/security.md"])
 def test_every_test_that_a_page_names_is_there(page: str) -> None:
     named = re.findall(r"`(tests/[\w/.]+)`", (DOCS / page).read_text("utf-8"))
     assert len(named) > 10

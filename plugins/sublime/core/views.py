@@ -1,4 +1,4 @@
-"""Views and folders of Sublime Text as docs/editor-port.md has them, and back."""
+"""Views and folders of Sublime Text as docs/reference/editor-port.md has them, and back."""
 
 import os
 from pathlib import Path

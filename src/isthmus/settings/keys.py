@@ -1,7 +1,7 @@
 """Table of the settings keys that are used, and of who may set each of them.
 
-The reader takes values from the files that this table allows and from no others, and docs/security.md shows it. An
-untrusted folder can only forbid: it never chooses the model, what runs, what is asked, or who answers.
+The reader takes values from the files that this table allows and from no others; docs/explanation/security.md
+shows it. An untrusted folder can only forbid: it never chooses the model, what runs, what is asked, or who answers.
 Deliberately not here: reading (:mod:`isthmus.settings.loading`), and keys that are only named
 (:mod:`isthmus.settings.guards`).
 """
@@ -67,7 +67,7 @@ _KEYS = (
     SettingKey("tools.exclude", _ANY, "tools and commands that do not run", Merge.ALL),
     SettingKey("tools.core", _ANY, "the only tools and commands that run", Merge.ALL),
     SettingKey("tools.confirmationRequired", _ANY, "tools that are asked about each time", Merge.ALL),
-    SettingKey("tools.sandbox", _YOURS, "the sandbox around shell commands ([sandbox.md](sandbox.md))"),
+    SettingKey("tools.sandbox", _YOURS, "the sandbox around shell commands ([sandbox.md](../how-to/sandbox.md))"),
     SettingKey("tools.sandboxAllowedPaths", _YOURS, "paths outside the folder that the sandbox opens"),
     SettingKey("tools.sandboxNetworkAccess", _YOURS, "network in the sandbox"),
     SettingKey("security.disableYoloMode", _ANY, "`true` refuses the approval mode `yolo`", Merge.ALL),
@@ -78,7 +78,7 @@ _KEYS = (
     SettingKey("ide.enabled", _TRUSTED, "whether an editor that has the folder open is used"),
     SettingKey("advanced.excludedEnvVars", _YOURS, "variables that are not taken from `~/.env`"),
     SettingKey("advanced.ignoreLocalEnv", _ANY, "`true` takes nothing from `.env` files of projects", Merge.ALL),
-    SettingKey("mcpServers", _TRUSTED, "MCP servers ([mcp.md](mcp.md)); a project's are shown, and not started"),
+    SettingKey("mcpServers", _TRUSTED, "MCP servers ([mcp.md](../how-to/mcp.md)); a project's are shown, not started"),
     SettingKey("mcp.allowed", _ANY, "the only MCP servers that are used", Merge.ALL),
     SettingKey("mcp.excluded", _ANY, "MCP servers that are not used", Merge.ALL),
     SettingKey("isthmus.approval.readOnlyTools", _YOURS, "MCP servers whose tools that only read are not asked about"),

@@ -24,7 +24,7 @@ def command() -> None:
     isthmus mcp doctor time                      find out why one does not
     isthmus mcp remove time
 
-    In a session, /mcp shows their tools. See docs/mcp.md.
+    In a session, /mcp shows their tools. See docs/how-to/mcp.md.
     """
 
 

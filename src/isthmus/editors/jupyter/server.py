@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 REQUEST_SECONDS: Final = 10.0
 MAXIMUM_SESSIONS: Final = 500
 EXTENSION: Final = "isthmus.editors.jupyter_extension"
-"""The module of our part inside the server; see docs/jupyter.md."""
+"""The module of our part inside the server; see docs/how-to/jupyter.md."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""An editor whose plugin started the companion and speaks to it over standard input and output. docs/editor-port.md.
+"""An editor whose plugin started the companion and speaks to it over standard input and output.
+
+docs/reference/editor-port.md describes the messages.
 
 The port's methods as requests with deadlines. What the plugin tells is in :mod:`plugin_session`, the wire's shapes are
 in :mod:`editor_wire`, the pipes in :mod:`json_rpc_connection`. A plugin that hangs, floods or answers nonsense costs

@@ -1,4 +1,4 @@
-"""What the plugin of an editor said so far, and what it means: the companion's side of docs/editor-port.md. No I/O.
+"""The companion's side of a connection with an editor's plugin (docs/reference/editor-port.md), without I/O.
 
 Its requests and notifications come in, answers and events of the port go out. What the companion asks, and how long it
 waits, is in :mod:`isthmus.editors.plugin.editor`.
@@ -75,7 +75,7 @@ class PluginSession:
         if method == "shutdown":
             self.has_left = True
             return None
-        raise RpcError(METHOD_NOT_FOUND, f"{method[:200]}: there is no such request; see docs/editor-port.md")
+        raise RpcError(METHOD_NOT_FOUND, f"{method[:200]}: there is no such request; see docs/reference/editor-port.md")
 
     def notified(self, method: str, params: JsonObject) -> EditorEvent | None:
         """What a notification of the plugin means to the companion; None: nothing, or nothing yet."""

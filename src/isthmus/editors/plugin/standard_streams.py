@@ -6,7 +6,9 @@ from typing import Final
 
 from isthmus.ide.editor import EditorError
 
-_NO_PIPES: Final = "--editor stdio is started by the plugin of an editor, with pipes; docs/editor-port.md tells how"
+_NO_PIPES: Final = (
+    "--editor stdio is started by the plugin of an editor, with pipes; docs/reference/editor-port.md tells how"
+)
 
 
 def take_standard_streams() -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What the companion and an editor's plugin say to each other, as types of the Editor port. docs/editor-port.md. Pure.
+"""Messages of the companion and an editor's plugin (docs/reference/editor-port.md) as types of the Editor port.
 
 Positions stay in the encoding that was agreed on: :mod:`isthmus.editors.plugin.recoding` knows the lines that it takes
 to convert them.
