@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -210,7 +211,37 @@ async def test_a_card_that_a_client_has_is_not_sent_again(serve: Serve) -> None:
         assert (other.status_code, other.json()) == (200, first.json())
 
 
-@pytest.mark.parametrize("method", ["POST", "HEAD", "OPTIONS", "CONNECT"])
+async def test_a_request_behind_an_offer_of_http_2_is_never_left_waiting(serve: Serve) -> None:
+    """The offer that Java's HttpClient and ``curl --http2`` make, and a second request in the same packet."""
+    offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n"
+    async with serve() as raw:
+        url = httpx2.URL(raw.url)
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        head = f"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: {url.netloc.decode()}\r\n"
+        writer.write(f"{head}{offer}\r\n{head}Connection: close\r\n\r\n".encode())
+        async with asyncio.timeout(30):
+            answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert answer.count(b"HTTP/1.1 200 ") == 2 or b"\r\nconnection: close\r\n" in answer
+
+
+async def test_a_tunnel_is_refused(serve: Serve) -> None:
+    async with serve() as raw:
+        url = httpx2.URL(raw.url)
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        head = f"CONNECT {url.netloc.decode()} HTTP/1.1\r\nHost: {url.netloc.decode()}\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode())
+        async with asyncio.timeout(30):
+            answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    assert re.match(rb"HTTP/1.1 40[0145] ", answer)
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD", "OPTIONS"])
 @pytest.mark.parametrize("begins", [False, True])
 @pytest.mark.parametrize("head", ["", f"Authorization: Bearer {TOKEN}\r\n"])
 async def test_a_body_that_cannot_be_read_is_refused_once_and_leaves_no_traceback(

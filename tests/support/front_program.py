@@ -62,8 +62,8 @@ class RecordingAgent(MemoryAgent):
         self._gate = gate
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
-        self._write({"list": True})
         if self._gate is not None:
+            self._write({"list": True})
             await self._gate.wait()
         return await super().tasks(limit)
 

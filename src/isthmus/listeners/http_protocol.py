@@ -35,6 +35,7 @@ class HttpProtocol(GuestProtocol):
     @override
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        self._end_after_upgrade()
         self._watch_head()
 
     @override
@@ -61,6 +62,16 @@ class HttpProtocol(GuestProtocol):
         if cycle is not None:
             cycle.disconnected = True
             cycle.message_event.set()
+
+    def _end_after_upgrade(self) -> None:
+        """Close the connection after the answer to a request that offers another protocol, such as HTTP/2 (h2c).
+
+        It is answered in HTTP/1.1, but httptools reads nothing behind it: the next request would wait for ever.
+        """
+        parser = getattr(self, "parser", None)  # httptools'; h11 reads on
+        cycle = getattr(self, "cycle", None)
+        if parser is not None and cycle is not None and parser.should_upgrade():
+            cycle.keep_alive = False
 
     def _watch_head(self) -> None:
         cycle = getattr(self, "cycle", None)

@@ -1,0 +1,5 @@
+"""A pytest plugin that hides httptools, as on an interpreter without wheels of it: ``-p support.without_httptools``."""
+
+import sys
+
+sys.modules["httptools"] = None  # type: ignore[assignment]
