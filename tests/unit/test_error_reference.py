@@ -1,0 +1,55 @@
+"""docs/reference/errors.md: every exit status, and every type that a failed call or task can have in the source."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from isthmus.models.base import ModelErrorKind
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
+TREES = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/isthmus").rglob("*.py")]
+POSITIONS = {"ToolFailure": 1, "CommandError": 1, "ErrorDetails": 1, "StateChange": 2}
+"""Where these classes take their type, from 0."""
+
+
+def constants() -> dict[str, str]:
+    """The texts that stand under a name in a module or class, by name; those that name types differ from all others."""
+    found: dict[str, str] = {}
+    for tree in TREES:
+        for node in ast.walk(tree):
+            match node:
+                case ast.Assign(targets=[ast.Name(name)], value=ast.Constant(str(value))):
+                    found[name] = value
+                case _:
+                    pass
+    return found
+
+
+def types_in_the_source() -> Iterator[str]:
+    named = constants()
+    for tree in TREES:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in POSITIONS:
+                position = POSITIONS[node.func.id]
+                given = node.args[position] if len(node.args) > position else None
+                if isinstance(given, ast.Constant):
+                    yield str(given.value)
+                elif isinstance(given, ast.Name) and given.id.isupper():
+                    yield named[given.id]
+    yield from (f"model_{kind}" for kind in ModelErrorKind)
+
+
+def test_every_type_of_an_error_is_documented() -> None:
+    table = PAGE.partition("<!-- types -->")[2].partition("<!-- /types -->")[0]
+    documented = [name for row in re.findall(r"(?m)^\| (`.*?) \|", table) for name in re.findall(r"`(\w+)`", row)]
+    assert len(documented) == len(set(documented))
+    assert set(types_in_the_source()) - set(documented) == set()
+    source = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/isthmus").rglob("*.py"))
+    assert [name for name in documented if f'"{name.removeprefix("model_")}"' not in source] == []
+
+
+def test_every_exit_status_is_documented() -> None:
+    table = PAGE.partition("## Exit statuses")[2].partition("\n\nThe ")[0]
+    assert [int(found) for found in re.findall(r"(?m)^\| (\d+) \|", table)] == [0, 1, 42, 44, 45, 53, 130]
