@@ -42,7 +42,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test quick coverage chaos kills fuzz floors check fmt lock ledger ledger-update bench peers bubblewrap emacs clean
+.PHONY: help setup demo test quick coverage chaos kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -117,6 +117,9 @@ ledger-update: setup ## set covered and pending in tests/requirements.toml from 
 
 bench: setup peers ## run the benchmarks beside their peers; each prints a ratio and its budget
 	$(BIN)/python -m bench
+
+pictures: setup ## draw docs/pictures again from the real programs; needs Neovim
+	PYTHONPATH=tests $(BIN)/python scripts/pictures.py
 
 peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed bubblewrap emacs ## install the real programs that tests and benchmarks talk to
 

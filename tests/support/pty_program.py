@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyte
+import pyte.screens
 
 from support.waiting import eventually
 
@@ -67,6 +68,12 @@ class PtyProgram:
             if self._shown is None:
                 self._shown = "\n".join(line.rstrip() for line in self._screen.display).rstrip()
             return self._shown
+
+    def cells(self) -> list[list["pyte.screens.Char"]]:
+        """The cells of the screen, row by row."""
+        with self._lock:
+            buffer = self._screen.buffer
+            return [[buffer[row][column] for column in range(self._screen.columns)] for row in range(self._screen.lines)]
 
     @property
     def received(self) -> bytes:

@@ -1,0 +1,167 @@
+"""Draws the pictures of README and docs: the screens of the real programs, as SVG. ``make pictures`` runs it.
+
+Neovim with its plugin and ``isthmus`` run side by side in terminals of their own, in an example project. The model is a
+script, so that the pictures stay the same; everything else is what a user sees.
+"""
+
+import asyncio
+import io
+import itertools
+import os
+import re
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+import pyte.screens
+from rich.color import ColorParseError
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from support.neovim import PLUGIN, vim_literal
+from support.programs import require
+from support.pty_program import PtyProgram, pty_program
+
+PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+ISTHMUS = [sys.executable, "-m", "isthmus"]
+PROGRAM = '''def greet(name):
+    print("Hello, " + name)
+
+
+if __name__ == "__main__":
+    greet("world")
+'''
+SCRIPT = """
+name: demo-model
+scenarios:
+  - prompt: empty
+    replies:
+      - text: greet() prints "Hello, " when the name is empty. I will give it a default.
+        call:
+          name: replace
+          arguments:
+            file_path: greeting.py
+            old_string: '    print("Hello, " + name)'
+            new_string: '    print("Hello, " + (name or "you"))'
+      - text: Done. An empty name is greeted as "you".
+"""
+ROWS = 22
+EDITOR_COLUMNS = 96
+AGENT_COLUMNS = 70
+
+
+def cell_style(cell: "pyte.screens.Char") -> Style:
+    """Return the style of a cell of a screen; a colour that the picture does not know is the default."""
+
+    def color(name: str) -> str | None:
+        if name == "default":
+            return None
+        return f"#{name}" if re.fullmatch(r"[0-9a-f]{6}", name) else name.replace("brown", "yellow")
+
+    try:
+        return Style(
+            color=color(cell.fg), bgcolor=color(cell.bg), bold=cell.bold, italic=cell.italics,
+            underline=cell.underscore, reverse=cell.reverse,
+        )  # fmt: skip
+    except ColorParseError:
+        return Style(bold=cell.bold, reverse=cell.reverse)
+
+
+def screen_lines(program: PtyProgram) -> list[Text]:
+    """Return the lines of a program's screen, each as wide as the terminal."""
+    lines: list[Text] = []
+    for row in program.cells():
+        line = Text()
+        for style, cells in itertools.groupby(row, cell_style):
+            line.append("".join(cell.data for cell in cells), style)
+        lines.append(line)
+    return lines
+
+
+def write_picture(name: str, title: str, lines: Sequence[Text], columns: int) -> None:
+    """Write lines as ``docs/pictures/NAME.svg``."""
+    console = Console(record=True, width=columns, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    for line in lines:
+        console.print(line, no_wrap=True, overflow="crop", crop=True)
+    PICTURES.mkdir(exist_ok=True)
+    path = PICTURES / f"{name}.svg"
+    # Without the fonts that a reader's browser would load from another server.
+    svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=title, unique_id=name), flags=re.DOTALL)
+    path.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{path}\n")
+
+
+def side_by_side(editor: PtyProgram, agent: PtyProgram) -> tuple[list[Text], int]:
+    """Return the lines of both screens with a bar between them, and their width."""
+    bar = Text(" \u2502 ", Style(color="bright_black"))
+    lines = [
+        Text.assemble(left, bar, right)
+        for left, right in zip(screen_lines(editor), screen_lines(agent), strict=True)
+    ]
+    return lines, EDITOR_COLUMNS + 3 + AGENT_COLUMNS
+
+
+async def main() -> None:
+    """Draw every picture."""
+    with tempfile.TemporaryDirectory(prefix="pictures-") as name:
+        home = Path(name)
+        folder = home / "project"
+        folder.mkdir()
+        (folder / "greeting.py").write_text(PROGRAM, encoding="utf-8")
+        (home / "script.yaml").write_text(SCRIPT, encoding="utf-8")
+        environment = {
+            "HOME": str(home), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "TERM": "xterm-256color", "COLORTERM": "truecolor",
+            "LANG": "C.UTF-8", "TMPDIR": str(home), "XDG_RUNTIME_DIR": str(home), "PS1": "$ ",
+        }  # fmt: skip
+        await asyncio.to_thread(_draw_review, home, folder, environment)
+        (folder / "greeting.py").write_text(PROGRAM, encoding="utf-8")
+        await asyncio.to_thread(_draw_kill, home, folder, environment)
+
+
+def _draw_review(home: Path, folder: Path, environment: dict[str, str]) -> None:
+    settings = vim_literal({"program": ISTHMUS})
+    neovim = [
+        require("nvim"), "--clean", "-n", "--cmd", f"set runtimepath^={PLUGIN}", "--cmd", f"let g:isthmus = {settings}",
+        "--cmd", "set number noruler laststatus=2 termguicolors shortmess+=I",
+        "--cmd", "let g:isthmus_review = {'pause': 0, 'reading': 0}", "greeting.py",
+    ]  # fmt: skip
+    agent = [*ISTHMUS, "-m", f"scripted:{home / 'script.yaml'}"]
+    with pty_program(neovim, folder=folder, environment=environment, columns=EDITOR_COLUMNS, rows=ROWS) as editor:
+        editor.wait_for("def greet")
+        _wait_for_companion(folder, environment)
+        with pty_program(agent, folder=folder, environment=environment, columns=AGENT_COLUMNS, rows=ROWS) as terminal:
+            terminal.wait_for(r"(?m)^\u203a ?$").press("What if the name is empty?\r").wait_for("1  Allow once")
+            editor.wait_for("or .you")
+            write_picture("review", "Neovim and an agent: an edit waits for you", *side_by_side(editor, terminal))
+            editor.press(":w\r")
+            terminal.wait_for("greeted as")
+            editor.wait_until_gone("isthmus:")
+            write_picture("reviewed", "Accepted in Neovim: the agent goes on", *side_by_side(editor, terminal))
+            terminal.press("/quit\r")
+        editor.press(":qa!\r")
+
+
+def _draw_kill(home: Path, folder: Path, environment: dict[str, str]) -> None:
+    bash = ["bash", "--norc", "--noprofile"]
+    with pty_program(bash, folder=folder, environment=environment, columns=AGENT_COLUMNS, rows=46) as shell:
+        shell.press(f"alias isthmus='isthmus -m scripted:{home / 'script.yaml'}'; clear\r").wait_until_gone("alias")
+        shell.press("isthmus\r").wait_for(r"(?m)^\u203a ?$").press("What if the name is empty?\r").wait_for("1  Allow once")
+        agent = psutil.Process(shell.process.pid).children()[0]
+        agent.send_signal(signal.SIGKILL)
+        shell.wait_for("Killed").press("isthmus --resume\r").wait_for("(?s)Killed.*1  Allow once").press("1")
+        shell.wait_for("greeted as").wait_for(r"(?m)^\u203a ?$")
+        write_picture("killed", "A question survives kill -9", screen_lines(shell), AGENT_COLUMNS)
+
+
+def _wait_for_companion(folder: Path, environment: dict[str, str]) -> None:
+    with pty_program(["sh"], folder=folder, environment=environment, columns=100, rows=10) as shell:
+        command = " ".join(ISTHMUS)
+        shell.press(f"until {command} ide status >/dev/null 2>&1; do sleep 0.2; done; echo rea''dy\r").wait_for("ready")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
