@@ -14,9 +14,9 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
-import pyte.screens
 from rich.color import ColorParseError
 from rich.console import Console
 from rich.style import Style
@@ -26,15 +26,18 @@ from support.neovim import PLUGIN, vim_literal
 from support.programs import require
 from support.pty_program import PtyProgram, pty_program
 
+if TYPE_CHECKING:
+    import pyte.screens
+
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 ISTHMUS = [sys.executable, "-m", "isthmus"]
-PROGRAM = '''def greet(name):
+PROGRAM = """def greet(name):
     print("Hello, " + name)
 
 
 if __name__ == "__main__":
     greet("world")
-'''
+"""
 SCRIPT = """
 name: demo-model
 scenarios:
@@ -50,6 +53,7 @@ scenarios:
       - text: Done. An empty name is greeted as "you".
 """
 ROWS = 22
+PROMPT = r"(?m)^\u203a ?$"
 EDITOR_COLUMNS = 96
 AGENT_COLUMNS = 70
 
@@ -99,8 +103,7 @@ def side_by_side(editor: PtyProgram, agent: PtyProgram) -> tuple[list[Text], int
     """Return the lines of both screens with a bar between them, and their width."""
     bar = Text(" \u2502 ", Style(color="bright_black"))
     lines = [
-        Text.assemble(left, bar, right)
-        for left, right in zip(screen_lines(editor), screen_lines(agent), strict=True)
+        Text.assemble(left, bar, right) for left, right in zip(screen_lines(editor), screen_lines(agent), strict=True)
     ]
     return lines, EDITOR_COLUMNS + 3 + AGENT_COLUMNS
 
@@ -114,7 +117,8 @@ async def main() -> None:
         (folder / "greeting.py").write_text(PROGRAM, encoding="utf-8")
         (home / "script.yaml").write_text(SCRIPT, encoding="utf-8")
         environment = {
-            "HOME": str(home), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "TERM": "xterm-256color", "COLORTERM": "truecolor",
+            "HOME": str(home), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "TERM": "xterm-256color", "COLORTERM": "truecolor",
             "LANG": "C.UTF-8", "TMPDIR": str(home), "XDG_RUNTIME_DIR": str(home), "PS1": "$ ",
         }  # fmt: skip
         await asyncio.to_thread(_draw_review, home, folder, environment)
@@ -134,7 +138,7 @@ def _draw_review(home: Path, folder: Path, environment: dict[str, str]) -> None:
         editor.wait_for("def greet")
         _wait_for_companion(folder, environment)
         with pty_program(agent, folder=folder, environment=environment, columns=AGENT_COLUMNS, rows=ROWS) as terminal:
-            terminal.wait_for(r"(?m)^\u203a ?$").press("What if the name is empty?\r").wait_for("1  Allow once")
+            terminal.wait_for(PROMPT).press("What if the name is empty?\r").wait_for("1  Allow once")
             editor.wait_for("or .you")
             write_picture("review", "Neovim and an agent: an edit waits for you", *side_by_side(editor, terminal))
             editor.press(":w\r")
@@ -149,11 +153,11 @@ def _draw_kill(home: Path, folder: Path, environment: dict[str, str]) -> None:
     bash = ["bash", "--norc", "--noprofile"]
     with pty_program(bash, folder=folder, environment=environment, columns=AGENT_COLUMNS, rows=46) as shell:
         shell.press(f"alias isthmus='isthmus -m scripted:{home / 'script.yaml'}'; clear\r").wait_until_gone("alias")
-        shell.press("isthmus\r").wait_for(r"(?m)^\u203a ?$").press("What if the name is empty?\r").wait_for("1  Allow once")
+        shell.press("isthmus\r").wait_for(PROMPT).press("What if the name is empty?\r").wait_for("1  Allow once")
         agent = psutil.Process(shell.process.pid).children()[0]
         agent.send_signal(signal.SIGKILL)
         shell.wait_for("Killed").press("isthmus --resume\r").wait_for("(?s)Killed.*1  Allow once").press("1")
-        shell.wait_for("greeted as").wait_for(r"(?m)^\u203a ?$")
+        shell.wait_for("greeted as").wait_for(PROMPT)
         write_picture("killed", "A question survives kill -9", screen_lines(shell), AGENT_COLUMNS)
 
 

@@ -27,6 +27,7 @@ TAKEN = {
     "gemini": re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}"),
     "anthropic": re.compile(r"[A-Za-z0-9_-]{1,64}"),
     "openai": re.compile(r"[A-Za-z0-9_-]{1,64}"),
+    "mistral": re.compile(r"[A-Za-z0-9_-]{1,64}"),
 }
 ASKED = replace(QUESTION, tools=tuple(ToolSpec(name, f"tool {name}", SCHEMA) for name in NAMES))
 

@@ -13,6 +13,7 @@ from isthmus.tools.base import Approved, Tool, ToolFailed, ToolKind, ToolSucceed
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from support.tool_calls import result_of, running, tool_context
+from tools.count_lines import CountLines
 
 pytestmark = pytest.mark.anyio
 
@@ -25,8 +26,9 @@ CALLS: dict[str, dict[str, Any]] = {
     "write_file": {"file_path": "new/b.txt", "content": "b\n"},
     "run_shell_command": {"command": "echo one; echo two >> a.txt"},
     "read_many_files": {"include": ["*.txt"]},
+    "count_lines": {"file_path": "a.txt"},
 }
-TOOLS = list(builtin_tools().tools.values())
+TOOLS: list[Tool] = [*builtin_tools().tools.values(), CountLines()]
 
 
 @pytest.fixture(params=TOOLS, ids=lambda tool: tool.name)

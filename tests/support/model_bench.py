@@ -21,8 +21,10 @@ from isthmus.models.base import (
 )
 from isthmus.models.http import Timeouts
 from isthmus.models.message import message_from_json, message_to_json
+from isthmus.models.providers import Provider as ProviderRecord
 from isthmus.models.providers import provider_with_id
 from isthmus.models.streaming import ProviderModel, StreamOptions, open_provider
+from providers import mistral
 from support.anthropic_wire import AnthropicWire
 from support.gemini_wire import GeminiWire
 from support.openai_wire import OpenAIWire
@@ -54,7 +56,7 @@ class Provider:
     def open(
         self, model: str, environment: Mapping[str, str], *, options: StreamOptions | None = None
     ) -> ProviderModel[Any]:
-        spec = provider_with_id(self.name)
+        spec = EXAMPLES.get(self.name) or provider_with_id(self.name)
         assert spec is not None
         return open_provider(spec, model, environment, options=options)
 
@@ -98,8 +100,13 @@ OPENAI = Provider(
     {"hologram": {"voxels": [1, 2]}},
     "content_filter",
 )
-ALL = [pytest.param(provider, id=provider.name) for provider in (GEMINI, ANTHROPIC, OPENAI)]
+MISTRAL = replace(OPENAI, name="mistral", key="MISTRAL_API_KEY", base_url="MISTRAL_BASE_URL")
+EXAMPLES: Mapping[str, ProviderRecord] = {"mistral": mistral.PROVIDER}
+"""Providers that are not part of Isthmus: examples of how one is added."""
+BUILT_IN = [pytest.param(provider, id=provider.name) for provider in (GEMINI, ANTHROPIC, OPENAI)]
+ALL = [*BUILT_IN, pytest.param(MISTRAL, id="mistral")]
 each_provider = pytest.mark.parametrize("provider", ALL)
+each_built_in_provider = pytest.mark.parametrize("provider", BUILT_IN)
 
 
 @dataclass

@@ -73,7 +73,9 @@ class PtyProgram:
         """The cells of the screen, row by row."""
         with self._lock:
             buffer = self._screen.buffer
-            return [[buffer[row][column] for column in range(self._screen.columns)] for row in range(self._screen.lines)]
+            return [
+                [buffer[row][column] for column in range(self._screen.columns)] for row in range(self._screen.lines)
+            ]
 
     @property
     def received(self) -> bytes:

@@ -1,7 +1,7 @@
 """The providers of models: how each is named, where it is, which keys it has and which media it takes.
 
-The module of a provider has its ``id`` for a name, and its :class:`~isthmus.models.streaming.ProviderModel` as
-``MODEL``. It is imported when a model is opened, so nothing heavy is imported here.
+The ``module`` of a provider has its :class:`~isthmus.models.streaming.ProviderModel` as ``MODEL``; by default it is
+named like the provider. It is imported when a model is opened, so nothing heavy is imported here.
 """
 
 import re
@@ -30,6 +30,12 @@ class Provider:
     media: MediaRules
     token_variables: tuple[str, ...] = ()
     is_imitated: bool = False
+    module: str = ""
+
+    @property
+    def module_name(self) -> str:
+        """The name of the module that has ``MODEL``."""
+        return self.module or f"isthmus.models.{self.id}"
 
     @property
     def secret_variables(self) -> tuple[str, ...]:

@@ -343,5 +343,5 @@ def open_provider(
         ModelError: CONFIGURATION - no key for an address that needs one, or an unusable address.
     """
     where = endpoint(provider, environment, base_url)
-    model: type[ProviderModel[Any]] = import_module(f"isthmus.models.{provider.id}").MODEL
+    model: type[ProviderModel[Any]] = import_module(provider.module_name).MODEL
     return model(name, where, environment, options or StreamOptions())

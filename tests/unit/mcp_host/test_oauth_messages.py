@@ -9,8 +9,8 @@ from isthmus.mcp_host.oauth.discovery import is_part_of, metadata_urls, resource
 from isthmus.mcp_host.oauth.http import OAuthHttp
 from isthmus.mcp_host.oauth.messages import (
     Challenge,
-    Client,
     Endpoints,
+    OAuthClient,
     TokenRefusedError,
     Verifier,
     authenticated,
@@ -71,7 +71,13 @@ def test_the_page_keeps_its_addresss_query_and_offline_access_asks_for_consent()
     endpoints = Endpoints("https://as.example/authorize?tenant=1#top", "https://as.example/token")
     verifier = Verifier()
     url = authorization_url(
-        endpoints, Client("me"), "http://localhost:1/c", verifier, resource="r", scope="a offline_access", audiences=()
+        endpoints,
+        OAuthClient("me"),
+        "http://localhost:1/c",
+        verifier,
+        resource="r",
+        scope="a offline_access",
+        audiences=(),
     )
     assert url.startswith("https://as.example/authorize?tenant=1&response_type=code&client_id=me&")
     assert "prompt=consent" in url
@@ -81,10 +87,10 @@ def test_the_page_keeps_its_addresss_query_and_offline_access_asks_for_consent()
 
 
 def test_a_client_says_who_it_is_in_the_way_it_was_registered_for() -> None:
-    basic = Client("a b", "s:", "client_secret_basic")
+    basic = OAuthClient("a b", "s:", "client_secret_basic")
     assert authenticated({"x": "1"}, basic) == ({"x": "1"}, {"Authorization": "Basic YSUyMGI6cyUzQQ=="})
-    assert authenticated({}, Client("a", "s", "client_secret_post"))[0] == {"client_id": "a", "client_secret": "s"}
-    assert authenticated({}, Client("a")) == ({"client_id": "a"}, {})
+    assert authenticated({}, OAuthClient("a", "s", "client_secret_post"))[0] == {"client_id": "a", "client_secret": "s"}
+    assert authenticated({}, OAuthClient("a")) == ({"client_id": "a"}, {})
     assert "s:" not in repr(basic)
 
 
@@ -160,7 +166,7 @@ def test_issuers_and_scopes() -> None:
 
 
 def test_a_registration_must_be_one_that_can_be_used() -> None:
-    assert registered({"client_id": "a", "client_secret": "s"}) == Client("a", "s", "client_secret_basic")
+    assert registered({"client_id": "a", "client_secret": "s"}) == OAuthClient("a", "s", "client_secret_basic")
     assert registered({"client_secret": "s"}) is None
     for method in ("private_key_jwt", "client_secret_post"):
         with pytest.raises(OAuthError, match=r"set oauth\.clientId"):
@@ -196,7 +202,7 @@ def test_an_entry_keeps_what_others_wrote_and_comes_back_as_it_was() -> None:
         float(round(time.time())),
         "a b",
         "https://m.example/mcp",
-        Registration(Client("me", "secret", "client_secret_post"), "https://as.example", "http://localhost:1/c"),
+        Registration(OAuthClient("me", "secret", "client_secret_post"), "https://as.example", "http://localhost:1/c"),
         Endpoints("https://as.example/authorize", "https://as.example/token", "https://as.example", revoke="https://r"),
         "https://m.example",
         "a b c",

@@ -10,8 +10,8 @@ from isthmus.mcp_host.oauth.http import OAuthHttp, place
 from isthmus.mcp_host.oauth.kept_login import client_of
 from isthmus.mcp_host.oauth.messages import (
     FORGOTTEN_CODES,
-    Client,
     Endpoints,
+    OAuthClient,
     authenticated,
     refresh_form,
     registered,
@@ -41,7 +41,7 @@ async def client_for(
     if document is not None and endpoints.takes_metadata_url:
         if not document.startswith("https://"):
             raise OAuthError(f"oauth.clientMetadataUrl {document}: expected https://")
-        return Registration(Client(document), endpoints.issuer, redirect_uri)
+        return Registration(OAuthClient(document), endpoints.issuer, redirect_uri)
     is_same = kept is not None and (kept.issuer, kept.redirect_uri) == (endpoints.issuer, redirect_uri)
     if kept is not None and is_same and await _is_known(http, endpoints, kept.client):
         return kept
@@ -65,7 +65,7 @@ async def client_for(
     return Registration(client, endpoints.issuer, redirect_uri)
 
 
-async def _is_known(http: OAuthHttp, endpoints: Endpoints, client: Client) -> bool:
+async def _is_known(http: OAuthHttp, endpoints: Endpoints, client: OAuthClient) -> bool:
     """Whether a server still knows a client: it is asked to renew a token that is none, and may say whose it is not."""
     form, headers = authenticated(refresh_form("none", endpoints.issuer or "", ()), client)
     try:

@@ -20,9 +20,9 @@ from isthmus.mcp_host.oauth.discovery import canonical
 from isthmus.mcp_host.oauth.http import OAuthHttp, place
 from isthmus.mcp_host.oauth.logins import STORE_SECONDS, KeptLogins, renewal_lock
 from isthmus.mcp_host.oauth.messages import (
-    Client,
     Endpoints,
     Grant,
+    OAuthClient,
     TokenRefusedError,
     authenticated,
     granted,
@@ -152,7 +152,9 @@ class KeptLogin:
         await self._logins.save(config, token)
         return token
 
-    async def _refresh(self, refresh_token: str, endpoints: Endpoints, client: Client, resource: str | None) -> Grant:
+    async def _refresh(
+        self, refresh_token: str, endpoints: Endpoints, client: OAuthClient, resource: str | None
+    ) -> Grant:
         form = refresh_form(refresh_token, resource or canonical(self._url), self._config.oauth.audiences)
         sent, headers = authenticated(form, client)
         answer = await self._http.post(endpoints.token, "the token endpoint", form=sent, headers=headers)
@@ -171,12 +173,12 @@ class KeptLogin:
         return f"its login has ended: {reason}; use /mcp auth {self._config.name}"
 
 
-def client_of(config: ServerConfig, endpoints: Endpoints) -> Client | None:
+def client_of(config: ServerConfig, endpoints: Endpoints) -> OAuthClient | None:
     """Return the client that the configuration names."""
     oauth = config.oauth
     if oauth.client_id is None:
         return None
-    return Client(oauth.client_id, oauth.client_secret, secret_method(endpoints, oauth.client_secret))
+    return OAuthClient(oauth.client_id, oauth.client_secret, secret_method(endpoints, oauth.client_secret))
 
 
 def http_of(config: ServerConfig, url: str, seconds: float | None = None) -> OAuthHttp:
@@ -195,13 +197,13 @@ def _endpoints(config: ServerConfig, kept: StoredToken) -> Endpoints | None:
     return replace(known, token=token_url)
 
 
-def _client(config: ServerConfig, kept: StoredToken) -> Client | None:
+def _client(config: ServerConfig, kept: StoredToken) -> OAuthClient | None:
     registered: Registration | None = kept.registration
     if config.oauth.client_id is None:
         return None if registered is None else registered.client
     if registered is not None and registered.client.id == config.oauth.client_id:
         return replace(registered.client, secret=config.oauth.client_secret)
-    return Client(
+    return OAuthClient(
         config.oauth.client_id,
         config.oauth.client_secret,
         "client_secret_post" if config.oauth.client_secret else "none",

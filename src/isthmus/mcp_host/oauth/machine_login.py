@@ -18,9 +18,9 @@ from isthmus.mcp_host.oauth.http import OAuthHttp, place
 from isthmus.mcp_host.oauth.login_flow import challenge_of
 from isthmus.mcp_host.oauth.messages import (
     Challenge,
-    Client,
     Form,
     Grant,
+    OAuthClient,
     authenticated,
     granted,
     said,
@@ -119,7 +119,7 @@ class MachineLogin:
         client_id = oauth.client_id or ""
         if oauth.private_key is None:
             method = secret_method(found.endpoints, oauth.client_secret)
-            return authenticated(form, Client(client_id, oauth.client_secret, method))
+            return authenticated(form, OAuthClient(client_id, oauth.client_secret, method))
         from mcp.client.auth.extensions.client_credentials import SignedJWTParameters
 
         key = await _read(oauth.private_key, "oauth.privateKeyFile")
@@ -148,7 +148,7 @@ class MachineLogin:
         }
         if scope:
             form["scope"] = scope
-        sent, headers = authenticated(form, Client(identity.client_id, identity.client_secret, method))
+        sent, headers = authenticated(form, OAuthClient(identity.client_id, identity.client_secret, method))
         answer = await self._http.post(url, "the identity provider", form=sent, headers=headers)
         values = answer.object
         token = values.get("access_token")

@@ -43,7 +43,7 @@ class Endpoints:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class OAuthClient:
     """Who we are to an authorization server; ``method`` is its ``token_endpoint_auth_method``."""
 
     id: str
@@ -109,7 +109,7 @@ class TokenRefusedError(OAuthError):
 
 def authorization_url(
     endpoints: Endpoints,
-    client: Client,
+    client: OAuthClient,
     redirect_uri: str,
     verifier: Verifier,
     *,
@@ -159,7 +159,7 @@ def refresh_form(refresh_token: str, resource: str, audiences: Sequence[str]) ->
 Form = dict[str, str]
 
 
-def authenticated(form: Mapping[str, str], client: Client) -> tuple[Form, dict[str, str]]:
+def authenticated(form: Mapping[str, str], client: OAuthClient) -> tuple[Form, dict[str, str]]:
     """Return a form with what says who we are, and the headers that go with it."""
     if client.method == "client_secret_basic" and client.secret:
         pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}"
@@ -196,7 +196,7 @@ def registration(redirect_uri: str, scope: str | None) -> dict[str, Any]:
 # --- Answers ---------------------------------------------------------------------------------------------------------
 
 
-def registered(value: object) -> Client | None:
+def registered(value: object) -> OAuthClient | None:
     """Return the client that a registration gave; None when the answer is none."""
     if not isinstance(value, Mapping):
         return None
@@ -215,7 +215,7 @@ def registered(value: object) -> Client | None:
         raise OAuthError(f"it registered the client for {_short(method)}, which is not supported; set oauth.clientId")
     if method != "none" and secret is None:
         raise OAuthError(f"it registered the client for {method} and gave no secret; set oauth.clientId")
-    return Client(found, secret, method)
+    return OAuthClient(found, secret, method)
 
 
 def granted(status: int, value: object, place: str) -> Grant:

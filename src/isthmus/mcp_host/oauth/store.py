@@ -7,14 +7,14 @@ Deliberately not here: the file (:mod:`isthmus.mcp_host.oauth.token_file`) and t
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from isthmus.mcp_host.oauth.messages import Client, Endpoints
+from isthmus.mcp_host.oauth.messages import Endpoints, OAuthClient
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
     """Who we are to one authorization server, with the redirect that was registered there."""
 
-    client: Client
+    client: OAuthClient
     issuer: str | None = None
     redirect_uri: str | None = None
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 from typing_extensions import override
 
 from isthmus.files.atomic import exclusive, read_regular, write_atomic
-from isthmus.mcp_host.oauth.messages import Client, Endpoints
+from isthmus.mcp_host.oauth.messages import Endpoints, OAuthClient
 from isthmus.mcp_host.oauth.store import Registration, StoredToken, TokenStore
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
@@ -154,7 +154,7 @@ def _registration(own: Mapping[str, Any], client_id: str | None) -> Registration
     client = _object(own.get("client"))
     secret = _text(client.get("secret"))
     method = _text(client.get("method")) or ("client_secret_post" if secret else "none")
-    return Registration(Client(client_id, secret, method), _text(own.get("issuer")), _text(own.get("redirectUri")))
+    return Registration(OAuthClient(client_id, secret, method), _text(own.get("issuer")), _text(own.get("redirectUri")))
 
 
 def _endpoints(own: Mapping[str, Any], token_url: str | None) -> Endpoints | None:

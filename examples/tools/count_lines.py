@@ -1,0 +1,46 @@
+"""A tool of the agent in 40 lines: it counts the lines of a file.
+
+To add it to Isthmus: put this file into src/isthmus/tools/ and its class into builtin.py. The contract tests of all
+tools run on it from here.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from isthmus.development_tool import ConfirmationDetails, ToolOutput
+from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.content import read_bytes, text_of
+
+PARAMETERS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"file_path": path_parameter("The file, absolute or relative to the workspace.")},
+    "required": ["file_path"],
+}
+
+
+class CountLines:
+    """Counts the lines of a file."""
+
+    name = "count_lines"
+    description = "Counts the lines of a text file of the workspace."
+    parameters = PARAMETERS
+    kind = ToolKind.READ
+
+    def describe(self, arguments: Arguments) -> str:
+        return f"Count the lines of {self._check(arguments).string('file_path')}"
+
+    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        context.workspace.open_path(self._check(arguments).string("file_path"))
+        return None  # It changes nothing, so there is nothing to show before it runs.
+
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
+        shown = self._check(arguments).string("file_path")
+        path = context.workspace.open_path(shown)
+        data = await asyncio.to_thread(read_bytes, path, shown)
+        text = f"{shown} has {len(text_of(data, path, shown).text.splitlines())} lines"
+        return ToolSucceeded(ToolOutput(text=text), text)
+
+    def _check(self, arguments: Arguments) -> CheckedArguments:
+        return check_arguments(self.name, PARAMETERS, arguments)

@@ -1,0 +1,33 @@
+"""Names mean one thing: no public class name stands for two classes, and the glossary names words that are in use."""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src/isthmus").rglob("*.py")}
+IMPLEMENTATIONS = {
+    "ArgumentError": "of the companion's two protocols",
+    "UnknownNotification": "of the companion's two protocols",
+}
+"""Names that implementations in sibling rooms share, and whose they are: at most three."""
+
+
+def test_no_public_class_name_stands_for_two_classes() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path, text in SOURCES.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1 and name not in IMPLEMENTATIONS} == {}
+    assert len(IMPLEMENTATIONS) <= 3
+    assert [name for name in IMPLEMENTATIONS if len(places[name]) < 2] == []
+
+
+def test_every_word_of_the_glossary_is_used() -> None:
+    glossary = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    words = re.findall(r"(?m)^\| (?!word|---)([a-z ]+) \|", glossary)
+    assert 0 < len(words) <= 25
+    source = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", "\n".join(SOURCES.values())).replace("_", " ").lower()
+    assert [word for word in words if not re.search(rf"\b{word}s?\b", source)] == []
