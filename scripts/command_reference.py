@@ -14,7 +14,7 @@ WIDTH = 100
 INTRODUCTION = """# Commands
 
 Every command with its options, as `--help` prints it; `.venv/bin/python scripts/command_reference.py` writes this page.
-What settings files say stands in [settings.md](../settings.md).
+[settings.md](settings.md) documents settings files.
 """
 
 

@@ -312,7 +312,7 @@ def test_a_neovim_that_cannot_be_found_or_reached_is_a_clear_error(workspace: Pa
 
 def test_a_second_companion_of_a_folder_says_that_there_is_one_already(workspace: Path) -> None:
     with companion_program(workspace) as first, companion_program(workspace) as second:
-        said = f"this folder has another companion without an editor already, on port {first.ready['port']}"
+        said = f"this folder already has another companion without an editor, on port {first.ready['port']}"
         assert second.process.stderr is not None
         assert said in second.process.stderr.readline()
 
@@ -321,7 +321,7 @@ def test_at_a_terminal_it_says_what_comes_next_and_ctrl_c_ends_it(workspace: Pat
     command = [*ISTHMUS, "companion", "--editor", "headless"]
     with pty_program(command, folder=workspace, environment=dict(os.environ)) as terminal:
         terminal.wait_for("Companion ready on port", 60).wait_for("/ide enable")
-        terminal.wait_for(r"in another terminal").wait_for(r"Ctrl-C ends this")
+        terminal.wait_for(r"in another terminal").wait_for(r"Ctrl-C stops the companion")
         assert terminal.press("\x03").wait_for_exit() == 0
 
 
@@ -330,7 +330,7 @@ def test_behind_a_shell_it_says_how_to_end_it_there(workspace: Path) -> None:
     with pty_program(["bash", "-mc", in_background], folder=workspace, environment=dict(os.environ)) as terminal:
         terminal.wait_for("Companion ready on port", 60).wait_for("in this or another terminal")
         (companion,) = control_client.running()
-        assert f"`kill {companion.pid}` ends this" in " ".join(terminal.screen.split())
+        assert f"`kill {companion.pid}` stops the companion" in " ".join(terminal.screen.split())
         os.kill(companion.pid, signal.SIGTERM)
         terminal.wait_for_exit()
 

@@ -73,7 +73,7 @@ def test_what_was_typed_before_the_question_does_not_answer_it(
     project(workspace)
     with interactive(workspace) as terminal:
         terminal.press("1\r2").wait_for(QUESTION, 60)
-        assert "Typed before this question, so no answer to it: 1" in terminal.screen
+        assert "Typed before this question, so not taken as an answer: 1" in terminal.screen
         terminal.press("\r").wait_for(rf"(?s)answer.*\n.*{QUESTION}").press("3\r").wait_for(PROMPT, 60)
     rules = json.loads(trusted_folders_path(isolated_folders.home).read_text("utf-8"))
     assert rules == {str(workspace): "DO_NOT_TRUST"}
@@ -111,7 +111,7 @@ def test_without_a_user_it_is_said_what_is_not_started_and_how_to_allow_it(
     project(workspace)
     untold = isthmus("-m", "demo", "-p", "/mcp", folder=workspace)
     assert f"MCP server theirs: Command: {sys.executable}" in untold.stderr
-    assert f"`isthmus trust {workspace}` allows it" in untold.stderr
+    assert f"run `isthmus trust {workspace}` to allow it" in untold.stderr
     assert "theirs (DISABLED)" in untold.stdout
     trusted = isthmus("trust", folder=workspace)
     assert f"{workspace} is trusted" in trusted.stdout

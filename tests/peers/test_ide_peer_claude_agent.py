@@ -259,7 +259,7 @@ async def test_without_an_editor_ide_says_what_to_do(
     elsewhere.mkdir()
     async with claude_server(NeovimServer, elsewhere), open_harness() as harness:
         said = (await harness.run("/ide status")).text
-        assert f"No editor has {workspace} open" in said
+        assert f"No editor with an agent extension has {workspace} open" in said
         assert "do not contain" in said
         assert "isthmus companion" in said
 

@@ -42,7 +42,7 @@ async def test_the_editors_word_on_trust_counts_before_the_file_and_when_it_chan
     async with vscode_companion(as_json=True) as window:
         window.discovery(workspace, ideInfo={"name": "vscode", "displayName": "VS Code"})
         trusts = trust_of(editors, home)
-        async with hosting(home, {}, trusts=trusts, meet_editor=editors.meet) as host:
+        async with hosting(home, {}, trusts=trusts, meet_editor=editors.connect) as host:
             scope = ToolScope(workspace)
 
             async def has_tools(expected: bool) -> bool:

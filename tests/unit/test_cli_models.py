@@ -75,7 +75,7 @@ async def test_each_model_is_opened_once() -> None:
     [
         ("nonsense", "gemini:NAME.*own is own"),
         ("claude-x", "ANTHROPIC_API_KEY"),
-        ("scripted:/etc/passwd", "start only"),
+        ("scripted:/etc/passwd", "only when the agent starts"),
     ],
 )
 async def test_a_name_that_is_not_known_says_what_is(name: str, message: str) -> None:
@@ -94,7 +94,7 @@ def test_a_name_is_looked_at_before_anything_is_opened() -> None:
     for name, message in (
         ("nonsense", "gemini:NAME"),
         ("claude-x", "ANTHROPIC_API_KEY"),
-        ("scripted:/x", "start only"),
+        ("scripted:/x", "only when the agent starts"),
     ):
         with pytest.raises(IsthmusError, match=message):
             models.check(name)

@@ -252,7 +252,7 @@ def test_a_task_shows_what_became_of_its_push_notifications_without_their_secret
     asyncio.run(give_up())
     assert tasks(data, "show", "aa0") == 0
     text = capsys.readouterr().out
-    assert "https://hooks.example:8443, given-up, told up to event 1, 1 attempts failed: the receiver ans" in text
+    assert "https://hooks.example:8443, given-up, delivered up to event 1, 1 attempts failed: the receiver ans" in text
     assert "secret" not in text
     assert tasks(data, "show", "aa0", "--json") == 0
     (push,) = json.loads(capsys.readouterr().out)["push_notifications"]

@@ -1,7 +1,7 @@
-"""What the user allowed for all sessions to come, in a file of the data folder: a JSON list, for them alone.
+"""The user's approvals for all future sessions: a JSON list in the data folder, readable by the user alone.
 
-A file of our own and not ``tools.allowed`` of settings.json: an entry there is a name, and would mean a project's
-server of that name, too. A file that is broken allows nothing and is not written over.
+They are not in ``tools.allowed`` of settings.json, because an entry there is only a name, and would also approve a
+project's server of that name. A broken file approves nothing and is not overwritten.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class ApprovalsFile(KeptApprovals):
-    """See :class:`isthmus.agent.approval.kept_approvals.KeptApprovals`."""
+    """:class:`KeptApprovals` in a JSON file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -38,12 +38,12 @@ class ApprovalsFile(KeptApprovals):
         except FileNotFoundError:
             return frozenset()
         except (OSError, UnicodeDecodeError, JsoncError) as error:
-            _log.warning("%s cannot be used, so nothing that it allowed is: %s", self._path, error)
+            _log.warning("%s cannot be used, so none of its approvals count: %s", self._path, error)
             return frozenset()
 
     @override
     async def keep(self, approval: KeptApproval) -> None:
-        def with_it(text: str) -> str:
+        def add(text: str) -> str:
             kept = _decoded(text)
             if approval in kept:
                 return text
@@ -52,7 +52,7 @@ class ApprovalsFile(KeptApprovals):
             return json.dumps([asdict(item) for item in (*kept, approval)], indent=2, ensure_ascii=False) + "\n"
 
         try:
-            await asyncio.to_thread(change_file, self._path, with_it)
+            await asyncio.to_thread(change_file, self._path, add)
         except ApprovalsError:
             raise
         except IsthmusError as error:
@@ -60,7 +60,7 @@ class ApprovalsFile(KeptApprovals):
 
 
 def _decoded(text: str) -> list[KeptApproval]:
-    """Return the entries that are whole; raises JsoncError where the text is no JSON list."""
+    """Return the complete entries; raises JsoncError if the text is not a JSON list."""
     value: object = parse(text) if text.strip() else []
     if not isinstance(value, list):
         raise JsoncError("expected a list [...]", 1, 1)

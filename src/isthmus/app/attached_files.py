@@ -1,6 +1,6 @@
-"""Files that come with a user's message, put into the folder of its task for the model that reads them.
+"""Files attached to a user's message, written to the folder of its task for the model to read.
 
-Deliberately not here: which kinds and sizes a provider takes (:mod:`isthmus.models.media_rules`).
+Does not contain which types and sizes a provider accepts: see :mod:`isthmus.models.media_rules`.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
 
 
 class AttachedFiles:
-    """Keeps the files of messages; those of a task lie in a folder of its id below ``folder``.
+    """Writer of message attachments: those of a task go to the folder named by its id below ``folder``.
 
-    ``rules_of`` gives what a model takes, by its name; None is the agent's own.
+    ``rules_of`` maps a model's name, or None for the agent's own model, to the media that it accepts.
     """
 
     def __init__(self, folder: Path, rules_of: Callable[[str | None], MediaRules]) -> None:
@@ -29,12 +29,12 @@ class AttachedFiles:
     async def keep(
         self, task_id: str, parts: Sequence[MessagePart], model: Callable[[], Awaitable[str | None]]
     ) -> tuple[Media, ...]:
-        """Return what of a message's parts is no text, kept in files.
+        """Write the non-text parts of a message to files and return them.
 
-        ``model`` tells the name of the model that will read it; it is asked only where there are files.
+        ``model`` returns the name of the model that will read them; it is called only if there are files.
 
         Raises:
-            ContentNotSupported: the model does not take a part, or there are too many; nothing is kept then.
+            ContentNotSupported: the model does not accept a part, or there are too many; no file is written then.
         """
         files = [(part, data) for part in parts if (data := _data(part)) is not None]
         if not files:
@@ -66,10 +66,10 @@ class AttachedFiles:
 
 
 def _kind(part: MessagePart, data: bytes, rules: MediaRules) -> str:
-    """Return the media type as which a part is sent.
+    """Return the media type under which a part is sent to the model.
 
     Raises:
-        ContentNotSupported: it is not.
+        ContentNotSupported: the model does not accept the part.
     """
     found = taken_as(part.media_type or "", data, rules)
     if isinstance(found, NotTaken):
@@ -80,7 +80,7 @@ def _kind(part: MessagePart, data: bytes, rules: MediaRules) -> str:
 
 
 def _data(part: MessagePart) -> bytes | None:
-    """Return the bytes of a part that is no text; None for all others, which the text of the message tells."""
+    """Return the bytes of a file part; None for other parts, which the text of the message covers."""
     if part.raw is None:
         return None
     data = base64.b64decode(part.raw)

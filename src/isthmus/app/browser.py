@@ -1,11 +1,11 @@
-"""Shows a page to the user at this machine."""
+"""Opens a page in the browser of the user at this machine."""
 
 import os
 import sys
 
 
 def open_browser(url: str) -> bool:
-    """Show a page, where there are windows: a browser for terminals would take this one over. False: it was not."""
+    """Open a page if there is a desktop (a text browser would take over this terminal); return whether it opened."""
     if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         import webbrowser
 

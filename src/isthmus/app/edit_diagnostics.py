@@ -1,7 +1,7 @@
-"""Tells the model what its edits broke, as the user's editor sees it: what is new after them, and nothing else.
+"""Diagnostics that appear in the user's editor after the model's edits, reported to the model.
 
-Only while an IDE is connected that tells diagnostics; every wait is short. What the texts say is
-:mod:`isthmus.ide.clients.new_diagnostics`'s business.
+Works only while an IDE that provides diagnostics is connected; every wait is short. The texts are made in
+:mod:`isthmus.ide.clients.new_diagnostics`.
 """
 
 import asyncio
@@ -24,14 +24,17 @@ if TYPE_CHECKING:
 ClientOf: TypeAlias = Callable[[ToolScope], Awaitable["IdeClient | None"]]
 
 TASKS: Final = 1000
+"""Maximum number of tasks that are watched; the oldest is dropped first."""
 
 
 @dataclass(slots=True)
 class _Watch:
-    """Of one task: what was known before its last edits; whether there was an edit that was not looked at."""
+    """State of one task's edits."""
 
     known: "Counter[Identity]"
+    """Diagnostics from before the last edits."""
     is_pending: bool = True
+    """Whether there was an edit after which the diagnostics have not been read."""
 
 
 class EditDiagnosticsOfIde:
@@ -43,7 +46,7 @@ class EditDiagnosticsOfIde:
         self._watches: dict[str, _Watch] = {}
 
     async def before_edit(self, scope: ToolScope, path: Path) -> None:
-        """See :meth:`EditDiagnostics.before_edit`; what is already watched for stays news until it is told."""
+        """Remember the diagnostics before an edit; those that have not been reported since the last one stay new."""
         watch = self._watches.get(scope.task_id)
         if watch is not None and watch.is_pending:
             return
@@ -57,12 +60,12 @@ class EditDiagnosticsOfIde:
             self._watches.pop(next(iter(self._watches)))
         known = identities(found)
         if watch is not None:
-            # What came late, after the last edits, was not told yet.
+            # Diagnostics that appeared late, after the last edits, have not been reported yet.
             known = known & watch.known
         self._watches[scope.task_id] = _Watch(known)
 
     async def news(self, scope: ToolScope) -> str | None:
-        """See :meth:`EditDiagnostics.news`; waits once after edits, and later only asks."""
+        """Return the new diagnostics for the model; waits briefly after edits, later only reads them."""
         watch = self._watches.get(scope.task_id)
         if watch is None:
             return None
@@ -77,11 +80,11 @@ class EditDiagnosticsOfIde:
         return diagnostics_for_model(new, scope.workspace)
 
     def task_ended(self, task_id: str) -> None:
-        """Nothing more of a task is asked."""
+        """Stop watching a task."""
         self._watches.pop(task_id, None)
 
     async def _after_edit(self, scope: ToolScope, watch: _Watch) -> "tuple[Diagnostic, ...] | None":
-        """Ask until something is other than before the edit, for a moment."""
+        """Poll for a short time until the diagnostics differ from those before the edit."""
         from isthmus.ide.clients.new_diagnostics import identities
 
         end = time.monotonic() + self._timeouts.look_seconds

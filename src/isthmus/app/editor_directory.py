@@ -1,4 +1,4 @@
-"""The editors that have an agent's workspaces open: found when they are needed, one connection each."""
+"""The editors that have an agent's workspaces open: found on demand, with one connection each."""
 
 import asyncio
 import time
@@ -15,48 +15,50 @@ if TYPE_CHECKING:
     from isthmus.ide.editor import FileMentioned
 
 LOOK_AGAIN_SECONDS = 2.0
-"""How long it is remembered that no editor was found."""
+"""Minimum delay before another search after no editor was found."""
 MENTIONS = 20
-"""So many mentions of a user are kept for the next turn."""
+"""Maximum number of mentions sent from the editor that are kept for the next turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditorTimeouts:
-    """How long an agent waits for the editor of its user."""
+    """Timeouts, in seconds, of an agent that waits for its user's editor."""
 
     context_seconds: float = 1.0
-    """Maximum wait of a turn for an editor that has to be asked what it shows."""
+    """Maximum wait of a turn for the editor's open files and selection."""
     ask_seconds: float = 1.0
-    """Maximum wait for the answer to one question about diagnostics."""
+    """Maximum wait for one response with diagnostics."""
     look_seconds: float = 1.0
-    """Maximum time for the editor to look at an edited file."""
+    """Maximum time for the diagnostics of an edited file to change."""
     settle_seconds: float = 0.2
-    """Wait for the rest once something changed."""
+    """Delay before the final reading, once the diagnostics have changed."""
     pause_seconds: float = 0.1
-    """Pause between two questions."""
+    """Delay between two readings of the diagnostics."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdeEditor:
-    """A connected IDE as the agent's :class:`~isthmus.engine.editor_surface.EditorPeer`."""
+    """A connected IDE as :class:`~isthmus.engine.editor_surface.EditorPeer`."""
 
     peer: "IdeClient"
 
     @property
     def name(self) -> str:
-        """What the IDE calls itself."""
+        """Name that the IDE reports for itself."""
         return self.peer.ide_name
 
     @property
     def is_there(self) -> bool:
-        """It can show a diff now; one that is gone may come back."""
+        """Whether the IDE can show a diff now; a disconnected one may come back."""
         return self.peer.can_review
 
     async def review(self, path: Path, new_content: str) -> str | None:
-        """Show the change there; the accepted content, or None for a rejection.
+        """Show the change in the IDE and return the accepted content, or None if the user rejects it.
 
-        An editor that is gone is waited for: it may come back while the question is open. Raises IsthmusError when
-        it ends the review without a decision: then the user decides elsewhere.
+        Waits for an IDE that is disconnected: it may come back while the question is open.
+
+        Raises:
+            IsthmusError: the IDE closed the review without a decision; the user decides elsewhere.
         """
         from isthmus.ide.reviews.review import Accepted, Closed, Rejected
 
@@ -73,7 +75,7 @@ class IdeEditor:
         from isthmus.ide.clients.ide_client import IdeError, UndecidedError
 
         while True:
-            await self._back()
+            await self._wait_until_connected()
             try:
                 return await self.peer.open_diff(path, new_content)
             except UndecidedError:
@@ -82,7 +84,7 @@ class IdeEditor:
                 if self.peer.can_review or self.peer.is_closed:
                     raise
 
-    async def _back(self) -> None:
+    async def _wait_until_connected(self) -> None:
         changed = asyncio.Event()
         unsubscribe = self.peer.on_change(changed.set)
         try:
@@ -94,26 +96,26 @@ class IdeEditor:
 
 
 class TurnMentions:
-    """What the user sent from the editor for the next turn, the last ones, each once."""
+    """The last mentions that the user sent from the editor for the next turn, without duplicates."""
 
     def __init__(self) -> None:
         self._kept: dict[FileMentioned, None] = {}
 
     def add(self, mentioned: "FileMentioned") -> None:
-        """Keep one; the oldest goes when there are too many."""
+        """Keep a mention; drop the oldest when there are too many."""
         self._kept.pop(mentioned, None)
         self._kept[mentioned] = None
         while len(self._kept) > MENTIONS:
             self._kept.pop(next(iter(self._kept)))
 
     def take(self) -> "tuple[FileMentioned, ...]":
-        """Those that no turn has had."""
+        """Return the mentions that no turn has had, and forget them."""
         taken, self._kept = tuple(self._kept), {}
         return taken
 
 
-async def shown_by(client: "IdeClient", mentions: TurnMentions, seconds: float) -> str | None:
-    """What an IDE shows, as it says within a time, and what the user sent from there, for the model."""
+async def ide_context(client: "IdeClient", mentions: TurnMentions, seconds: float) -> str | None:
+    """Return for the model what an IDE shows, refreshed for up to `seconds`, and what the user sent from there."""
     from isthmus.ide.clients.prompt_context import context_for_model
 
     await client.refresh(seconds)
@@ -121,18 +123,17 @@ async def shown_by(client: "IdeClient", mentions: TurnMentions, seconds: float) 
 
 
 async def trust_of_editor(workspace: Path, environment: Mapping[str, str]) -> bool | None:
-    """Return whether the editor that has a folder open says that it is trusted; None: there is none, or it does not
-    say."""
+    """Return whether the editor that has a folder open trusts it; None if there is no editor or it does not say."""
     editors = EditorDirectory(environment)
     try:
-        await editors.meet(workspace)
+        await editors.connect(workspace)
         return editors.trust(workspace)
     finally:
         await editors.aclose()
 
 
 class EditorDirectory:
-    """Finds the editor of a workspace. ``environment`` is where the discovery variables are looked up."""
+    """Finder of the editors of workspaces; reads the discovery variables from ``environment``."""
 
     def __init__(self, environment: Mapping[str, str], timeouts: EditorTimeouts = EditorTimeouts()) -> None:
         self._environment = environment
@@ -144,37 +145,37 @@ class EditorDirectory:
         self._lock = asyncio.Lock()
 
     async def find(self, workspace: Path) -> IdeEditor | None:
-        """Return the editor that has the workspace open, or had it and may come back; None when it shows no diffs."""
+        """Return the editor that has, or had, the workspace open; None if there is none or it cannot show diffs."""
         peer = await self.client(workspace)
         return IdeEditor(peer) if peer is not None and (peer.can_review or not peer.connected) else None
 
     async def context(self, workspace: Path) -> str | None:
-        """What that editor shows, for the model."""
+        """Return for the model what the editor of a workspace shows; None if there is no editor."""
         peer = await self.client(workspace)
         if peer is None:
             return None
-        return await shown_by(peer, self._mentions[workspace], self._context_seconds)
+        return await ide_context(peer, self._mentions[workspace], self._context_seconds)
 
-    async def meet(self, workspace: Path) -> None:
-        """Connect to that editor, and let it say what it knows; afterwards :meth:`trust` has its word."""
+    async def connect(self, workspace: Path) -> None:
+        """Connect to the editor of a workspace and wait for its state, so that :meth:`trust` can answer."""
         if (peer := await self.client(workspace)) is not None:
             await peer.refresh(self._context_seconds)
 
     def trust(self, workspace: Path) -> bool | None:
-        """Whether the user trusts the workspace, as its editor says; None: it does not say, or none is known yet."""
+        """Return whether the connected editor trusts the workspace; None if it does not say or none is connected."""
         peer = self._peers.get(workspace)
         context = peer.context() if peer is not None and peer.connected else None
         state = context.workspace_state if context is not None else None
         return state.is_trusted if state is not None else None
 
     async def disable(self, workspace: Path) -> None:
-        """Use no editor for a workspace from now on, and leave the one that is used; what it shows is closed."""
+        """Stop using an editor for a workspace: close the connection, and with it what the editor shows."""
         self._disabled.add(workspace)
         if (peer := self._peers.pop(workspace, None)) is not None:
             await peer.aclose()
 
     async def enable(self, workspace: Path) -> None:
-        """Use an editor again, and look for one now where none is connected."""
+        """Use an editor again, and search for one now if none is connected."""
         self._disabled.discard(workspace)
         self._looked.pop(workspace, None)
         peer = self._peers.get(workspace)
@@ -184,7 +185,7 @@ class EditorDirectory:
         await self.client(workspace)
 
     async def status(self, workspace: Path) -> str:
-        """How it stands with the editor of a workspace, for the user."""
+        """Describe the connection to the editor of a workspace to the user."""
         from isthmus.app.editor_status import DISABLED, connected_status, not_found_status
         from isthmus.ide.discovery.connecting import find_candidates
 
@@ -196,11 +197,11 @@ class EditorDirectory:
         return not_found_status(candidates, workspace)
 
     async def aclose(self) -> None:
-        """Close every connection, and the views that are open."""
+        """Close every connection and the open views."""
         await asyncio.gather(*(peer.aclose() for peer in self._peers.values()), return_exceptions=True)
 
     async def client(self, workspace: Path) -> "IdeClient | None":
-        """Return the connection to the editor that has the workspace open, made when there is none yet."""
+        """Return the connection to the editor that has the workspace open; connect if there is none yet."""
         async with self._lock:
             if workspace in self._disabled:
                 return None
@@ -211,7 +212,7 @@ class EditorDirectory:
             return await self._connect(workspace)
 
     async def _connect(self, workspace: Path) -> "IdeClient | None":
-        # Loaded only when there is one: mostly there is none, and without a user every start counts.
+        # Imported late: most workspaces have no editor, and imports slow every headless start.
         from isthmus.ide.clients.ide_client import IdeError
         from isthmus.ide.discovery.connecting import connect_ide, find_candidates
 

@@ -1,4 +1,4 @@
-"""What ``/ide status`` says: which editor it is, what it can be asked, what to do when there is none. Texts only."""
+"""Texts of ``/ide status``: the connected editor and its features, or what to do when there is none."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from isthmus.ide.editor import Capability
 
 DISABLED = "Your editor is not used for this workspace: /ide disable switched it off. /ide enable uses it again."
 MAXIMUM_REJECTED = 10
-# Of what Isthmus itself makes use: companions name every tool of their protocol, also those that their editor lacks.
+# Only the features that Isthmus uses: companions list every tool of their protocol, even those their editor lacks.
 _WORDS = {
     Capability.DIFF: "reviews of edits",
     Capability.SELECTION: "open files and selection",
@@ -25,12 +25,12 @@ _HOW_TO_START = (
 
 
 async def connected_status(client: IdeClient, workspace: Path) -> str:
-    """Of an editor that is, or was, connected to."""
+    """Describe an editor that is, or was, connected."""
     if not client.connected:
-        problem = client.problem or "no reason is known"
+        problem = client.problem or "unknown reason"
         return (
-            f"{client.ide_name} is not connected ({problem}). It is looked for all the time; /ide enable looks for "
-            "another one now, /ide disable goes on without."
+            f"{client.ide_name} is not connected ({problem}). Isthmus keeps trying to reconnect. Use /ide enable to "
+            "look for another editor now, or /ide disable to continue without one."
         )
     try:
         folders = await client.workspace_folders()
@@ -44,7 +44,7 @@ async def connected_status(client: IdeClient, workspace: Path) -> str:
         f"It offers: {offered}",
     ]
     if not client.can_review:
-        lines.append("Edits are reviewed here only: it shows no diffs. Its settings may have them switched off.")
+        lines.append("It shows no diffs, so edits are reviewed here only. Diffs may be switched off in its settings.")
     context = client.context()
     files = (context.workspace_state.open_files if context and context.workspace_state else None) or ()
     active = context.active_file if context else None
@@ -55,14 +55,14 @@ async def connected_status(client: IdeClient, workspace: Path) -> str:
 
 
 def not_found_status(candidates: Candidates, workspace: Path) -> str:
-    """Where no editor is connected to."""
+    """Explain why no editor is connected, and what to do."""
     if candidates:
         named = [ide.source for _, ide in candidates.by_preference()]
         return (
             f"An editor announces itself for {workspace}, but does not answer: {', '.join(named[:MAXIMUM_REJECTED])}. "
             "Restart its extension or companion, then /ide enable."
         )
-    lines = [f"No editor has {workspace} open that speaks to agents."]
+    lines = [f"No editor with an agent extension has {workspace} open."]
     lines += [f"- {rejected.source}: {rejected.reason}" for rejected in candidates.rejected[:MAXIMUM_REJECTED]]
     if len(candidates.rejected) > MAXIMUM_REJECTED:
         lines.append(f"- and {len(candidates.rejected) - MAXIMUM_REJECTED} more")

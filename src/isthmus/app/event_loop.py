@@ -1,7 +1,7 @@
-"""Runs what a command does to its end, on an event loop whose end no name server holds up, and that ends when it hangs.
+"""An event loop for commands that a slow name server cannot keep from exiting, and that a watchdog ends when it hangs.
 
-asyncio resolves host names in threads that the end of a program waits for, as long as the resolver takes. Here these
-threads are not waited for, and have a deadline.
+asyncio resolves host names in threads that a program waits for at exit, however long the resolver takes. This loop
+does not wait for them, and gives them a deadline.
 """
 
 import asyncio
@@ -13,13 +13,13 @@ from isthmus.app.watchdog import HANG_SECONDS, ends_when_hung
 from isthmus.runtime.threads import in_thread
 
 RESOLVE_SECONDS = 60.0
-"""For the name of a host, in all; whoever connects has a deadline of its own."""
+"""Maximum time to resolve a host name; callers that connect have deadlines of their own."""
 
 T = TypeVar("T")
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """The usual event loop, but for how it resolves names."""
+    """The usual event loop with its own resolution of host names."""
 
     async def getaddrinfo(
         self,
@@ -31,15 +31,15 @@ class Loop(asyncio.SelectorEventLoop):
         proto: int = 0,
         flags: int = 0,
     ) -> Any:
-        """See :meth:`asyncio.loop.getaddrinfo`.
+        """Resolve a host name, as :meth:`asyncio.loop.getaddrinfo` does.
 
         Raises:
-            OSError: the name has no address, or none came in time.
+            OSError: the name has no address, or the resolver did not answer in time.
         """
         return await in_thread(lambda: socket.getaddrinfo(host, port, family, type, proto, flags), RESOLVE_SECONDS)
 
 
 def run(work: Coroutine[Any, Any, T], hang_seconds: float = HANG_SECONDS) -> T:
-    """What `work` returns or raises; see :func:`asyncio.run`. `hang_seconds`: see :mod:`isthmus.app.watchdog`."""
+    """Run `work` as :func:`asyncio.run` does; `hang_seconds` is the limit of :mod:`isthmus.app.watchdog`."""
     with asyncio.Runner(loop_factory=Loop) as runner, ends_when_hung(runner.get_loop(), hang_seconds):
         return runner.run(work)

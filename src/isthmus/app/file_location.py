@@ -1,6 +1,6 @@
-"""How a user names a place in a file on the command line: FILE:LINE:CHAR and FILE:START-END, all 1-based.
+"""Locations in files as users write them on the command line: FILE:LINE:CHAR and FILE:START-END, all 1-based.
 
-A file whose name looks like that is meant when it exists.
+An existing file whose name has this form takes precedence.
 """
 
 import os
@@ -20,7 +20,10 @@ _RANGE = re.compile(
 
 
 def locate(path: str, folders: Sequence[str] = ()) -> str:
-    """The absolute path that is meant: in the current folder if it is there, else in the first of ``folders``."""
+    """Return the absolute path of a file in the current folder if it exists, else in the first of ``folders``.
+
+    With several ``folders``, the first one in which the file exists counts.
+    """
     if not folders or _exists(path):
         return absolute(path)
     candidates = [absolute(str(Path(folder) / path)) for folder in folders]
@@ -28,10 +31,7 @@ def locate(path: str, folders: Sequence[str] = ()) -> str:
 
 
 def parse_place(text: str, folders: Sequence[str] = ()) -> tuple[str, Range | None]:
-    """Return the path as :func:`locate` finds it, and the place in it as an empty range of the Editor port (0-based).
-
-    None: no place was given.
-    """
+    """Return the path as :func:`locate` finds it, and the location as an empty 0-based range, or None if not given."""
     match = None if _exists(locate(text, folders)) else _PLACE.fullmatch(text)
     if match is None:
         return locate(text, folders), None
@@ -40,7 +40,7 @@ def parse_place(text: str, folders: Sequence[str] = ()) -> tuple[str, Range | No
 
 
 def parse_range(text: str, folders: Sequence[str] = ()) -> tuple[str, int | None, int | None, int | None, int | None]:
-    """Path as :func:`locate` finds it, line, character, end line, end character, 1-based; None where not given."""
+    """Return the path from :func:`locate`, line, character, end line, end character; 1-based, None if not given."""
     match = None if _exists(locate(text, folders)) else _RANGE.fullmatch(text)
     if match is None:
         return locate(text, folders), None, None, None, None
@@ -49,5 +49,5 @@ def parse_range(text: str, folders: Sequence[str] = ()) -> tuple[str, int | None
 
 
 def _exists(path: str) -> bool:
-    """As far as can be told: a name that is too long is none, and what may not be looked at is not there."""
+    """Return whether a file exists; False as well for a name that is too long and for a folder without permission."""
     return os.path.exists(path)  # noqa: PTH110 - Path.exists raises for these

@@ -1,6 +1,6 @@
-"""What the settings forbid to the sessions of a folder, which need not be the folder that the program was started in.
+"""Restrictions that the settings put on the sessions of a folder, which may differ from the start folder.
 
-A project's guards count in a trusted folder; its editor is asked about that where it makes a difference.
+A project's restrictions count in a trusted folder; its editor is asked about trust only if that makes a difference.
 """
 
 import asyncio
@@ -15,28 +15,28 @@ from isthmus.settings import FolderRules, SettingsError, load_folder_rules
 
 log = logging.getLogger(__name__)
 LOGGED_RULES = 256
-"""Maximum number of rules that are known to stand in the log; after as many they are logged anew."""
+"""Maximum number of rules remembered as logged; beyond it they are forgotten and logged again."""
 
 
 @dataclass(frozen=True, slots=True)
 class RulesOfFolders:
-    """Reads the rules of folders anew for each question.
+    """Reader of the rules of folders, which reads the settings files for each request.
 
-    Those of ``start``, the folder that the program was started in, hold also for sessions in folders below it.
-    ``meet`` connects to the editor that has a folder open, so that ``trusts`` has its word.
-    ``names_files``: the texts hold the paths of settings files. Without it, for clients of a server, the log does.
+    The rules of ``start``, the folder that the program was started in, also apply to sessions in folders below it.
+    ``connect_editor`` connects to the editor that has a folder open, so that ``trusts`` can ask it.
+    ``names_files``: the texts contain the paths of settings files; if not (clients of a server), only the log does.
     """
 
     start: Path
     home: Path
     environment: Mapping[str, str]
     trusts: FolderTrust
-    meet: Callable[[Path], Awaitable[None]] | None = None
+    connect_editor: Callable[[Path], Awaitable[None]] | None = None
     names_files: bool = True
     _logged: set[FolderRules] = field(default_factory=set[FolderRules], init=False, compare=False)
 
     async def of(self, folder: Path) -> FolderRules:
-        """Return what is forbidden in a folder.
+        """Return the rules of a folder.
 
         Raises:
             SettingsError: a settings file is not JSON, or a value has the wrong type.
@@ -51,8 +51,8 @@ class RulesOfFolders:
             if self.names_files:
                 raise
             log.warning("the settings for %s cannot be used: %s", folder, error)
-            told = "the settings that count for this folder cannot be used; the server's log says why"
-            raise SettingsError(told) from error
+            message = "the settings that count for this folder cannot be used; the server's log says why"
+            raise SettingsError(message) from error
 
     def _log(self, folder: Path, rules: FolderRules) -> None:
         if rules in self._logged:
@@ -72,6 +72,6 @@ class RulesOfFolders:
         trusted = await asyncio.to_thread(load, is_trusted=True)
         if trusted == untrusted:
             return untrusted
-        if self.meet is not None:
-            await self.meet(folder)
+        if self.connect_editor is not None:
+            await self.connect_editor(folder)
         return trusted if await asyncio.to_thread(self.trusts, folder) else untrusted

@@ -1,22 +1,24 @@
-"""Failures of commands that have ``--json``: one JSON object on stdout, besides the words on stderr."""
+"""Failures of commands that have ``--json``: one JSON object on stdout, besides the text on stderr."""
 
 import json
 from typing import Any
 
 import click
+from typing_extensions import override
 
 from isthmus.errors import IsthmusError
 
 
 class JsonErrorGroup(click.Group):
-    """Prints ``{"error": TEXT}`` for whatever fails in it, or in its arguments, when ``--json`` is among them."""
+    """Command group that prints ``{"error": TEXT}`` for every failure, if ``--json`` is among the arguments."""
 
     _as_json = False
 
+    @override
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        # Noted by hand: the arguments may be what fails, and behind "--" they are somebody else's.
+        # Searched by hand: the parsing of the arguments may fail, and those after "--" belong to another program.
         own = args[: args.index("--")] if "--" in args else args
         self._as_json = "--json" in own
         try:
@@ -25,6 +27,7 @@ class JsonErrorGroup(click.Group):
             self._print(error.format_message())
             raise
 
+    @override
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)

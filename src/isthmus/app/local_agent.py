@@ -1,4 +1,4 @@
-"""An agent in this process: model, tools, journal, engine and editor, put together from a Setup."""
+"""Builds an agent in this process (model, tools, journal, engine and editor) from a Setup."""
 
 import asyncio
 import contextlib
@@ -46,22 +46,22 @@ from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 
 AGENT = "Isthmus"
-"""Whose tasks the journal holds."""
+"""Name of the agent whose tasks the journal holds."""
 
 UNATTENDED_PATIENCE = 20.0
-"""Seconds that a turn waits for MCP servers that are still connecting, where nobody sees it wait and can ask again."""
+"""Maximum time in seconds that a turn without a user at the terminal waits for MCP servers that are connecting."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpUse:
-    """How MCP servers are used.
+    """Options for the use of MCP servers.
 
-    ``patience``: seconds that a turn waits for those that are still connecting. ``why_not``: why a client's own server
-    may not be connected to at an address (its host's name comes first), or None; without it, every address may be.
-    ``open_browser`` shows the page of a login to the user at this machine. ``on_unknown_trust`` is called at the
-    start where the folder's files would start something and nobody said whether they may. ``on_wait`` is told which
-    servers a turn waits for, when that takes long. ``is_for_one_turn``: /mcp waits, too. ``on_host`` is given the host
-    once the agent runs.
+    ``patience``: maximum time in seconds that a turn waits for servers that are still connecting. ``why_not``: called
+    with the host name and the address of a client's server; returns the reason to refuse it, or None. Without it every
+    address is allowed. ``open_browser`` shows a login page to the user at this machine. ``on_unknown_trust`` is called
+    at the start if the folder's files would start programs and the user has not decided about trust. ``on_wait``
+    receives the servers that a turn waits for, when that takes long. ``is_for_one_turn``: /mcp waits, too. ``on_host``
+    receives the host once the agent runs.
     """
 
     patience: float = 5.0
@@ -86,12 +86,12 @@ async def local_agent(
     names_settings_files: bool = True,
     editor_timeouts: EditorTimeouts = EditorTimeouts(),
 ) -> AsyncGenerator[Engine]:
-    """A running engine; closed at the end, when what works is left to be taken up at the next start.
+    """Run an engine and close it at the end; running tasks are left to be continued at the next start.
 
-    With ``takes_over`` it goes on by itself with what other processes left when they ended: under its own approval
-    mode, so only a server does. An idle one opens no model, no editor and no MCP server. ``on_shown`` is told which
-    questions an editor shows. ``names_settings_files``: what the settings forbid is told with the paths of their files,
-    which clients of a server are not told.
+    With ``takes_over`` it continues the tasks that other processes left when they ended. They run under its own
+    approval mode, so only a server does that. An idle engine opens no model, no editor and no MCP server. ``on_shown``
+    receives the questions that an editor shows. ``names_settings_files``: refusals by the settings name the settings
+    files; clients of a server do not see those paths.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -117,8 +117,8 @@ async def local_agent(
     use = mcp_use or McpUse()
     trusts = trust_of(local_editors, Path.home())
     mcp = _mcp_host(setup, use, trusts, local_editors)
-    meet = local_editors.meet if local_editors is not None else None
-    rules = RulesOfFolders(setup.workspace, Path.home(), setup.environment, trusts, meet, names_settings_files)
+    connect = local_editors.connect if local_editors is not None else None
+    rules = RulesOfFolders(setup.workspace, Path.home(), setup.environment, trusts, connect, names_settings_files)
     editors = SessionEditors(local_editors, use.why_not, settings_of, user_of, editor_timeouts)
     diagnostics = EditDiagnosticsOfIde(editors.client, editor_timeouts)
 
@@ -202,7 +202,7 @@ def _agent_options(
 
 
 async def _settle_trust(setup: Setup, folder: Path, use: McpUse, mcp: McpHost, editors: EditorDirectory | None) -> None:
-    """Have it said whether the folder's files may start something, where nobody has; what is theirs begins then."""
+    """Have the user decide whether the folder is trusted if they have not, then connect to its servers."""
     if use.on_unknown_trust is not None and await settle_trust(
         use.on_unknown_trust, folder, setup.environment, editors
     ):
@@ -210,12 +210,12 @@ async def _settle_trust(setup: Setup, folder: Path, use: McpUse, mcp: McpHost, e
 
 
 def trust_of(editors: EditorDirectory | None, home: Path) -> FolderTrust:
-    """Which folders the local user trusts: as their editor says, else as their file does."""
+    """Return a function that tells whether the local user trusts a folder: by their editor, else by their file."""
     by_file = file_trust(home)
 
     def trusts(folder: Path) -> bool:
-        said = editors.trust(folder) if editors is not None else None
-        return by_file(folder) if said is None else said
+        by_editor = editors.trust(folder) if editors is not None else None
+        return by_file(folder) if by_editor is None else by_editor
 
     return trusts
 
@@ -227,7 +227,7 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
         use.patience,
         use.why_not,
         trusts,
-        editors.meet if editors is not None else None,
+        editors.connect if editors is not None else None,
         use.open_browser,
         cache=cache_directory() / "mcp",
         sandbox=setup.sandbox.finder,
@@ -246,13 +246,13 @@ def _tool_search(settings: Settings) -> SearchOptions:
 def _settings_check(
     setup: Setup, rule: SettingsRule, rules: RulesOfFolders, mcp: McpHost, models: ModelDirectory
 ) -> CheckSettings:
-    """Refuses AgentSettings before there is a task; raises InvalidRequest."""
+    """Return a check of AgentSettings that raises InvalidRequest before the task is created."""
 
     async def check(value: JsonObject, folder: Path) -> None:
         check_settings(value, rule=rule, own=setup.policy.mode)
         settings = check_agent_settings(value)
         if settings.approval_mode or settings.allowed_tools:
-            with contextlib.suppress(SettingsError):  # the task fails by it
+            with contextlib.suppress(SettingsError):  # the task itself fails with it
                 refusal = (await rules.of(folder)).yolo_refusal
                 check_settings(value, rule=rule, own=setup.policy.mode, yolo_refusal=refusal)
         if settings.model and settings.model.strip():
@@ -269,5 +269,5 @@ def _settings_check(
 
 
 def rule_for(setup: Setup) -> WorkspaceRule:
-    """Sessions work in the setup's workspace and below, and see only those that do."""
+    """Return the rule that sessions work, and see sessions, only in the setup's workspace and below it."""
     return WorkspaceRule(default=setup.workspace, roots=(setup.workspace,))

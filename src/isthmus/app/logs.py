@@ -1,8 +1,7 @@
-"""The log of a server: lines of text or of JSON on stderr, without secrets in either.
+"""The log of a server: lines of text or of JSON on stderr, with secrets removed.
 
-Tokens never reach a log on purpose; what is done here is defence in depth, for the texts of other people's errors: a
-line is searched for secrets when it is whole. What strangers wrote makes no lines of its own and moves no cursor.
-Deliberately not here: what is logged.
+Tokens are never logged on purpose. Searching each complete line for secrets is defence in depth, for messages of
+other programs' errors. Text from clients cannot start a new line or move the cursor.
 """
 
 import json
@@ -40,10 +39,10 @@ _SECRETS = re.compile(
 
 
 class Redaction:
-    """Takes secrets out of text: whatever looks like one, and the values that are known."""
+    """Removes secrets from text: known values, and everything that looks like a secret."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        # The longest first: one may begin with another.
+        # Longest first: one value may be the start of another.
         values = sorted({value for value in known if len(value) >= SHORTEST_SECRET}, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, values))) if values else None
 
@@ -55,19 +54,19 @@ class Redaction:
 
 
 def secrets_of(environment: Mapping[str, str]) -> list[str]:
-    """Return the values of variables whose names say that they are secret."""
+    """Return the values of variables whose names mark them as secret."""
     return [value for name, value in environment.items() if _SECRET_NAME.search(name)]
 
 
 class TextFormatter(logging.Formatter):
-    """Lines for people: time in UTC, level, text."""
+    """Plain text lines: time in UTC, level, text."""
 
     def __init__(self, redaction: Redaction) -> None:
         super().__init__()
         self._redaction = redaction
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the lines of a record; more than one only for a traceback, whose lines are indented."""
+        """Return the line of a record, followed by the indented lines of its traceback, if any."""
         line = f"{_time(record)} {record.levelname} {visible_line(self._redaction(record.getMessage()))}"
         if record.exc_info:
             trace = visible(self._redaction(self.formatException(record.exc_info)))
@@ -76,8 +75,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: ``time``, ``level``, ``logger``, ``message``, what the record has as ``fields``,
-    and ``exception`` with the traceback."""
+    """One JSON object per line: time, level, logger, message, the record's ``fields``, exception (the traceback)."""
 
     def __init__(self, redaction: Redaction) -> None:
         super().__init__()
@@ -96,7 +94,7 @@ class JsonFormatter(logging.Formatter):
             line.update((str(name), self._safe(value)) for name, value in fields.items() if value is not None)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - anybody's record
         if record.exc_info:
             line["exception"] = self._redaction(self.formatException(record.exc_info))
-        # Of the control characters, JSON escapes the first 32 alone.
+        # JSON escapes only the first 32 control characters.
         return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(line, ensure_ascii=False, default=str))
 
     def _safe(self, value: object) -> object:
@@ -104,7 +102,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def begin_log(log_format: str, level: str, redaction: Redaction, stream: TextIO | None = None) -> "logging.Handler":
-    """Send the log of the whole program to ``stream`` (stderr); in one of FORMATS, from one of LEVELS up."""
+    """Send the program's log to ``stream`` (default: stderr), in one of FORMATS, from one of LEVELS upwards."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter(redaction) if log_format == "json" else TextFormatter(redaction))
     root = logging.getLogger()

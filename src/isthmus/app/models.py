@@ -1,7 +1,7 @@
-"""The models of an agent in this process: its own, opened while other things go on, and others by their names.
+"""The models of an agent in this process: its own, opened in the background, and others by name.
 
-A session may name another model (AgentSettings, the command /model). Few are kept open; one that is not needed any
-more is closed as soon as nobody reads from it.
+A session may name another model (AgentSettings, the command /model). Only a few stay open; a model that is no longer
+needed is closed as soon as no request reads from it.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OPEN_MODELS = 8
-"""Models that stay open besides the agent's own."""
+"""Maximum number of models that stay open besides the agent's own."""
 
 
 @dataclass(slots=True)
 class SharedModel(ChatModel):
-    """A ChatModel that is closed when it is retired and nobody reads from it."""
+    """A ChatModel that closes once it is retired and no request reads from it."""
 
     model: ChatModel
     _readers: int = 0
@@ -61,19 +61,19 @@ class SharedModel(ChatModel):
                 await self.model.aclose()
 
     async def retire(self) -> None:
-        """Close it, now or when the last reader is done; who still has it may read on, it opens itself anew."""
+        """Close the model, now or after the last reader; a later request of a remaining user opens it again."""
         self._is_retired = True
         if not self._readers:
             await self.model.aclose()
 
+    @override
     async def aclose(self) -> None:
-        """Close its connections."""
         await self.model.aclose()
 
 
 @dataclass(slots=True)
 class ModelDirectory:
-    """Opens models once. ``own`` is the agent's own model; its SDK takes a second to import, so ``begin`` early."""
+    """Opens each model once. ``own`` is the agent's model; its SDK takes a second to import, so ``begin`` early."""
 
     own: ModelChoice
     environment: Mapping[str, str]
@@ -83,7 +83,7 @@ class ModelDirectory:
     _retiring: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
 
     def begin(self) -> "asyncio.Task[ChatModel]":
-        """Start to open the own model in the background, unless that was done; a failure is tried again."""
+        """Start to open the own model in the background, unless it is open or opening; retry after a failure."""
         opening = self._own
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
             opening = asyncio.create_task(asyncio.to_thread(self.open_choice, self.own, self.environment))
@@ -91,10 +91,10 @@ class ModelDirectory:
         return opening
 
     async def open(self, name: str | None = None) -> ChatModel:
-        """Return the model of this name, as in ``--model``; the agent's own for None.
+        """Return the model with a name as for ``--model``; the agent's own model for None.
 
         Raises:
-            ModelError: it is not known, or cannot be opened; the text says what is expected. The next call tries again.
+            ModelError: the model is unknown or cannot be opened; the next call tries again.
         """
         if name is None or self._is_own(name):
             return await asyncio.shield(self.begin())
@@ -107,17 +107,17 @@ class ModelDirectory:
         return await asyncio.shield(opening)
 
     def check(self, name: str) -> None:
-        """Refuse at once a name that ``open`` would refuse, as far as that can be told without opening it.
+        """Check a model's name without opening the model.
 
         Raises:
-            IsthmusError: as :func:`check_name` does, and for a script, which a session may not choose.
+            IsthmusError: :func:`check_name` refuses the name, or it names a script, which a session may not choose.
         """
         if not self._is_own(name):
             self._check_script(name)
             check_name(name, self.environment)
 
     def media_rules(self, name: str | None) -> MediaRules:
-        """Return what the model of this name takes of what is no text; None is the agent's own."""
+        """Return which non-text content the model with this name accepts; None is the agent's own model."""
         provider = provider_with_id(self.own.provider) if name is None or self._is_own(name) else provider_of(name)
         return provider.media if provider is not None else ANY_MEDIA
 
@@ -133,9 +133,9 @@ class ModelDirectory:
         return name in (self.own.name, f"{self.own.provider}:{self.own.name}")
 
     def _check_script(self, name: str) -> None:
-        # A script is a file of this machine: named by a client it would be read for them.
+        # A script is a file on this machine, and a client that names it would get to read it.
         if name.strip().lower().startswith("scripted:") and self.own.provider != "scripted":
-            raise ModelError(ModelErrorKind.UNKNOWN_MODEL, "a scripted model can be chosen at the agent's start only")
+            raise ModelError(ModelErrorKind.UNKNOWN_MODEL, "a scripted model can be chosen only when the agent starts")
 
     async def _open(self, name: str) -> SharedModel:
         self._check_script(name)

@@ -1,7 +1,7 @@
-"""Warnings of the log as notices of the interactive front, which stand above what the user is typing.
+"""Shows logged warnings as notices of the interactive front, above the line that the user is typing.
 
-Python writes them to stderr where nobody handles them: into the line of the prompt. Where stderr is no terminal that
-is right, and ``--debug`` has a log of its own.
+Python writes unhandled warnings to stderr, which would be into the line of the prompt. That is right if stderr is not
+a terminal; ``--debug`` has its own log.
 """
 
 import logging
@@ -15,7 +15,7 @@ from isthmus.terminal.sanitize import visible_line
 
 
 class _NoticeHandler(logging.Handler):
-    """Says each warning as one line, without secrets."""
+    """Announces each warning as one line, without secrets."""
 
     def __init__(self, announcements: Announcements, redact: Callable[[str], str]) -> None:
         super().__init__(logging.WARNING)
@@ -31,7 +31,7 @@ class _NoticeHandler(logging.Handler):
 
 @contextmanager
 def warnings_announced(announcements: Announcements, environment: Mapping[str, str]) -> Generator[None]:
-    """Announce what is logged meanwhile as a warning or worse; what no front has shown goes to stderr at the end."""
+    """Announce warnings and errors that are logged meanwhile; at the end those not shown yet go to stderr."""
     root = logging.getLogger()
     if root.handlers or not (sys.stdin.isatty() and sys.stderr.isatty()):
         yield

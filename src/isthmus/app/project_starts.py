@@ -1,6 +1,6 @@
-"""What a project's files would start on the user's machine, were its folder trusted, as lines to show to them.
+"""Lists for the user the programs that a project's files would start on this machine if its folder were trusted.
 
-Pure but for reading files; blocks.
+Reads files and blocks; has no other effects.
 """
 
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from pathlib import Path
 from isthmus.text.visible import with_ellipsis
 
 MAXIMUM_LINES = 20
-"""So many things are named; of more, how many there are."""
+"""Maximum number of lines; the rest is counted in one more line."""
 LONGEST_LINE = 2_100
-"""Characters of each line."""
+"""Maximum length of a line in characters."""
 
 
 def project_starts(workspace: Path, home: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """A line for each MCP server that the project's files configure, and each custom command that runs the shell."""
+    """Return a line for each MCP server of the project's files and each custom command that runs the shell."""
     lines = [*_servers(workspace, home, environment), *_commands(workspace)]
     more = len(lines) - MAXIMUM_LINES
     lines = [with_ellipsis(line, LONGEST_LINE) for line in lines[:MAXIMUM_LINES]]

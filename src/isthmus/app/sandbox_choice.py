@@ -1,6 +1,6 @@
-"""The sandbox that options, environment and settings ask for, and whether there is one here.
+"""Chooses the sandbox that options, environment and settings ask for, if it works on this machine.
 
-Said once, before anything runs: a sandbox that was asked for and is not there must not look as if it held.
+The user is warned before anything runs, because a requested but missing sandbox must not seem to protect them.
 """
 
 import os
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CHOICES = ("auto", "require", "off")
 SANDBOX_STATUS = 44
-"""The exit status when a sandbox is required and does not work, as Gemini CLI has it."""
+"""Exit status when a sandbox is required and does not work, the same as Gemini CLI's."""
 VARIABLE = "GEMINI_SANDBOX"
 
 
@@ -30,7 +30,7 @@ _AS_ROOT = (
 
 
 class SandboxRequiredError(click.ClickException):
-    """A sandbox is required, and does not work here; nothing was started."""
+    """A sandbox is required but does not work here; nothing was started."""
 
     exit_code = SANDBOX_STATUS
     kind = "FatalSandboxError"
@@ -38,9 +38,9 @@ class SandboxRequiredError(click.ClickException):
 
 @dataclass(frozen=True, slots=True)
 class SandboxSetup:
-    """The sandbox of this machine. ``commands`` None: shell commands run without one.
+    """Sandbox of this machine. ``commands`` is None if shell commands run without one.
 
-    ``level`` tells what commands are confined to; ``warnings`` are for the user, before anything runs.
+    ``level`` describes the confinement of commands; ``warnings`` are shown to the user before anything runs.
     """
 
     finder: "SandboxFinder"
@@ -52,10 +52,10 @@ class SandboxSetup:
 def decide_sandbox(
     given: str | None, settings: "CommandSandbox", environment: Mapping[str, str], *, home: Path, data_dir: Path
 ) -> SandboxSetup:
-    """Settle it; looks for bubblewrap when it is wanted for commands.
+    """Decide on the sandbox; look for bubblewrap if a sandbox is wanted for commands.
 
     Raises:
-        SandboxRequiredError: it is required, and does not work.
+        SandboxRequiredError: a sandbox is required but does not work.
     """
     from isthmus.files.locations import runtime_directory
     from isthmus.sandbox.confinement import told
@@ -78,11 +78,11 @@ def decide_sandbox(
     if is_required:
         who = "--sandbox=require" if given == "require" else "tools.sandbox in your settings"
         raise SandboxRequiredError(
-            f"{who} wants shell commands to run in a sandbox, which does not work here: {found.reason}."
-            " To run them without one: --sandbox=off"
+            f"{who} requires a sandbox for shell commands, but it does not work here: {found.reason}."
+            " To run them without a sandbox use --sandbox=off"
         )
-    warning = f"shell commands run WITHOUT a sandbox, though one is asked for: {found.reason}"
-    return SandboxSetup(finder, None, f"NONE, though one is asked for: {found.reason}", (*policy.notes, warning))
+    warning = f"shell commands run WITHOUT the requested sandbox: {found.reason}"
+    return SandboxSetup(finder, None, f"NONE, although requested: {found.reason}", (*policy.notes, warning))
 
 
 def _user_id() -> int:
@@ -90,13 +90,16 @@ def _user_id() -> int:
 
 
 def say_warnings(sandbox: SandboxSetup) -> None:
-    """Tell the user on stderr what they must know before anything runs."""
+    """Print the warnings about the sandbox on stderr."""
     for warning in sandbox.warnings:
         sys.stderr.write(f"isthmus: {warning}\n")
 
 
 def _is_wanted(given: str | None, settings: "CommandSandbox", environment: Mapping[str, str]) -> bool:
-    """The option counts, then Gemini CLI's variable (a truth value, or the name of a sandbox), then the settings."""
+    """Return whether a sandbox is wanted: by the option, else Gemini CLI's variable, else the settings.
+
+    The variable holds a truth value or the name of a sandbox.
+    """
     if given is not None:
         return given != "off"
     variable = environment.get(VARIABLE, "").strip().lower()

@@ -1,4 +1,4 @@
-"""Runs the A2A server: agent, users, push notifications, TLS and log, put together from the options of ``serve``."""
+"""Builds and runs the A2A server (agent, users, push notifications, TLS and log) from the options of ``serve``."""
 
 import logging
 import time
@@ -21,9 +21,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """The options of ``serve`` besides those of the agent, checked as far as they can be alone.
+    """Options of ``serve`` besides those of the agent, each of them valid by itself.
 
-    ``certificate`` are the files of the certificate and of its key. ``user_caps`` are in the order of
+    ``certificate`` holds the paths of the certificate and of its key. ``user_caps`` has the order of
     :class:`isthmus.a2a.server.users.Caps`.
     """
 
@@ -46,10 +46,10 @@ class ServeSettings:
 
 
 async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
-    """Serve until a signal. Says on ``output`` when it listens, the rest in the log.
+    """Serve until a signal. Write a line to ``output`` when the server listens, and the rest to the log.
 
     Raises:
-        BadInputError: options do not go together.
+        BadInputError: options contradict each other.
         ListenError: the address or the certificate cannot be used.
     """
     from isthmus.a2a.dialects import AllWires
@@ -127,7 +127,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
 
 
 def input_modes(provider: str) -> tuple[str, ...]:
-    """Return the media types that messages to a server may have whose own model is this provider's."""
+    """Return the media types that messages to a server may have if its model is from this provider."""
     from isthmus.a2a.options import TEXT_MODES
     from isthmus.models.providers import provider_with_id
 
@@ -149,7 +149,11 @@ def _push_rule(allowed: tuple[str, ...]) -> "PushRule":
 
 
 def _users(setup: Setup, roots: tuple[Path, ...]) -> "UsersFile | None":
-    """Return the users, who are let in only where it was said what they may work on."""
+    """Return the users; None if there are no folders that they may work in.
+
+    Raises:
+        BadInputError: there are users' tokens, but no such folders.
+    """
     from isthmus.a2a.server.users_file import FILE, UsersFile
 
     users = UsersFile(setup.data_dir / FILE)
@@ -164,15 +168,15 @@ def _users(setup: Setup, roots: tuple[Path, ...]) -> "UsersFile | None":
 
 
 def _require_privacy(settings: ServeSettings, listener: "socket.socket") -> None:
-    """Tokens do not cross a network in the clear unless that was said to be wanted."""
+    """Raise BadInputError if tokens would cross a network unencrypted without ``--insecure-http``."""
     from isthmus.a2a.server.listen import is_loopback
 
     behind_proxy = settings.public_url is not None and settings.public_url.startswith("https://")
     if is_loopback(listener) or settings.certificate is not None or behind_proxy or settings.insecure_http:
         return
     raise BadInputError(
-        f"--host {settings.host} is reached from other machines, and without TLS anybody on the way can read tokens and"
-        " code: give --tls-cert and --tls-key, or --public-url https://... of the proxy that encrypts, or"
+        f"--host {settings.host} can be reached from other machines, and without TLS anyone on the network can read"
+        " tokens and code: give --tls-cert and --tls-key, or --public-url https://... of a proxy that encrypts, or"
         " --insecure-http if the network is yours alone"
     )
 
@@ -185,4 +189,4 @@ def _say_how(setup: Setup, token_path: Path, *, has_users: bool) -> None:
     if setup.sandbox.commands is not None:
         log.info("Sandbox: %s", setup.sandbox.level)
     if not has_users:
-        log.info("Sessions may work in any folder. Users' tokens are not taken: that needs --workspace DIR.")
+        log.info("Sessions may work in any folder. Users' tokens are not accepted; they need --workspace DIR.")

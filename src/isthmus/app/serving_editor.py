@@ -1,4 +1,4 @@
-"""Runs a companion around an editor until a signal or the editor ends it, and prints the line that says it is ready."""
+"""Runs a companion for an editor until a signal or the editor ends it, and prints a line when it is ready."""
 
 import asyncio
 import json
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 NEXT_STEP = (
     "Now start an agent in this folder, in {where} terminal: gemini or qwen (in these once: /ide enable), "
-    "claude --ide, or isthmus. {end} ends this."
+    "claude --ide, or isthmus. {end} stops the companion."
 )
-"""For a user at a terminal, below the line that says that it is ready."""
+"""Advice for a user at a terminal, printed below the line that reports that the companion is ready."""
 
 
 async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions", *, as_json: bool) -> None:
-    """``name`` is what the command line calls the editor. Whoever made the editor closes it.
+    """Run a companion for an editor, which the caller closes. ``name`` is its name on the command line.
 
     Raises:
-        CompanionError: it could not start.
+        CompanionError: the companion could not start.
     """
     from isthmus.ide.host import CompanionHost
     from isthmus.listeners.descriptors import raise_descriptor_limit
@@ -56,7 +56,7 @@ def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) ->
     from isthmus.terminal.sanitize import visible_line
 
     if name == "stdio":
-        _announce(ready, editor)  # standard output is the plugin's; the line below goes to standard error
+        _announce(ready, editor)  # standard output belongs to the plugin; the line below goes to standard error
     if as_json:
         line = json.dumps(
             {
@@ -75,21 +75,21 @@ def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) ->
         folders = os.pathsep.join(ready.workspace_folders)
         again = ", taken over from before" if ready.taken_over else ""
         line = f"Companion ready on port {ready.port}{again} ({name}, {folders}); discovery file {ready.discovery_file}"
-        line = visible_line(line)  # the names of an IDE and of its folders may say anything
+        line = visible_line(line)  # the names of an IDE and of its folders may contain control characters
         line += f"\n{_next_step()}" if name != "stdio" and sys.stdout.isatty() else ""
     try:
         print(line, flush=True)
-    except OSError:  # whoever started us does not want to read it; what is buffered must not fail again at exit
+    except OSError:  # the parent process closed our output; flushing the buffer must not fail again at exit
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, sys.stdout.fileno())
         os.close(sink)
 
 
 def _next_step() -> str:
-    """What to do now, for a companion that has its terminal, or was started behind a shell (``&``) that goes on."""
+    """Return the advice for a companion that occupies its terminal or was started in the background (``&``)."""
     try:
         in_background = os.tcgetpgrp(sys.stdout.fileno()) != os.getpgrp()
-    except OSError:  # it is not the terminal of this session
+    except OSError:  # not the terminal of this session
         in_background = True
     if in_background:
         return NEXT_STEP.format(where="this or another", end=f"`kill {os.getpid()}`")
@@ -97,20 +97,20 @@ def _next_step() -> str:
 
 
 def _tell_of_another(ready: "Ready", editor: "Editor", name: str) -> None:
-    """Say that the editor, or the folder, has a companion already: of two, agents that want to be sure take neither."""
+    """Warn that the editor or the folder already has a companion: agents that find two of them use neither."""
     from isthmus.ide.control import control_client
 
     for other in control_client.running():
         if other.pid == os.getpid() or "CLAUDE_CODE_SSE_PORT" not in other.variables:
             continue
         if other.editor_pid == editor.identity.pid:
-            which = f"{editor.identity.display_name} has another companion already"
+            which = f"{editor.identity.display_name} already has another companion"
             why = " (its plugin starts one by itself)"
         elif name == other.editor == "headless" and {*ready.workspace_folders} & {*other.workspace_folders}:
-            which, why = "this folder has another companion without an editor already", ""
+            which, why = "this folder already has another companion without an editor", ""
         else:
             continue
-        advice = "stop one of them, else `claude --ide` takes neither"
+        advice = "stop one of them, otherwise `claude --ide` uses neither"
         print(f"isthmus: {which}, on port {other.port}{why}; {advice}", file=sys.stderr)
         return
 

@@ -1,8 +1,8 @@
 """The editor of a session: the one that its AgentSettings name by an MCP endpoint, else the one on this machine.
 
-An endpoint is an editor's when it is an IDE companion: it shows diffs, or tells what it shows. It is connected to for
-one task and left when the task ends. Any other MCP server among the settings gives tools, which is not done here. The
-local user's editor is for the local user's tasks alone.
+An endpoint belongs to an editor if it is an IDE companion: it shows diffs, or reports the open files. The connection
+lasts for one task. Other MCP servers in the settings provide tools and are not handled here. The editor on this
+machine is used for the local user's tasks only.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from typing_extensions import override
 
 from isthmus.agent.editor_ports import EditorControl
-from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts, IdeEditor, TurnMentions, shown_by
+from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts, IdeEditor, TurnMentions, ide_context
 from isthmus.development_tool import AgentSettings, McpServerSettings
 from isthmus.engine.open_questions import QuestionOpened
 from isthmus.tools.base import ToolScope
@@ -28,21 +28,23 @@ if TYPE_CHECKING:
 AddressPolicy: TypeAlias = Callable[[str, str], str | None]
 SettingsOf: TypeAlias = Callable[[str], Awaitable[AgentSettings | None]]
 OTHER_SECONDS = 60.0
-"""How long it is remembered that an endpoint is no editor's, or cannot be reached."""
+"""Minimum delay before an endpoint is tried again that was not an editor or could not be reached."""
 OTHERS = 1000
+"""Maximum number of such endpoints that are remembered."""
 _NO_EDITOR = (
-    "This session has no editor. Those on this machine are for the sessions of the user at it, unless the agent was "
-    "started with --no-ide; a client names its own in its settings: the MCP endpoint of an IDE companion (mcp_servers)."
+    "This session has no editor. Editors on this machine are used only for sessions of its own user, and not if the "
+    "agent was started with --no-ide. A client can name its editor in its settings: add the MCP endpoint of an IDE "
+    "companion to mcp_servers."
 )
 
 log = logging.getLogger(__name__)
 
 
 class SessionEditors(EditorControl):
-    """Finds editors. ``local`` is where those of this machine are found, if they are used.
+    """Finder of the editors of sessions. ``local`` finds those of this machine; None if they are not used.
 
-    ``why_not`` is the rule for addresses of clients' endpoints, None to reach all; ``settings_of`` tells the settings
-    of a task whose question has none with it; ``user_of`` whose task it is.
+    ``why_not`` refuses addresses of clients' endpoints (None allows all of them). ``settings_of`` returns the settings
+    of a task, for questions that come without; ``user_of`` returns the name of its user.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class SessionEditors(EditorControl):
         self._disabled: set[str] = set()
 
     async def find(self, question: QuestionOpened) -> IdeEditor | None:
-        """Return the editor that shows the diff of a question; None when there is none that can."""
+        """Return the editor that can show the diff of a question, or None."""
         if question.context_id in self._disabled:
             return None
         settings = question.settings or await self._settings_of(question.task_id)
@@ -76,16 +78,16 @@ class SessionEditors(EditorControl):
         return await self._local.find(Path(question.workspace))
 
     async def context(self, scope: ToolScope) -> str | None:
-        """What the session's editor shows, for the model."""
+        """Return for the model what the session's editor shows, or None."""
         if scope.context_id in self._disabled:
             return None
         if (peer := await self._named(scope.task_id, scope.mcp_servers)) is not None:
-            return await shown_by(peer, TurnMentions(), self._context_seconds)
+            return await ide_context(peer, TurnMentions(), self._context_seconds)
         local = await self._local_of(scope)
         return await local.context(scope.workspace) if local is not None else None
 
     async def client(self, scope: ToolScope) -> "IdeClient | None":
-        """Return the IDE of a session; None when it has none, or uses none."""
+        """Return the connection to the IDE of a session; None if it has none or uses none."""
         if scope.context_id in self._disabled:
             return None
         if (peer := await self._named(scope.task_id, scope.mcp_servers)) is not None:
@@ -112,40 +114,41 @@ class SessionEditors(EditorControl):
             await local.enable(scope.workspace)
         return await self.status(scope)
 
+    @override
     async def disable(self, scope: ToolScope) -> str:
-        """See :meth:`isthmus.agent.editor_ports.EditorControl.disable`: of the workspace here, else of the session."""
+        # An editor of this machine is disabled for its workspace, a client's for the session.
         named = await self._named(scope.task_id, scope.mcp_servers)
         if named is None and (local := await self._local_of(scope)) is not None:
             await local.disable(scope.workspace)
         else:
             self._disabled.add(scope.context_id)
             self.task_ended(scope.task_id)
-        return "Your editor is not used any more. /ide enable uses it again."
+        return "Your editor is no longer used. Use /ide enable to use it again."
 
     async def _local_of(self, scope: ToolScope) -> EditorDirectory | None:
-        """Where the editors of this machine are, for a task of the local user."""
+        """Return the directory of the editors of this machine for a task of the local user, else None."""
         return None if self._local is None or await self._user_of(scope.task_id) else self._local
 
     def task_ended(self, task_id: str) -> None:
-        """Leave the editors that a task has named."""
+        """Close the connections to the editors that a task has named."""
         for connecting in self._peers.pop(task_id, {}).values():
             closing = asyncio.create_task(_close(connecting))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
     async def aclose(self) -> None:
-        """Leave all of them."""
+        """Close all connections."""
         for task_id in list(self._peers):
             self.task_ended(task_id)
         await asyncio.gather(*self._closing, return_exceptions=True)
 
     async def _named(self, task_id: str, servers: Sequence[McpServerSettings]) -> "GeminiPeer | None":
-        """Return the first of a client's own endpoints that is an editor's."""
+        """Return a connection to the first of a client's endpoints that is an editor, or None."""
         for server in servers:
             if server.url is None:
                 continue
             known = self._peers.get(task_id, {}).get(server.url)
-            # With its headers: somebody else may be let in where this one is not.
+            # The headers are part of the key: another client's credentials may be accepted where these are not.
             key = (server.url, *(f"{name}: {text}" for name, text in (server.headers or {}).items()))
             if known is None:
                 if time.monotonic() - self._others.get(key, -OTHER_SECONDS) < OTHER_SECONDS:
@@ -161,7 +164,7 @@ class SessionEditors(EditorControl):
         return None
 
     async def _connect(self, server: McpServerSettings) -> "GeminiPeer | None":
-        """Return the companion at an endpoint; None when it is something else, or nothing."""
+        """Return a connection to the companion at an endpoint; None if it is not a companion or does not answer."""
         from isthmus.ide.clients.ide_client import IdeError
         from isthmus.ide.gemini.finding import named_companion
         from isthmus.ide.gemini.peer import GeminiPeer

@@ -1,7 +1,6 @@
-"""Whether a project's settings and .env files count at the start: what the editor says that has the folder open, else
-what the user's own file says.
+"""Trust in a project's settings and .env files at the start: by the editor that has the folder open, else by file.
 
-The editor is asked only where it makes a difference, since connecting to it takes time that each start would take.
+The editor is asked only if that makes a difference, because connecting to it would slow down each start.
 """
 
 from collections.abc import Mapping
@@ -13,9 +12,9 @@ from isthmus.settings.env_files import LoadedEnvironment, load_environment
 
 
 def trust_for_settings(folder: Path, home: Path, environment: Mapping[str, str], *, ide: bool | None) -> FolderTrust:
-    """Return which folders count as trusted at the start of a program in `folder`.
+    """Return a function that tells whether a folder counts as trusted at the start of a program in `folder`.
 
-    ``ide``: whether an editor may be used, as the options say it; None: as the user's settings do. Blocks.
+    ``ide``: whether an editor may be used by the options; None: the user's settings decide. Blocks.
 
     Raises:
         SettingsError: a settings file is not JSON, or a value has the wrong type.
@@ -28,10 +27,10 @@ def trust_for_settings(folder: Path, home: Path, environment: Mapping[str, str],
     from isthmus.app.editor_directory import trust_of_editor
     from isthmus.app.event_loop import run
 
-    said = run(trust_of_editor(folder, environment))
-    if said is None:
+    by_editor = run(trust_of_editor(folder, environment))
+    if by_editor is None:
         return by_file
-    return lambda place: said if place == folder else by_file(place)
+    return lambda place: by_editor if place == folder else by_file(place)
 
 
 def _makes_a_difference(
@@ -40,7 +39,7 @@ def _makes_a_difference(
     try:
         return _loaded(folder, home, environment, is_trusted=True) != untrusted
     except SettingsError:
-        return True  # only a trusted folder's keys are looked into
+        return True  # the keys are checked only in a trusted folder
 
 
 def _loaded(

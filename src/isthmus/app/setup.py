@@ -1,4 +1,4 @@
-"""The options that every command with an agent of its own has, and what they and the settings come to together."""
+"""Options of every command that runs an agent of its own, and the setup that results from them and the settings."""
 
 import os
 import sys
@@ -25,12 +25,12 @@ DEFAULT_MODEL_TURNS = 100
 
 
 class BadInputError(click.UsageError):
-    """Arguments or settings that do not fit; ends with status 42."""
+    """Arguments or settings are invalid; the command exits with status 42."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenOptions:
-    """The options as given; None and empty where they were not."""
+    """Options as given on the command line; None or empty if not given."""
 
     model: str | None = None
     approval_mode: str | None = None
@@ -52,12 +52,12 @@ def agent_options(function: F) -> F:
             "--ide/--no-ide", default=None, help="Use the editor that has the folder open. Default: if found."
         ),
         click.option(
-            "--debug", is_flag=True, help="Say on stderr what happens, with what MCP servers write on theirs."
+            "--debug", is_flag=True, help="Log to stderr what happens, with what MCP servers write to theirs."
         ),
         click.option(
             "--strict-mcp",
             is_flag=True,
-            help="Begin no turn unless every MCP server that is not switched off is connected.",
+            help="Start a turn only when every MCP server is connected that is not switched off.",
         ),
         click.option("--data-dir", type=folder, metavar="DIR", help="Where tasks are kept. Default: your data folder."),
         click.option("--workspace", type=folder, metavar="DIR", help="The folder to work in. Default: this one."),
@@ -68,11 +68,11 @@ def agent_options(function: F) -> F:
             is_flag=False,
             flag_value="auto",
             metavar="[auto|require|off]",
-            help="Run shell commands in bubblewrap: no writes outside the folder, no network. auto goes on without it"
-            " where it does not work, and says so; require does not start.",
+            help="Run shell commands in bubblewrap: no writes outside the folder, no network. Where it does not work,"
+            " auto warns and continues without it, require does not start.",
         ),
         click.option(
-            "--max-turns", type=click.IntRange(min=1), metavar="N", help="Model requests for one prompt at the most."
+            "--max-turns", type=click.IntRange(min=1), metavar="N", help="Maximum number of model requests per prompt."
         ),
         click.option(
             "--allowed-tools",
@@ -93,7 +93,7 @@ def agent_options(function: F) -> F:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What an agent is made of, decided from options, settings and environment."""
+    """Configuration of an agent, decided from options, settings and environment."""
 
     workspace: Path
     data_dir: Path
@@ -112,15 +112,15 @@ class Setup:
     compaction_share: float | None = None
     """Share of the model's context window that a conversation may take before it is compacted; None: the default."""
     journal_maximum_size: int | None = None
-    """Bytes; None for no maximum."""
+    """Maximum size of the journal in bytes; None for no maximum."""
 
 
 def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
-    """Settle options, settings and environment.
+    """Combine options, settings and environment.
 
     Raises:
-        BadInputError: a value or a settings file does not fit; nothing was started.
-        SandboxRequiredError: the sandbox is required, and does not work.
+        BadInputError: a value or a settings file is invalid; nothing was started.
+        SandboxRequiredError: the sandbox is required but does not work.
     """
     from isthmus.app.settings_trust import trust_for_settings
     from isthmus.models.choose import choose
@@ -161,40 +161,40 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
 
 
 def settings_notices(settings: "Settings") -> tuple[str, ...]:
-    """Return what is to be told of the settings before anything runs, each in a line."""
+    """Return the notices about the settings that are shown before anything runs, one line each."""
     guards = f"not applied by Isthmus, so the approval mode yolo is refused: {'; '.join(settings.guards)}"
     return (*settings.ignored, *((guards,) if settings.guards else ()))
 
 
 def notices(setup: Setup) -> tuple[str, ...]:
-    """Return what is to be told of settings and keys before anything runs, each in a line."""
+    """Return the notices about settings and keys that are shown before anything runs, one line each."""
     from isthmus.models.endpoint import short_keys
 
     return (*settings_notices(setup.settings), *short_keys(setup.environment))
 
 
 def unused_settings(settings: "Settings") -> tuple[str, ...]:
-    """Return the line that names the keys which are not used; none where all are."""
+    """Return a line that names the settings which are not used; empty if all are used."""
     keys = ", ".join((*settings.unused, *settings.guards))
     return (f"Settings that Isthmus does not use: {keys}",) if keys else ()
 
 
 def runs_one_prompt(prompt: str | None, output_format: str, resume: str | None, *, list_sessions: bool) -> bool:
-    """Return whether one prompt is run without a user, rather than a conversation held or the sessions listed.
+    """Return whether to run one prompt without a user, as opposed to a conversation or a list of the sessions.
 
     Raises:
-        BadInputError: the options do not go together.
+        BadInputError: the options contradict each other.
     """
     if list_sessions and (prompt is not None or resume is not None):
-        raise BadInputError("--list-sessions goes with neither --prompt nor --resume")
+        raise BadInputError("--list-sessions cannot be used with --prompt or --resume")
     is_headless = prompt is not None or (not sys.stdin.isatty() and not list_sessions)
     if output_format != "text" and not is_headless:
-        raise BadInputError("--output-format is for one prompt: give it with -p, or on standard input")
+        raise BadInputError("--output-format needs a prompt: give one with -p or on standard input")
     return is_headless
 
 
 def data_directory(options: GivenOptions) -> Path:
-    """Where tasks are kept."""
+    """Return the folder where tasks are kept."""
     if options.data_dir is not None:
         return options.data_dir.resolve()
     from isthmus.files.locations import data_directory as platform_data_directory
@@ -206,17 +206,17 @@ def _policy(options: GivenOptions, settings: "Settings", *, may_ask: bool) -> "P
     from isthmus.agent.approval.policy import ApprovalMode, Policy, grants_from_settings
     from isthmus.agent.approval.session_policy import wrong_entry
 
-    named = options.approval_mode or settings.approval_mode or ApprovalMode.DEFAULT
-    if named not in tuple(ApprovalMode):
+    mode = options.approval_mode or settings.approval_mode or ApprovalMode.DEFAULT
+    if mode not in tuple(ApprovalMode):
         expected = ", ".join(APPROVAL_MODES)
-        raise BadInputError(f"general.defaultApprovalMode is {named!r} in the settings; expected one of {expected}")
-    if named == ApprovalMode.YOLO and settings.rules.yolo_refusal is not None:
+        raise BadInputError(f"general.defaultApprovalMode is {mode!r} in the settings; expected one of {expected}")
+    if mode == ApprovalMode.YOLO and settings.rules.yolo_refusal is not None:
         raise BadInputError(f"the approval mode yolo is refused: {settings.rules.yolo_refusal}. Choose another one.")
     entries = [part for option in options.allowed_tools for part in _split(option)]
     for entry in entries:
         if (wrong := wrong_entry(entry)) is not None:
             raise BadInputError(f"--allowed-tools: {wrong}")
-    return Policy(ApprovalMode(named), grants_from_settings([*entries, *settings.allowed_tools]), may_ask)
+    return Policy(ApprovalMode(mode), grants_from_settings([*entries, *settings.allowed_tools]), may_ask)
 
 
 def _maximum(settings: "Settings") -> int | None:
@@ -227,7 +227,7 @@ def _maximum(settings: "Settings") -> int | None:
 
 
 def _split(option: str) -> list[str]:
-    """``a,b(c, d)`` -> ``a``, ``b(c, d)``: commas inside brackets do not separate."""
+    """Split at commas outside brackets: ``a,b(c, d)`` gives ``a`` and ``b(c, d)``."""
     parts, depth = [""], 0
     for character in option:
         depth += {"(": 1, ")": -1}.get(character, 0)
@@ -239,6 +239,6 @@ def _split(option: str) -> list[str]:
 
 
 def model_line(setup: Setup) -> str:
-    """Return a line that says which model answers, and why."""
+    """Return a line that names the model and the reason for its choice."""
     name = "the built-in demonstration" if setup.model.provider == "demo" else setup.model.name
     return f"Model: {name} ({setup.model.reason})"

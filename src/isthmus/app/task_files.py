@@ -1,4 +1,4 @@
-"""Where the agent keeps things of a task outside the journal, and how they go with it: long outputs, checkpoints."""
+"""Files of a task outside the journal (long outputs, checkpoints), and their removal with the task."""
 
 import asyncio
 import shutil
@@ -10,7 +10,7 @@ from isthmus.errors import IsthmusError
 
 
 class TaskFilesError(IsthmusError):
-    """Files of a deleted task could not be removed; that is tried again with the next removal."""
+    """Files of a deleted task could not be removed; the next removal tries again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,24 +21,24 @@ class TaskFiles:
 
     @property
     def journal(self) -> Path:
-        """The journal itself."""
+        """Path of the journal."""
         return self.data_dir / "journal.sqlite"
 
     @property
     def outputs(self) -> Path:
-        """Outputs that are too long to show; those of a task in a folder of its id."""
+        """Folder of outputs that are too long to show, with a subfolder per task id."""
         return self.data_dir / "outputs"
 
     @property
     def checkpoints(self) -> Path:
-        """What files were before the agent edited them."""
+        """Path of the checkpoints: contents of files before the agent edited them."""
         return self.data_dir / "checkpoints.sqlite"
 
     async def delete(self, task_ids: Sequence[str]) -> None:
-        """Remove what belongs to these tasks.
+        """Remove the files of these tasks.
 
         Raises:
-            TaskFilesError: something could not be removed.
+            TaskFilesError: a file could not be removed.
         """
         await asyncio.to_thread(self._delete_outputs, task_ids)
         if self.checkpoints.exists():
@@ -53,13 +53,12 @@ class TaskFiles:
     def _delete_outputs(self, task_ids: Sequence[str]) -> None:
         for task_id in task_ids:
             if task_id in ("", ".", "..") or "/" in task_id:
-                continue  # No task of ours: its outputs could be anybody's.
+                continue  # Not a task id of ours: the path would lead to other files.
             try:
                 shutil.rmtree(self.outputs / task_id)
             except FileNotFoundError:
                 pass
             except OSError as error:
                 raise TaskFilesError(
-                    f"the outputs of task {task_id} could not be removed ({error}); that is tried again with the next"
-                    " removal"
+                    f"the outputs of task {task_id} could not be removed ({error}); the next removal tries again"
                 ) from error

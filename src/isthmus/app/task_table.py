@@ -18,15 +18,15 @@ SHORT_ID = 8
 
 
 class NoAgent:
-    """Stands in an engine that only cancels."""
+    """Placeholder for the agent in an engine that only cancels tasks."""
 
     async def advance(self, turn: AgentTurn) -> StateChange:
-        """Raise: what is cancelled before it starts is not started."""
-        raise RuntimeError(f"task {turn.session.task_id} was to be run by a command that runs none")
+        """Raise RuntimeError: a task that is cancelled before it starts is never run."""
+        raise RuntimeError(f"a command that runs no tasks was asked to run task {turn.session.task_id}")
 
 
 def task_json(row: TaskRow) -> dict[str, Any]:
-    """Return the row for machines. Times are Unix seconds; ``events`` counts them."""
+    """Return the row as JSON. Times are Unix seconds; ``events`` is the number of events."""
     return {
         "id": row.task_id,
         "context_id": row.context_id,
@@ -48,7 +48,7 @@ def detail_json(
     pushes: Sequence[PushRow] = (),
     artifacts: Sequence[ArtifactUpdate] = (),
 ) -> dict[str, Any]:
-    """Return the row with its conversation and its artifacts, and what became of its push notifications."""
+    """Return the row as JSON, with its conversation, its artifacts and the state of its push notifications."""
     messages = [{"role": item.role, "message_id": item.message_id, "text": item.text} for item in history]
     targets = [
         {
@@ -70,13 +70,13 @@ def detail_json(
 
 
 def host_of(url: str) -> str:
-    """Where a push URL leads; its path and query may be secret."""
+    """Return the scheme and host of a push URL; its path and query may be secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def task_lines(rows: Sequence[TaskRow], now: float) -> list[str]:
-    """Return a table with a heading; nothing when there are no rows. Users are shown when there are any."""
+    """Return a table with a heading, or nothing if there are no rows. Users have a column if there are any."""
     if not rows:
         return []
     with_users = any(row.user for row in rows)
@@ -98,7 +98,7 @@ def detail_lines(
     pushes: Sequence[PushRow] = (),
     artifacts: Sequence[ArtifactUpdate] = (),
 ) -> list[str]:
-    """Return the task, its conversation and its artifacts as text, and what became of its push notifications."""
+    """Return the task as text, with its conversation, its artifacts and the state of its push notifications."""
     facts = [
         ("Task", row.task_id),
         ("Session", row.context_id),
@@ -135,12 +135,12 @@ def _part(part: ArtifactPart) -> str:
 
 
 def _push(push: PushRow) -> str:
-    text = f"{host_of(push.target.url)}, {push.state}, told up to event {push.seq}"
+    text = f"{host_of(push.target.url)}, {push.state}, delivered up to event {push.seq}"
     return text if push.error is None else f"{text}, {push.attempts} attempts failed: {push.error}"
 
 
 def _short_length(ids: Sequence[str]) -> int:
-    """How much of the ids tells them apart."""
+    """Return the length to which the ids can be shortened and still differ."""
     length = SHORT_ID
     while len({task_id[:length] for task_id in ids}) < len(ids):
         length += 4
@@ -148,7 +148,7 @@ def _short_length(ids: Sequence[str]) -> int:
 
 
 def _when(at: float, now: float) -> str:
-    """Return the time of day, or the day when it is not today."""
+    """Return the time of day if it is today, else the date."""
     moment = datetime.fromtimestamp(at).astimezone()
     today = datetime.fromtimestamp(now).astimezone().date()
     return f"{moment:%H:%M:%S}" if moment.date() == today else f"{moment:%Y-%m-%d}"

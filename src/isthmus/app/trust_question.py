@@ -1,7 +1,7 @@
-"""The question at the start of a program: may what this folder's files configure run on this machine?
+"""Asks at the start whether programs that this folder's files configure may run on this machine.
 
-Asked once: the answer stands in Gemini CLI's ``~/.gemini/trustedFolders.json``. An editor that has the folder open and
-says whether it is trusted counts first, and then nobody is asked. Without a user nothing is asked, only said.
+The answer is stored in Gemini CLI's ``~/.gemini/trustedFolders.json``. If an editor that has the folder open reports
+its trust, that counts and the user is not asked. Without a user at the terminal, a message is printed instead.
 """
 
 import asyncio
@@ -22,16 +22,13 @@ if TYPE_CHECKING:
     from isthmus.app.editor_directory import EditorDirectory
 
 OnUnknown: TypeAlias = Callable[[Path, Sequence[str]], Awaitable[None]]
-"""Called with a folder that nothing is known of, and what its files would start."""
+"""Callback for a folder whose trust is unknown; receives the folder and the programs that its files would start."""
 
 
 async def settle_trust(
     on_unknown: OnUnknown, folder: Path, environment: Mapping[str, str], editors: "EditorDirectory | None"
 ) -> bool:
-    """Call `on_unknown` where the folder's files would start something and nobody said whether they may.
-
-    False: there was no reason to.
-    """
+    """Call `on_unknown` if the folder's files would start programs and its trust is unknown; return whether it was."""
     home = Path.home()
     if await asyncio.to_thread(stated_trust, home, folder) is not None:
         return False
@@ -39,7 +36,7 @@ async def settle_trust(
     if not starts:
         return False
     if editors is not None:
-        await editors.meet(folder)  # until it could say
+        await editors.connect(folder)  # waits for its state
         if editors.trust(folder) is not None:
             return False
     await on_unknown(folder, starts)
@@ -47,10 +44,10 @@ async def settle_trust(
 
 
 async def ask(folder: Path, starts: Sequence[str]) -> None:
-    """Ask the user at this terminal, and keep the answer; one who leaves (Ctrl-D) is asked again next time.
+    """Ask the user at this terminal and store the answer; after Ctrl-D the question comes again at the next start.
 
     Raises:
-        SettingsFileError: the answer cannot be kept.
+        SettingsFileError: the answer cannot be stored.
     """
     parent = folder.parent
     answers = {"1": TrustRule.FOLDER, "2": TrustRule.PARENT, "3": TrustRule.NOT}
@@ -58,8 +55,8 @@ async def ask(folder: Path, starts: Sequence[str]) -> None:
         f"Do you trust {visible_line(str(folder))}? Its files would start on this machine:",
         *(f"  - {visible_line(line)}" for line in starts),
         f"  1  Trust this folder ({visible_line(folder.name)})",
-        f"  2  Trust the folder around it and all in there ({visible_line(parent.name or str(parent))})",
-        "  3  Don't trust: go on without these",
+        f"  2  Trust its parent folder and all folders in it ({visible_line(parent.name or str(parent))})",
+        "  3  Don't trust: continue without these",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
@@ -78,37 +75,37 @@ async def ask(folder: Path, starts: Sequence[str]) -> None:
 
 
 def tell(stream: TextIO) -> OnUnknown:
-    """For runs without a user: what is not started, and how to allow it."""
+    """Return a callback for runs without a user that prints what is not started, and how to allow it."""
 
-    async def told(folder: Path, starts: Sequence[str]) -> None:
+    async def print_untrusted(folder: Path, starts: Sequence[str]) -> None:
         what = "".join(f"\n  - {visible_line(line)}" for line in starts)
         shown = visible_line(str(folder))
         stream.write(
-            f"isthmus: not started, since you did not say whether you trust {shown}:{what}\n"
-            f"isthmus: `isthmus trust {shown}` allows it, `isthmus trust --no {shown}` ends this message\n"
+            f"isthmus: not started, because you have not decided whether to trust {shown}:{what}\n"
+            f"isthmus: run `isthmus trust {shown}` to allow it, `isthmus trust --no {shown}` to hide this message\n"
         )
         stream.flush()
 
-    return told
+    return print_untrusted
 
 
 async def _drop_early_lines(descriptor: int) -> None:
-    """Read what was typed before the question was there, or before a pause in typing: none of it is an answer."""
+    """Discard what was typed before the question was shown, or without a pause after that: it is not an answer."""
     with suppress(TimeoutError):
         while True:
             async with asyncio.timeout(PAUSE_SECONDS):
                 if (typed := await _typed_line(descriptor)) is None:
                     return
             shown = with_ellipsis(visible_line(typed.strip()), LONGEST_SHOWN)
-            sys.stdout.write(f"  Typed before this question, so no answer to it: {shown}\n")
+            sys.stdout.write(f"  Typed before this question, so not taken as an answer: {shown}\n")
             sys.stdout.flush()
     drop_begun_line(descriptor)
 
 
 async def _typed_line(descriptor: int) -> str | None:
-    """Return a line of a terminal in its usual mode, which gives whole lines; None at the end of input.
+    """Return a line of a terminal in line mode; None at the end of input.
 
-    Not in a thread: one that reads cannot be ended, and the program would wait for it.
+    Does not read in a thread, because a reading thread cannot be cancelled and the program would wait for it.
     """
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()

@@ -1,8 +1,8 @@
-"""Ends a program whose event loop hangs, with the stacks of its threads on stderr, so that something can restart it.
+"""Ends a program whose event loop hangs, with the stacks of its threads on stderr, so that it can be restarted.
 
 A loop that hangs, for example in a regular expression, holds Python's lock: no signal handler in Python runs, and
-SIGTERM has no effect. The handler here is in C. It counts processor time, not time on the clock: a program that waits,
-or that was stopped for hours, does not hang. Child processes do not inherit the timer.
+SIGTERM has no effect. The handler here is in C. It measures processor time, not elapsed time: a program that waits,
+or was stopped for hours, does not hang. Child processes do not inherit the timer.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ import threading
 from collections.abc import Generator
 
 HANG_SECONDS = 60.0
-"""Processor time of all threads together within which the event loop must have had a turn."""
+"""Maximum processor time of all threads together between two turns of the event loop."""
 _TURNS = 60
-"""How often the loop re-arms the timer in that time: threads may use several processors at once."""
+"""Number of times the loop re-arms the timer in that time: threads may use several processors at once."""
 
 
 @contextlib.contextmanager
 def ends_when_hung(loop: asyncio.AbstractEventLoop, seconds: float = HANG_SECONDS) -> Generator[None]:
-    """End the process (SIGVTALRM) when the loop has no turn within so much processor time of this process."""
+    """End the process (SIGVTALRM) when the loop has no turn within `seconds` of processor time of this process."""
     if threading.current_thread() is not threading.main_thread() or not _writes_stacks():
         yield
         return
@@ -44,7 +44,7 @@ def ends_when_hung(loop: asyncio.AbstractEventLoop, seconds: float = HANG_SECOND
 
 
 def _writes_stacks() -> bool:
-    """Let SIGVTALRM write the stacks and then do what it does by default; False where there is no stderr."""
+    """Let SIGVTALRM write the stacks before its default action; return False if there is no stderr."""
     try:
         faulthandler.register(signal.SIGVTALRM, file=sys.stderr, all_threads=True, chain=True)
     except (AttributeError, RuntimeError, OSError, io.UnsupportedOperation):
