@@ -212,10 +212,10 @@ async def test_of_two_answers_for_a_running_task_one_is_left_for_its_owner(journ
     answer = ConfirmationAccepted(ToolCallConfirmation("call-1", "proceed_once"), "terminal")
     other = ConfirmationAccepted(ToolCallConfirmation("call-2", "proceed_once"), "terminal")
     await journal.post(row, [answer])
-    with pytest.raises(StaleLease, match="another answer"):
+    with pytest.raises(StaleLease, match="has been answered"):
         await journal.post(row, [other, answer])
     await journal.take(lease, [answer], 1)
-    with pytest.raises(StaleLease, match="another answer"):
+    with pytest.raises(StaleLease, match="has been answered"):
         await journal.post(row, [answer])
     assert list(await journal.inbox("t1")) == []
 
@@ -441,7 +441,7 @@ async def test_looking_for_answers_and_cancellations_costs_the_same_however_much
     monkeypatch.setattr(sqlite, "event_from_json", counted, raising=False)
     monkeypatch.setattr(sqlite_reads, "event_from_json", counted)
     await journal.post(row, [other])
-    with pytest.raises(StaleLease, match="another answer"):
+    with pytest.raises(StaleLease, match="has been answered"):
         await journal.post(row, [first])
     assert len(read) == 3  # The answers that waited, each time.
     assert await journal.waiting("t1", ConfirmationAccepted) == [first, other]
@@ -479,5 +479,5 @@ async def test_an_answer_that_waits_with_what_is_no_json_is_found_by_its_type(jo
     odd = Prompt("m2", "Go on", metadata={"number": float("nan")})
     await journal.post(row, [odd, answer])
     assert await journal.waiting("t1", ConfirmationAccepted) == [answer]
-    with pytest.raises(StaleLease, match="another answer"):
+    with pytest.raises(StaleLease, match="has been answered"):
         await journal.post(row, [answer])

@@ -111,7 +111,7 @@ async def test_a_user_has_no_more_unended_tasks_than_allowed(journal: Journal) -
     second = await new_task(journal, "t2", "alice", limits)
     await new_task(journal, "b1", "bob", limits)
     await end(journal, first, TaskState.INPUT_REQUIRED)
-    with pytest.raises(LimitReached, match="you have 2 tasks that work or wait for an answer, and may have 2"):
+    with pytest.raises(LimitReached, match="you have 2 tasks that work or wait for an answer; the limit is 2"):
         await new_task(journal, "t3", "alice", limits)
     assert await journal.task("t3") is None
     await end(journal, second, TaskState.COMPLETED)
@@ -123,7 +123,7 @@ async def test_a_waiting_task_is_not_a_running_one_until_it_is_answered(journal:
     waiting = await new_task(journal, "t1", "alice", limits)
     await end(journal, waiting, TaskState.INPUT_REQUIRED)
     running = await new_task(journal, "t2", "alice", limits)
-    with pytest.raises(LimitReached, match="1 of your tasks are working, and 1 may at once"):
+    with pytest.raises(LimitReached, match="1 of your tasks are working; the limit is 1 at once"):
         await new_task(journal, "t3", "alice", limits)
     row = await journal.task("t1")
     assert row is not None
@@ -153,7 +153,7 @@ async def test_an_inbox_takes_no_more_than_its_messages_and_keeps_those_it_has(j
     taken = await new_task(journal, "t1")
     for number in range(INBOX_MESSAGES):
         await journal.post(taken.row, [Prompt(f"m{number}", "And this")])
-    with pytest.raises(LimitReached, match=f"{INBOX_MESSAGES} messages .* wait until task t1 takes them up"):
+    with pytest.raises(LimitReached, match=f"{INBOX_MESSAGES} messages .* are waiting for task t1"):
         await journal.post(taken.row, [Prompt("late", "And this")])
     # What a user decides is no message: it always comes through.
     stop = StateChange(TaskState.CANCELED)

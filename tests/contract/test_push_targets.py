@@ -91,7 +91,7 @@ async def test_a_task_has_so_many_targets_and_no_more(tmp_path: Path) -> None:
             task = await served.prompted()
             for number in range(TARGETS):
                 await served.pushes.set(task.task_id, PushTarget(server.base_url, id=str(number)), "0.3", None)
-            with pytest.raises(LimitReached, match="the most that one may have"):
+            with pytest.raises(LimitReached, match="which is the maximum"):
                 await served.pushes.set(task.task_id, PushTarget(server.base_url, id="more"), "0.3", None)
             await served.pushes.set(task.task_id, PushTarget(server.base_url, id="3"), "0.3", None)
 

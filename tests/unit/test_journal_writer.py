@@ -66,7 +66,7 @@ async def test_what_builds_on_a_write_that_was_lost_is_lost_too(connection: sqli
     go_on.set()
     with pytest.raises(JournalError, match="is full"):
         await lost
-    with pytest.raises(JournalError, match="an earlier step"):
+    with pytest.raises(JournalError, match="an earlier write"):
         await writes[0]
     assert await asyncio.gather(*writes[1:]) == [1, 1]
     await writer.aclose()
@@ -84,7 +84,7 @@ async def test_a_write_that_cannot_be_done_takes_none_of_its_group_with_it(conne
 
     before, lost, after = writer.submit(insert, series="a"), writer.submit(fail, series="b"), writer.submit(insert)
     assert await before == 1
-    with pytest.raises(JournalError, match="nothing of this step was kept"):
+    with pytest.raises(JournalError, match="nothing of this step was stored"):
         await lost
     assert await after == 1
     assert await writer.submit(lambda c: c.execute("SELECT number FROM numbers").fetchall()) == [(7,), (7,)]

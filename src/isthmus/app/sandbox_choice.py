@@ -58,7 +58,7 @@ def decide_sandbox(
         SandboxRequiredError: a sandbox is required but does not work.
     """
     from isthmus.files.locations import runtime_directory
-    from isthmus.sandbox.confinement import told
+    from isthmus.sandbox.confinement import describe_policy
     from isthmus.sandbox.finding import SandboxFinder
     from isthmus.sandbox.mounts import PrivatePlaces
     from isthmus.sandbox.policy import Demand
@@ -72,7 +72,7 @@ def decide_sandbox(
     found = finder.find()
     is_required = given == "require" or policy.demand is Demand.REQUIRE
     if not isinstance(found, NoSandbox):
-        level = f"{found.bubblewrap}; {told(policy)}"
+        level = f"{found.bubblewrap}; {describe_policy(policy)}"
         notes = (*policy.notes, *((_AS_ROOT,) if is_required and _user_id() == 0 else ()))
         return SandboxSetup(finder, ShellSandbox(found, policy), level, notes)
     if is_required:

@@ -1,8 +1,8 @@
-"""The Journal port: tasks as append-only events with a projection row, a lease and an inbox (DESIGN, section 2).
+"""The Journal port: tasks as append-only events with a projection row, a lease and an inbox.
 
-Only the holder of a task's lease appends to it; every append carries the lease's epoch and fails when it is stale, so
-that a process that was paused cannot write. Deliberately not here: what events mean (``isthmus.agent``) and who runs
-tasks (``isthmus.engine``).
+Only the holder of a task's lease appends to it. Every append carries the lease's epoch and fails when it is stale, so
+that a process that was paused cannot write. Does not interpret events (see ``isthmus.agent``) or run tasks (see
+``isthmus.engine``).
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -19,30 +19,30 @@ EventT = TypeVar("EventT", bound=AgentEvent)
 
 
 class JournalError(IsthmusError):
-    """The journal cannot be used; its file is as it was."""
+    """The journal cannot be used; its file is unchanged."""
 
 
 class StaleLease(JournalError):
-    """Somebody else holds the task now; what was to be written was not."""
+    """Another process holds the task now; nothing was written."""
 
 
 class RepeatedMessage(JournalError):
-    """The message was taken before; nothing was written. ``task_id`` is the task that it is in."""
+    """The journal has this message already, in the task ``task_id``; nothing was written."""
 
     def __init__(self, task_id: str) -> None:
-        super().__init__(f"the message was taken before, in task {task_id}")
+        super().__init__(f"the message was received before, in task {task_id}")
         self.task_id = task_id
 
 
 class UnkeepableEvent(JournalError):
-    """An event itself is none that can be kept: no JSON, or too large. Nothing of its step was kept; later ones are."""
+    """The event cannot be stored (not JSON, or too large). Its batch was discarded; later batches are unaffected."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
     """The projection of a task's events. Times are Unix seconds; ``seq`` is the number of its last event.
 
-    ``user`` is whose task it is; the empty name is the local user's.
+    ``user`` is the name of the task's user; it is empty for the local user.
     """
 
     task_id: str
@@ -64,7 +64,7 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to append to a task, until somebody else takes it."""
+    """The right to append to a task, until another process takes the task over."""
 
     task_id: str
     owner: str
@@ -73,9 +73,9 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """What a task begins with. ``user`` is whose it is, and whose session ``context_id`` is.
+    """The first state of a task. ``user`` is the user of the task and of the session ``context_id``.
 
-    ``message_id`` and ``digest`` are of the message that begins it: the client's id, and what tells its content.
+    ``message_id`` and ``digest`` identify the message that begins the task: the client's id, and a hash of its content.
     """
 
     task_id: str
@@ -89,21 +89,21 @@ class NewTask:
 
 NO_LIMITS = UserLimits()
 EVENT_CHARACTERS = 64 * 1024 * 1024
-"""What one event may hold, as JSON."""
+"""Maximum size of one event as JSON, in characters."""
 INBOX_MESSAGES = 256
-"""Messages that may wait in one task's inbox."""
+"""Maximum number of messages in one task's inbox."""
 INBOX_CHARACTERS = 16 * 1024 * 1024
-"""What the messages in one task's inbox may hold together, as JSON."""
+"""Maximum size of all messages in one task's inbox together as JSON, in characters."""
 
 
 class Removal(Protocol):
-    """Removing tasks for good, in small steps: marked in one, after which nobody finds them, then emptied.
+    """Removal of tasks in small steps: a task is marked first, after which no query finds it, and emptied afterwards.
 
-    A mark outlives the process that made it. All raise :class:`JournalError`.
+    A mark outlives the process that made it. All methods raise :class:`JournalError`.
     """
 
     def mark(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Awaitable[Sequence[str]]:
-        """Mark these tasks; returns those that were. Ended ones only, unless ``also_waiting``; a running one never."""
+        """Mark ended tasks, with ``also_waiting`` also waiting ones but none at work; return those that were marked."""
         ...
 
     async def marked(self) -> Sequence[str]:
@@ -111,52 +111,53 @@ class Removal(Protocol):
         ...
 
     def remove(self, task_id: str, rows: int) -> Awaitable[bool]:
-        """Remove at most ``rows`` events of a marked task, and the task with the last of them; True when it is gone."""
+        """Remove up to ``rows`` events of a marked task, and with the last one the task; return whether it is gone."""
         ...
 
     async def ended(
         self, limit: int, *, newest: int = 0, until: float | None = None, user: str | None = None
     ) -> Sequence[TaskRow]:
-        """Ended tasks, the longest unchanged first, without the ``newest`` ones and those changed after ``until``.
+        """Return ended tasks, the one unchanged for longest first.
 
-        Those of ``user`` alone when one is named.
-        Tasks of a session in which another one works or waits are left out: its conversation is still needed.
+        The ``newest`` ones and those changed after ``until`` (Unix seconds) are left out, and with ``user`` the tasks
+        of other users. Tasks of a session in which another task works or waits are left out because their conversation
+        is still needed.
         """
         ...
 
     async def shares(self) -> Mapping[str, int]:
-        """How many characters the tasks of each user take, roughly; costs a look at every event."""
+        """Return the approximate size of each user's tasks in characters; reads every event."""
         ...
 
     async def size(self) -> int:
-        """Bytes that the journal's tasks take, without the room that removed ones left."""
+        """Return the size of the journal's tasks in bytes, without the space that removed tasks left."""
         ...
 
     async def free_pages(self) -> int:
-        """Pages of room that removed tasks left."""
+        """Return the number of free pages that removed tasks left."""
         ...
 
     def give_back(self, pages: int) -> Awaitable[None]:
-        """Give room that removed tasks left back to the file system, so many pages at the most."""
+        """Return up to ``pages`` free pages that removed tasks left to the file system."""
         ...
 
     async def erase(self) -> bool:
-        """Let no copy of what was removed stay in a log beside the file; False when somebody reads there just now."""
+        """Erase removed data from the log beside the file; return False when another connection is reading it."""
         ...
 
 
 class Journal(Protocol):
-    """Where tasks are kept.
+    """The store of tasks.
 
-    Methods that write return an awaitable which is done once the write is committed; the write is queued by the call
-    itself, in order, so that a caller may go on without awaiting. It is never taken back: who is cancelled while he
-    waits hears of that when it is done. All raise :class:`JournalError`.
+    Methods that write queue the write in the call itself, in order, so that a caller may go on without awaiting, and
+    return an awaitable that is done once the write is committed. A queued write cannot be cancelled: a cancelled waiter
+    is notified once the write has completed. All methods raise :class:`JournalError`.
     """
 
     removal: Removal
-    """Removes tasks."""
+    """Removal of tasks."""
     pushes: PushJournal
-    """Keeps the webhooks of tasks."""
+    """Webhooks of tasks."""
 
     def create(
         self,
@@ -177,10 +178,10 @@ class Journal(Protocol):
     def append(
         self, lease: Lease, events: Sequence[AgentEvent], *, full_sync: bool = False
     ) -> Awaitable[Sequence[Delivery]]:
-        """Add events. With ``full_sync`` they are on the disk, not only with the operating system, when it returns.
+        """Add events. With ``full_sync`` they are on the disk when the write is done, otherwise in the system's cache.
 
-        A StateChange sets the row's state. Raises StaleLease and UnkeepableEvent. Once a write of a lease was refused
-        by the disk, so is each later one: what is kept has no gaps.
+        A StateChange sets the row's state. Raises StaleLease and UnkeepableEvent. After the disk has refused a write of
+        a lease, all later writes of that lease fail, so that a task's events have no gaps.
         """
         ...
 
@@ -192,15 +193,15 @@ class Journal(Protocol):
         *,
         discard_inbox: bool = False,
     ) -> "Awaitable[Finished]":
-        """Add the events that end a segment and let go of the lease, unless something came into the inbox meanwhile.
+        """Add the events that end a run of the task and release the lease, unless the inbox is not empty.
 
-        Then nothing is written, the inbox is returned as it stands, and the lease stays. With ``discard_inbox`` what
-        came is dropped instead. Raises StaleLease.
+        If it is not, nothing is written, the lease stays and the inbox is returned. With ``discard_inbox`` the inbox is
+        emptied instead. Raises StaleLease.
         """
         ...
 
     def take(self, lease: Lease, events: Sequence[AgentEvent], count: int) -> Awaitable[Sequence[Delivery]]:
-        """Add what is kept of the ``count`` oldest events in the inbox and remove those, in one step.
+        """Add the stored form of the ``count`` oldest events in the inbox and remove those from it, in one step.
 
         Raises StaleLease.
         """
@@ -214,9 +215,9 @@ class Journal(Protocol):
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
     ) -> "Awaitable[ClaimedTask | None]":
-        """Take a task at rest as it was read; None when somebody has taken it since.
+        """Claim a task without an owner, unchanged since ``row`` was read; None when another process has claimed it.
 
-        The state becomes ``working`` (an ended or waiting task) and the events are added in the same step.
+        The state becomes ``working`` (the task had ended or was waiting) and the events are added in the same step.
 
         Raises:
             LimitReached: its user has as many tasks as ``limits`` allow; the task is at rest as before.
@@ -224,23 +225,23 @@ class Journal(Protocol):
         ...
 
     def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> "Awaitable[ClaimedTask | None]":
-        """Take a task from an owner that is gone; None when somebody else was faster."""
+        """Claim a task whose owner is gone; return None when another process was faster."""
         ...
 
     def renew(self, leases: Sequence[Lease], lease_seconds: float) -> Awaitable[Sequence[Lease]]:
-        """Hold leases longer; returns those that are lost."""
+        """Extend leases by ``lease_seconds`` from now; return the leases that are lost."""
         ...
 
     def release(self, leases: Sequence[Lease]) -> Awaitable[None]:
-        """Let go of tasks that are not at an end, so that another engine may go on with them at once."""
+        """Release tasks that have not ended, so that another engine may continue them at once."""
         ...
 
     def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
-        """Leave events for the owner of a running task: answers, a message, or a cancellation; all or none.
+        """Put events into the inbox of a running task: answers, a message, or a cancellation; all or none.
 
-        Raises StaleLease when the task rests or has another owner since it was read, or one of its calls has got
-        another answer since; RepeatedMessage when a message with the same id and content has come since;
-        LimitReached when too many messages wait there already. Answers and cancellations are not counted.
+        Raises StaleLease when the task has no owner or another one since ``row`` was read, or when one of its tool
+        calls has been answered since; RepeatedMessage when a message with the same id and content has arrived since;
+        LimitReached when the inbox is full. Answers and cancellations do not count towards the limit.
         """
         ...
 
@@ -249,7 +250,7 @@ class Journal(Protocol):
         ...
 
     async def inbox(self, task_id: str) -> Sequence[AgentEvent]:
-        """What was left for the owner of a running task and is not taken yet."""
+        """Return the events in a running task's inbox that its owner has not taken yet."""
         ...
 
     async def waiting(self, task_id: str, kind: type[EventT]) -> Sequence[EventT]:
@@ -261,25 +262,25 @@ class Journal(Protocol):
         ...
 
     async def find(self, beginning: str, limit: int) -> Sequence[TaskRow]:
-        """Return the tasks whose ids begin so."""
+        """Return up to ``limit`` tasks whose ids start with ``beginning``."""
         ...
 
     async def tasks(self, limit: int, states: Sequence[TaskState] = (), user: str | None = None) -> Sequence[TaskRow]:
-        """Rows, last changed first; all states when none are named, all users when none is."""
+        """Return rows, last changed first; of all states if ``states`` is empty, of all users if ``user`` is None."""
         ...
 
     async def list_tasks(self, query: TaskQuery, user: str, roots: Sequence[str] = ()) -> tuple[Sequence[TaskRow], int]:
-        """A page of a user's rows, and how many are on all pages; if there are ``roots``, of those below them alone."""
+        """Return a page of a user's rows and their number on all pages; with ``roots`` only those below these."""
         ...
 
     async def begun_by(self, user: str, message_id: str) -> Sequence[tuple[str, str]]:
-        """The tasks of a user that began with a message of this id, the newest first, each with the digest of it."""
+        """Return the ids of a user's tasks that began with this message, newest first, with the messages' digests."""
         ...
 
     async def of_message(self, task_id: str, message_id: str) -> Sequence[Delivery]:
-        """Return the Prompt and ConfirmationAccepted events that a message with this id left in a task, in order.
+        """Return the Prompt and ConfirmationAccepted events of a message with this id in a task, in order.
 
-        Those that still wait in its inbox come last and have no number.
+        Events that still wait in its inbox come last and have no number.
         """
         ...
 
@@ -288,7 +289,7 @@ class Journal(Protocol):
         ...
 
     def now(self) -> float:
-        """Return the journal's time, which leases are counted in: Unix seconds."""
+        """Return the journal's clock in Unix seconds; leases are counted in it."""
         ...
 
     async def events(self, task_id: str, after: int, limit: int) -> Sequence[Delivery]:
@@ -296,31 +297,31 @@ class Journal(Protocol):
         ...
 
     async def messages(self, task_id: str, limit: int, before: int | None = None) -> Sequence[Delivery]:
-        """Return the last ``limit`` messages, of those before number ``before``; in order.
+        """Return the last ``limit`` messages before event number ``before``, in order.
 
-        They are the Prompt, Command, ModelReply and AgentMessage events.
+        Messages are the Prompt, Command, ModelReply and AgentMessage events.
         """
         ...
 
     async def artifacts(self, task_id: str) -> Sequence[Delivery]:
-        """The task's ArtifactUpdate events, in order; costs nothing for tasks that have none, however long they are."""
+        """Return the task's ArtifactUpdate events, in order; fast for tasks that have none, however long they are."""
         ...
 
     async def session(self, context_id: str, user: str = "") -> Sequence[tuple[str, Delivery]]:
-        """All events of all tasks of a user's session that a conversation is folded from, in order, with task ids.
+        """Return the events of a user's session from which its conversation is built, in order, with their task ids.
 
-        Text increments, thoughts and retry notices are left out: the ModelReply holds their whole.
+        Text increments, thoughts and retry notices are left out: the ModelReply holds the complete text.
         """
         ...
 
     async def aclose(self) -> None:
-        """Finish what is queued and close."""
+        """Write everything that is queued, then close."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedTask:
-    """A lease that was got, the row as it is now, and the events that were added with it."""
+    """A new lease, the row as it is now, and the events that were added with the claim."""
 
     lease: Lease
     row: TaskRow
@@ -329,7 +330,7 @@ class ClaimedTask:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """``inbox`` is not empty when the segment did not end."""
+    """The outcome of finishing a run: the events added, or the inbox that kept the run from ending."""
 
     deliveries: Sequence[Delivery]
     inbox: Sequence[AgentEvent] = ()

@@ -1,8 +1,7 @@
-"""Where news of tasks are sent, as the journal keeps it: each target a cursor over its task's state changes.
+"""The push targets of tasks in the journal: each is a cursor over its task's state changes.
 
-A target remembers the number of the last event that arrived there; what comes after is still to be sent, whatever
-happens to a process. Deliberately not here: who may set a target, and how news are written and sent
-(``isthmus.a2a.push.delivery``).
+A target keeps the number of the last event delivered to it, so that later events are still sent after a crash or a
+restart. Requests and their delivery: see ``isthmus.a2a.push``.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,7 +13,7 @@ from isthmus.client import Delivery, PushTarget
 
 
 class PushState(StrEnum):
-    """Whether news are still sent to a target."""
+    """Whether events are still sent to a target."""
 
     ACTIVE = "active"
     GIVEN_UP = "given-up"
@@ -22,10 +21,10 @@ class PushState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PushRow:
-    """A target of a task. ``wire_name`` and ``uri`` say how its subscriber reads.
+    """A target of a task. ``wire_name`` and ``uri`` say in which dialect its subscriber reads.
 
-    ``seq`` is the last event that arrived. ``attempts`` have failed since, the last one with ``error``; the next one
-    is not made before ``next_attempt`` (Unix seconds). ``owner`` is who sends to it just now.
+    ``seq`` is the last event delivered. ``attempts`` counts the failures since, the last one with ``error``; the next
+    attempt is not made before ``next_attempt`` (Unix seconds). ``owner`` is the process that is sending to it.
     """
 
     task_id: str
@@ -41,62 +40,63 @@ class PushRow:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from all others."""
+        """Key of this target among all targets."""
         return self.task_id, self.target.id
 
 
 class PushJournal(Protocol):
-    """The targets of all tasks. All methods raise :class:`~isthmus.journal.base.JournalError`."""
+    """The push targets of all tasks. All methods raise :class:`~isthmus.journal.base.JournalError`."""
 
     on_change: Callable[[], None] | None
-    """Called when there may be something to send: on the event loop, after the commit."""
+    """Called on the event loop after a commit when there may be something to send."""
 
     def add(self, row: PushRow, limit: int) -> Awaitable[None]:
-        """Add a target, or replace the one of its id: that is active again, and its cursor stays.
+        """Add a target, or replace the one with the same id, which becomes active again and keeps its cursor.
 
         Raises:
-            LimitReached: the task has ``limit`` others already.
+            LimitReached: the task has ``limit`` other targets already.
         """
         ...
 
     def remove(self, task_id: str, push_id: str) -> Awaitable[None]:
-        """Forget a target and its secrets; one that is not there is no error."""
+        """Delete a target and its secrets; does nothing when it does not exist."""
         ...
 
     def claim(self, row: PushRow, owner: str) -> Awaitable[bool]:
-        """Begin to send to a target; False when it is gone, given up, replaced, or another owner sends to it."""
+        """Begin to send to a target; False when it is gone, given up or replaced, or another owner is sending to it."""
         ...
 
     def delivered(self, row: PushRow, owner: str, seq: int) -> Awaitable[None]:
-        """Return the news up to event ``seq`` have arrived; lets go of the target."""
+        """Record that the events up to ``seq`` were delivered, and release the target."""
         ...
 
     def failed(self, row: PushRow, owner: str, error: str, next_attempt: float | None) -> Awaitable[None]:
-        """Return an attempt has failed; None gives the target up. Lets go of it."""
+        """Record a failed attempt and release the target; ``next_attempt`` (Unix seconds) of None gives it up."""
         ...
 
     def release(self, owners: Sequence[str]) -> Awaitable[None]:
-        """Let go of what these owners, which are gone, were sending."""
+        """Release the targets of these owners, which are gone."""
         ...
 
     async def of_task(self, task_id: str) -> Sequence[PushRow]:
-        """All targets of a task, oldest first."""
+        """Return all targets of a task, oldest first."""
         ...
 
     async def owners(self) -> Sequence[str]:
-        """Who sends now."""
+        """Return the owners that are sending."""
         ...
 
     async def behind(self, limit: int, since: float = 0, owner: str | None = None) -> Sequence[tuple[PushRow, int]]:
-        """Active targets whose tasks have events after their cursor, with the number of the last event.
+        """Return active targets whose tasks have events after their cursor, each with the number of the last event.
 
-        Those that nobody but ``owner`` sends to now; the one that is to be tried soonest first. Of the targets that
-        wait for no attempt only those whose task changed at ``since`` (Unix seconds) or later: what is older was told.
+        Targets that another owner than ``owner`` is sending to are left out. The one with the earliest attempt comes
+        first. Of targets without a planned attempt, only those whose task changed at ``since`` (Unix seconds) or later
+        are returned: earlier changes were reported before.
         """
         ...
 
     async def has_active(self) -> bool:
-        """Return whether there is any target to watch for."""
+        """Return whether any target is active."""
         ...
 
     async def next_change(self, task_id: str, after: int) -> Delivery | None:

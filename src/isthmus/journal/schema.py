@@ -17,9 +17,9 @@ log = logging.getLogger(__name__)
 APPLICATION_ID = 0x49535448  # "ISTH"
 VERSION = 5
 BUSY_SECONDS = 5.0
-"""How long a lock of another program is waited for."""
+"""Time in seconds to wait for another program to unlock the file."""
 LOG_BYTES = 16 * 1024 * 1024
-"""How large the log beside the file may stay once it was written into the file."""
+"""Maximum size in bytes of the log beside the file, once it was written into the file."""
 
 _TABLES = """
 CREATE TABLE tasks (
@@ -88,13 +88,15 @@ CREATE TABLE messages (
     PRIMARY KEY (task, message, seq)
 ) WITHOUT ROWID;
 """
-"""The events that a client's message left, by its id."""
+"""Table of the events that a client's message caused, by the message's id."""
 _INBOX_TYPES = """
 ALTER TABLE inbox ADD COLUMN type TEXT AS (substr(body, 10, instr(substr(body, 10, 100), '"') - 1));
 CREATE INDEX inbox_by_type ON inbox (task, type);
 """
-"""The type of each waiting event, and an index by it. It is read from the body, which begins with ``{"type":"``, so
-that a process of an older version writes it, too."""
+"""Type of each waiting event, and an index by it.
+
+It is read from the body, which begins with ``{"type":"``, so that processes of an older version write it, too.
+"""
 _UPGRADES = {
     1: """
 ALTER TABLE tasks ADD COLUMN user TEXT NOT NULL DEFAULT '';
@@ -110,16 +112,17 @@ CREATE INDEX tasks_by_message ON tasks (message, user) WHERE message <> '';
     3: _MESSAGES,
     4: _INBOX_TYPES,
 }
-"""From each older version, what makes the tables those of the next one; rows stay."""
+"""Statements that upgrade the tables of each older version to the next; rows stay."""
 
 
 def open_writer(path: Path, agent: Sequence[str] = (), busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """Return the connection that writes, in WAL mode, made with a new file when there is none.
+    """Return the connection that writes, in WAL mode; create the file when it does not exist.
 
-    ``agent`` is the name of the agent that runs its tasks, then the names that it had before.
+    ``agent`` is the name of the agent that runs its tasks, then its former names.
 
     Raises:
-        JournalError: the file cannot be opened, is locked, is no journal, is of a newer version, or another agent's.
+        JournalError: the file cannot be opened, is locked, is not a journal, has a newer version, or belongs to another
+            agent.
     """
     try:
         _create_private(path)
@@ -138,7 +141,7 @@ def open_writer(path: Path, agent: Sequence[str] = (), busy_seconds: float = BUS
 
 
 def _hold_for(connection: sqlite3.Connection, path: Path, names: Sequence[str]) -> None:
-    """Note that a journal is of the agent ``names[0]``, unless it is another agent's."""
+    """Record that a journal belongs to the agent ``names[0]``, unless it belongs to another agent."""
     if _holder(connection) == names[0]:
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -146,9 +149,9 @@ def _hold_for(connection: sqlite3.Connection, path: Path, names: Sequence[str]) 
         connection.execute("CREATE TABLE IF NOT EXISTS agent (name TEXT NOT NULL)")
         if (found := _holder(connection)) is not None and found not in names:
             raise JournalError(
-                f"{path} is the journal of the agent {found!r}, and this one is {names[0]!r}: it would go on with the"
-                " other one's tasks. Give each agent a folder of its own; an agent that was only renamed names its"
-                " former names."
+                f"{path} is the journal of the agent {found!r}, and this one is {names[0]!r}: it would continue the"
+                " other one's tasks. Give each agent a folder of its own; a renamed agent must list its former"
+                " names."
             )
         connection.execute("DELETE FROM agent")
         connection.execute("INSERT INTO agent VALUES (?)", (names[0],))
@@ -173,28 +176,28 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 
 def same_file(path: Path) -> Callable[[], None]:
-    """What makes sure that the file which was opened is still the one at ``path``.
+    """Return a check that the opened file is still the one at ``path``.
 
-    It raises a JournalError when it is not: whatever were written would be lost with the last process that has it open.
+    It raises a JournalError if not: writes would be lost with the last process that has the old file open.
     """
     opened = path.stat()
 
     def check() -> None:
         try:
-            found = os.stat(path)  # noqa: PTH116 - each commit comes here; pathlib is slow
+            found = os.stat(path)  # noqa: PTH116 - called at each commit; pathlib is slow
         except OSError:
             found = None
         if found is None or (found.st_ino, found.st_dev) != (opened.st_ino, opened.st_dev):
             raise JournalError(
-                f"{path} was {'deleted' if found is None else 'replaced'} while it was open: nothing more is kept."
-                " Start Isthmus again; what the old file held is lost unless you have a copy of it."
+                f"{path} was {'deleted' if found is None else 'replaced'} while it was open: nothing more is stored."
+                " Restart Isthmus; what the old file held is lost unless you have a copy of it."
             )
 
     return check
 
 
 def empty_log(path: Path) -> bool:
-    """Write what the log beside the file holds into it, and cut the log to nothing; False when somebody reads there."""
+    """Write the log beside the file into it and empty the log; False when another connection is reading the log."""
     connection = _connect(path)
     try:
         (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -213,7 +216,7 @@ def _create_private(path: Path) -> None:
 
 
 def _close_to_others(path: Path) -> None:
-    """Make a journal its owner's alone that others could read: it holds conversations and credentials."""
+    """Deny other users access to the journal: it holds conversations and credentials."""
     if os.name != "posix":
         return
     for file in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
@@ -221,7 +224,7 @@ def _close_to_others(path: Path) -> None:
             mode = stat.S_IMODE(file.stat().st_mode)
             if mode & 0o077:
                 file.chmod(0o600)
-                log.warning("%s could be opened by others (mode %04o) and is yours alone now", file, mode)
+                log.warning("%s could be opened by other users (mode %04o); only you can open it now", file, mode)
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
@@ -239,28 +242,28 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             "Upgrade Isthmus, or name another folder with --data-dir."
         )
     if version == 0:
-        # Pages that deleting empties are given back to the file system in small steps. Only before the first table.
+        # Return pages that deletions empty to the file system in small steps. Works only before the first table.
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
-    # What a burst of writes made of the log beside the file is given back.
+    # Shrink the log beside the file after a burst of writes.
     connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
-    # What is deleted is overwritten with zeros.
+    # Overwrite deleted data with zeros.
     connection.execute("PRAGMA secure_delete=ON")
     if version < VERSION:
         _upgrade(connection)
     if 0 < version < VERSION:
-        # Once, so that its pages can be given back in small steps, too. Without it they are used again.
+        # Once, so that its pages can be returned in small steps, too. Without it they are used again.
         with contextlib.suppress(sqlite3.OperationalError):
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("VACUUM")
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
-    """Make the tables, or those of an older version into this one's: whole, or not at all."""
+    """Create the tables, or upgrade those of an older version to this one, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have done it between the look and the lock.
+        # Another process may have upgraded it before the lock was taken.
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
             _run(connection, _TABLES + _PUSHES + _MESSAGES + _INBOX_TYPES)
@@ -278,7 +281,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
 
 
 def _note_messages(connection: sqlite3.Connection) -> None:
-    """Fill the table of messages from the events that there are."""
+    """Fill the table of messages from the existing events."""
     rows = connection.execute("SELECT task, seq, body FROM events WHERE type IN ('Prompt', 'ConfirmationAccepted')")
     for task, seq, body in rows:
         message_id = as_object(json.loads(body)).get("message_id")

@@ -1,6 +1,6 @@
 """The embedded journal: SQLite in WAL mode, one writer thread, reads on a thread of their own.
 
-What each statement is for is said in :mod:`isthmus.journal.base`; this module is only the SQL that writes.
+:mod:`isthmus.journal.base` documents each method; this module is only the SQL that writes.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ from isthmus.journal.writer import GroupWriter
 
 
 class SqliteJournal(SqliteReads):
-    """A :class:`~isthmus.journal.base.Journal` in one file. Made by :meth:`open`, on the running event loop."""
+    """A :class:`~isthmus.journal.base.Journal` in one file. Call :meth:`open` on the running event loop to make one."""
 
     def __init__(
         self,
@@ -81,13 +81,13 @@ class SqliteJournal(SqliteReads):
         agent: Sequence[str] = (),
         busy_seconds: float = BUSY_SECONDS,
     ) -> "SqliteJournal":
-        """Open the file, or make it. ``agent`` is the name of the agent that runs its tasks, then its former names.
+        """Open or create the file. ``agent`` is the name of the agent that runs its tasks, then its former names.
 
-        ``busy_seconds`` is how long a write waits for another program that holds the file.
+        ``busy_seconds`` is the time in seconds that a write waits for another program that has locked the file.
 
         Raises:
-            JournalError: it is unreadable, locked, newer than this program, of another program, or of another agent; it
-                is left as it is.
+                JournalError: the file is unreadable, locked, newer than this program, or belongs to another program or
+                    agent; it is left unchanged.
         """
         return cls(path, clock, agent=agent, busy_seconds=busy_seconds)
 
@@ -256,9 +256,9 @@ class SqliteJournal(SqliteReads):
                 "SELECT key FROM tasks WHERE id = ? AND epoch = ? AND owner IS NOT NULL", (row.task_id, row.epoch)
             ).fetchone()
             if found is None:
-                raise StaleLease(f"task {row.task_id} is not running as it was; nobody would read the message")
+                raise StaleLease(f"task {row.task_id} is not running or has a new owner; the message was not sent")
             if calls and not calls.isdisjoint(answered_calls(connection, row)):
-                raise StaleLease(f"a tool call of task {row.task_id} has got another answer meanwhile")
+                raise StaleLease(f"a tool call of task {row.task_id} has been answered in the meantime")
             if is_counted:
                 check_not_posted(connection, row, events)
                 count, size = connection.execute(
@@ -266,8 +266,8 @@ class SqliteJournal(SqliteReads):
                 ).fetchone()
                 if count + len(bodies) > INBOX_MESSAGES or size + sum(map(len, bodies)) > INBOX_CHARACTERS:
                     raise LimitReached(
-                        f"{count} messages ({size} characters) wait until task {row.task_id} takes them up; at most"
-                        f" {INBOX_MESSAGES} messages and {INBOX_CHARACTERS} characters may. Send this one again later."
+                        f"{count} messages ({size} characters) are waiting for task {row.task_id}; the limit is"
+                        f" {INBOX_MESSAGES} messages and {INBOX_CHARACTERS} characters. Send this one again later."
                     )
             connection.executemany(
                 "INSERT INTO inbox (task, body) VALUES (?, ?)", [(found[0], body) for body in bodies]

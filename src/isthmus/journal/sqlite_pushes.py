@@ -1,4 +1,4 @@
-"""The push targets in the embedded journal. What each statement is for is said in :mod:`isthmus.journal.pushes`."""
+"""The push targets in the embedded journal. :mod:`isthmus.journal.pushes` documents each method."""
 
 import json
 import sqlite3
@@ -40,10 +40,10 @@ class SqlitePushes(PushJournal):
         self.on_change: Callable[[], None] | None = None
         self._adds = 0
         self._may_be_active = True
-        """False while there is certainly no target, so that events cost nothing."""
+        """False while no target is certain to exist, so that events cost nothing."""
 
     def watch(self, events: Sequence[AgentEvent], written: "asyncio.Future[Any]") -> None:
-        """Tell whoever listens when these events are in the journal, if they are news."""
+        """Call ``on_change`` once these events are written, if one of them is a state change."""
         if (
             self._may_be_active
             and self.on_change is not None
@@ -66,13 +66,13 @@ class SqlitePushes(PushJournal):
         def work(connection: sqlite3.Connection) -> None:
             found = connection.execute("SELECT key FROM tasks WHERE id = ?", (row.task_id,)).fetchone()
             if found is None:
-                raise JournalError(f"task {row.task_id} is not there any more")
+                raise JournalError(f"task {row.task_id} does not exist any more")
             others = connection.execute(
                 "SELECT count(*) FROM pushes WHERE task = ? AND id <> ?", (found[0], row.target.id)
             ).fetchone()
             if others[0] >= limit:
                 raise LimitReached(
-                    f"task {row.task_id} has {others[0]} push notification configs, the most that one may have; "
+                    f"task {row.task_id} has {others[0]} push notification configs, which is the maximum; "
                     "delete one, or set one of their ids again"
                 )
             connection.execute(
@@ -155,7 +155,7 @@ class SqlitePushes(PushJournal):
 
     @override
     async def behind(self, limit: int, since: float = 0, owner: str | None = None) -> Sequence[tuple[PushRow, int]]:
-        # Two looks by an index each, as most targets belong to tasks that ended long ago; CROSS keeps the order.
+        # Two queries by an index each, as most targets belong to tasks that ended long ago; CROSS keeps the order.
         query = (
             f"SELECT {_COLUMNS} FROM tasks CROSS JOIN pushes ON pushes.task = tasks.key WHERE tasks.updated >= ?"
             f" AND pushes.next_attempt = 0 AND {_BEHIND} UNION ALL SELECT {_COLUMNS} FROM pushes"
@@ -168,7 +168,7 @@ class SqlitePushes(PushJournal):
         query = "SELECT 1 FROM pushes WHERE state = 'active' LIMIT 1"
         adds = self._adds
         found = bool(await self._read(query, (), lambda values: True))
-        # One that is being added may be there only after the look.
+        # A target that is being added may be written only after the query.
         self._may_be_active = found or adds != self._adds
         return self._may_be_active
 

@@ -1,6 +1,6 @@
-"""What is read from the embedded journal: the SQL of its queries, on a connection and a thread of their own.
+"""The SQL queries of the embedded journal, on a connection and a thread of their own.
 
-What each query is for is said in :mod:`isthmus.journal.base`.
+:mod:`isthmus.journal.base` documents each query.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class RowReader(Protocol):
 
 
 _LAST = 2**63 - 1
-"""More than any event's number."""
+"""Number above that of any event."""
 _NOT_IN_SESSION = tuple(kind.__name__ for kind in (TextContent, Thought, RetryNotice))
 _MESSAGES = tuple(kind.__name__ for kind in (Prompt, Command, ModelReply, AgentMessage))
 
@@ -84,7 +84,7 @@ class SqliteReads(Journal):
     async def tasks(self, limit: int, states: Sequence[TaskState] = (), user: str | None = None) -> Sequence[TaskRow]:
         wanted = states or tuple(TaskState)
         marks = ", ".join("?" * len(wanted))
-        # The plus keeps an index out of it: most tasks fit, and by their changes the first are found at once.
+        # The plus keeps SQLite from using an index: most tasks match, and the order by change finds the first at once.
         whose, values = ("", ()) if user is None else (f"{'' if states else '+'}user = ? AND ", (user,))
         return await self.read(
             f"SELECT {COLUMNS} FROM tasks WHERE {whose}{'' if states else '+'}state IN ({marks})"
@@ -118,7 +118,7 @@ class SqliteReads(Journal):
 
     @override
     async def of_message(self, task_id: str, message_id: str) -> Sequence[Delivery]:
-        # In this order: an event leaves the inbox when it is among the events.
+        # In this order: an event leaves the inbox when it is added to the events.
         waiting = await self.read(INBOX_BY_MESSAGE, (task_id, JSON(message_id)), delivery_of)
         taken = await self.read(BY_MESSAGE, (task_id, 0, message_id), delivery_of)
         return [*taken, *waiting]
@@ -174,7 +174,7 @@ class SqliteReads(Journal):
         )
 
     async def close_reader(self) -> None:
-        """Finish what is being read; nothing is afterwards."""
+        """Finish the queries that are running, then close; later ones fail."""
         await asyncio.to_thread(self._reading.shutdown)
         self._reader.close()
 

@@ -1,7 +1,7 @@
-"""Removing tasks from the embedded journal. What each step is for is said in :class:`isthmus.journal.base.Removal`.
+"""Removal of tasks from the embedded journal. :class:`isthmus.journal.base.Removal` documents each step.
 
-A marked task keeps its row, under an id and a state that no query finds, so that its key is not given to another one
-while its events are removed.
+A marked task keeps its row, under an id and a state that no query finds, so that its key is not reused while its
+events are removed.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from isthmus.journal.writer import GroupWriter
 T = TypeVar("T")
 
 _MARK = DELETED + " "
-"""What stands before its id."""
+"""Prefix of a marked task's id."""
 _ENDED = tuple(state for state in TaskState if state.is_terminal)
 _OTHERS = tuple(state for state in TaskState if not state.is_terminal)
 _WAITING = tuple(state for state in TaskState if state.is_waiting)
@@ -94,7 +94,7 @@ class SqliteRemoval(Removal):
             but = f" AND key NOT IN ({last})"
             kept = (*_ENDED, newest)
         values = (*_ENDED, *kept, until, until, user, user, *_OTHERS, limit)
-        # The plus keeps the index of the states out of it: by their changes the first rows are found at once.
+        # The plus keeps SQLite from using the index of states: ordered by change, the first rows are found at once.
         return await self._read(
             f"SELECT {COLUMNS} FROM tasks WHERE +state IN ({ended}){but}"
             " AND (? IS NULL OR updated <= ?) AND (? IS NULL OR user = ?) AND NOT EXISTS"
@@ -107,7 +107,7 @@ class SqliteRemoval(Removal):
     @override
     async def shares(self) -> Mapping[str, int]:
         def work() -> Mapping[str, int]:
-            # By a connection of its own: it takes long, and others are waiting to read.
+            # On a connection of its own: it takes long, and other readers are waiting.
             with contextlib.closing(open_reader(self._path)) as connection:
                 rows = connection.execute(
                     "SELECT tasks.user, sum(length(events.body)) FROM events JOIN tasks ON tasks.key = events.task"

@@ -1,6 +1,6 @@
-"""The SQL that the steps of the embedded journal share: events in and out of their rows, the inbox.
+"""SQL that the steps of the embedded journal share: reading and writing the rows of events and inboxes.
 
-All of it runs inside the transaction of whoever calls it; nothing here opens, commits or waits.
+All of it runs inside the caller's transaction; nothing here opens, commits or waits.
 """
 
 import json
@@ -33,7 +33,7 @@ from isthmus.journal.base import (
 )
 
 DELETED = "deleted"
-"""The state of a task that is being removed."""
+"""State of a task that is being removed."""
 COLUMNS = (
     "id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated, error, reason, pending,"
     " user"
@@ -44,49 +44,53 @@ BY_MESSAGE = (
     "SELECT events.seq, events.at, events.body FROM messages JOIN events USING (task, seq)"
     " WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND message = ? ORDER BY seq"
 )
-"""The events that a message left, by its id."""
+"""Query for the events of a message, by its id."""
 INBOX_BY_MESSAGE = (
     "SELECT NULL, 0, body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) AND instr(body, ?)"
     " ORDER BY number"
 )
-"""What waits and may carry a message's id (as JSON), without the others: an inbox holds megabytes. Who asks compares
-the ids themselves."""
+"""Query for the waiting events that may carry a message's id (as JSON): an inbox can hold megabytes.
+
+Callers compare the ids themselves.
+"""
 ANSWERS = (
     "SELECT body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ?"
     " AND type = 'ConfirmationAccepted' UNION ALL"
     " SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) AND type = 'ConfirmationAccepted'"
 )
-"""The answers to calls among a task's events after a number, and those that wait."""
+"""Query for the answers to tool calls: those after a number among a task's events, and those in its inbox."""
 CANCELLATION = (
     "SELECT 1 FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ? AND epoch = ?) AND type = 'StateChange'"
     " LIMIT 1"
 )
-"""Whether a task's cancellation waits: the only change of state that others leave for its owner."""
+"""Query for a cancellation in an inbox: the only StateChange that others leave for a task's owner."""
 BEGUN_BY = (
     "SELECT id, digest FROM tasks WHERE message = ? AND user = ? AND message <> '' AND state NOT IN (?, ?)"
     " AND NOT EXISTS (SELECT 1 FROM events WHERE task = tasks.key AND seq > 1 AND type = 'Prompt') ORDER BY key DESC"
 )
-"""The tasks that began with a message, as long as nobody has gone on with them in words or cancelled them: whoever did
-that knew of the task, so that the same message once more is meant to be done once more."""
+"""Query for the tasks that began with a message and have neither got another message nor been cancelled.
+
+A client that did either knew of the task, so sending the same message again asks for a new task.
+"""
 ROWS_AT_ONCE = 16
 log = logging.getLogger(__name__)
 JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def encode_event(event: AgentEvent) -> str:
-    """Return an event as its row holds it.
+    """Return an event as its row stores it.
 
     Raises:
-        UnkeepableEvent: it holds what is no JSON, or too much.
+        UnkeepableEvent: it is not JSON, or too large.
     """
     try:
         body = JSON(event_to_json(event))
     except (TypeError, ValueError, RecursionError) as error:
-        raise UnkeepableEvent(f"an event ({type(event).__name__}) holds what is no JSON: {error}") from error
+        raise UnkeepableEvent(f"an event ({type(event).__name__}) cannot be written as JSON: {error}") from error
     if len(body) > EVENT_CHARACTERS:
         raise UnkeepableEvent(
-            f"an event ({type(event).__name__}) has {len(body)} characters as JSON; at most {EVENT_CHARACTERS} are"
-            " kept. Send it in pieces, or put it into a file"
+            f"an event ({type(event).__name__}) has {len(body)} characters as JSON; the maximum is {EVENT_CHARACTERS}."
+            " Send it in pieces, or put it into a file"
         )
     return body
 
@@ -94,11 +98,11 @@ def encode_event(event: AgentEvent) -> str:
 def append_events(
     connection: sqlite3.Connection, lease: Lease, events: Sequence[AgentEvent], now: float, at_end: str | None = None
 ) -> Sequence[Delivery]:
-    """Add events; ``at_end`` are the questions (JSON) of a task that is let go of with them.
+    """Add events; ``at_end`` are the questions (JSON) of a task whose lease is released with them.
 
-    One statement for the row and one for many events: at each the two threads may have to take turns.
+    Uses one statement for the row and one for many events, because the two threads may switch at each statement.
     """
-    bodies = [encode_event(event) for event in events]  # First of all: it may fail.
+    bodies = [encode_event(event) for event in events]  # Before anything is written, because it may fail.
     changes = "seq = seq + ?, updated = ?"
     values: list[Any] = [len(events), now]
     change = next((event for event in reversed(events) if isinstance(event, StateChange)), None)
@@ -126,7 +130,7 @@ def insert_events(
     events: Iterable[AgentEvent],
     bodies: Sequence[str],
 ) -> Sequence[Delivery]:
-    """Add events after number ``seq`` of the task with this key, whose ``bodies`` :func:`encode_event` has made."""
+    """Add events after number ``seq`` of the task with this key; ``bodies`` are made by :func:`encode_event`."""
     deliveries = [Delivery(number, now, event) for number, event in enumerate(events, seq + 1)]
     for start in range(0, len(deliveries), ROWS_AT_ONCE):
         values: list[Any] = []
@@ -145,12 +149,12 @@ def insert_events(
 
 
 def inbox_of(connection: sqlite3.Connection, task_id: str) -> Sequence[AgentEvent]:
-    """What is left for the owner of a task."""
+    """Return the events in the inbox of a task."""
     return [event_from_json(json.loads(body)) for (body,) in connection.execute(INBOX, (task_id,))]
 
 
 def remove_from_inbox(connection: sqlite3.Connection, task_id: str, count: int) -> None:
-    """Remove the ``count`` oldest."""
+    """Remove the ``count`` oldest events from the inbox of a task."""
     connection.execute(
         "DELETE FROM inbox WHERE number IN (SELECT number FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?)"
         " ORDER BY number LIMIT ?)",
@@ -159,24 +163,24 @@ def remove_from_inbox(connection: sqlite3.Connection, task_id: str, count: int) 
 
 
 def answered_calls(connection: sqlite3.Connection, row: TaskRow) -> set[str]:
-    """Return the calls that were answered since the row was read, or whose answers wait in the inbox."""
+    """Return the ids of tool calls answered since the row was read, or whose answers wait in the inbox."""
     bodies = connection.execute(ANSWERS, (row.task_id, row.seq, row.task_id))
     events = [event_from_json(json.loads(body)) for (body,) in bodies]
     return {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
 
 
 def check_new_message(connection: sqlite3.Connection, task: NewTask) -> None:
-    """Make sure that no task of the user began with the message of this one.
+    """Check that no task of the user began with this task's message.
 
     Raises:
-        RepeatedMessage: there is one.
+        RepeatedMessage: one did.
     """
     if task.message_id:
         for task_id, digest in connection.execute(BEGUN_BY, (task.message_id, task.user, DELETED, TaskState.CANCELED)):
             if digest == task.digest:
                 raise RepeatedMessage(task_id)
             log.info(
-                "message %r of %s came before with other content, in task %s: it is a new message",
+                "message %r of %s was received before with other content, in task %s: treating it as a new message",
                 task.message_id[:100],
                 task.user or "the owner",
                 task_id,
@@ -185,10 +189,10 @@ def check_new_message(connection: sqlite3.Connection, task: NewTask) -> None:
 
 
 def check_not_posted(connection: sqlite3.Connection, row: TaskRow, events: Sequence[AgentEvent]) -> None:
-    """Make sure that none of these messages has come to the task since its row was read.
+    """Check that none of these messages has reached the task since its row was read.
 
     Raises:
-        RepeatedMessage: one has; it is among the events, or in the inbox.
+        RepeatedMessage: one has; it is among the task's events, or in its inbox.
     """
     for prompt in events:
         if not isinstance(prompt, Prompt):
@@ -200,12 +204,12 @@ def check_not_posted(connection: sqlite3.Connection, row: TaskRow, events: Seque
 
 
 def row_of(connection: sqlite3.Connection, task_id: str) -> TaskRow:
-    """Return the row of a task that there is."""
+    """Return the row of an existing task."""
     return row_from(connection.execute(f"SELECT {COLUMNS} FROM tasks WHERE id = ?", (task_id,)).fetchone())
 
 
 def row_from(values: Sequence[Any]) -> TaskRow:
-    """Return a row from its COLUMNS."""
+    """Build a row from the values of its COLUMNS."""
     task_id, context, workspace, title, state, seq, owner, epoch, until, *ends, calls, user = values
     pending = tuple(from_json(ToolCall, call) for call in json.loads(calls))
     ends += [pending, user]
@@ -213,9 +217,9 @@ def row_from(values: Sequence[Any]) -> TaskRow:
 
 
 def task_conditions(query: TaskQuery, user: str, roots: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
-    """What the rows that a query finds have in common, and its values. Tasks that are being removed are not there."""
+    """Return the SQL condition for a query's rows and its values; tasks that are being removed never match."""
     states = tuple(TaskState) if query.state is None else (query.state,)
-    # The plus keeps the index of states, which most tasks fit, out of it.
+    # The plus keeps SQLite from using the index of states, because most tasks match.
     conditions = [f"{'+' if query.state is None else ''}state IN ({', '.join('?' * len(states))})"]
     values: list[Any] = list(states)
     for condition, value in (
@@ -234,7 +238,7 @@ def task_conditions(query: TaskQuery, user: str, roots: Sequence[str]) -> tuple[
 
 
 def after_condition(query: TaskQuery) -> tuple[str, tuple[Any, ...]]:
-    """What rows after the query's place have in common, and its values; nothing without a place."""
+    """Return the SQL condition for rows after the query's place and its values; both are empty without a place."""
     if query.after is None:
         return "", ()
     updated, task_id = query.after
@@ -242,12 +246,12 @@ def after_condition(query: TaskQuery) -> tuple[str, tuple[Any, ...]]:
 
 
 def delivery_of(values: Sequence[Any]) -> Delivery:
-    """Return an event from its number, time and body."""
+    """Build an event from its number, time and body."""
     return Delivery(values[0], values[1], event_from_json(json.loads(values[2])))
 
 
 def check_limits(connection: sqlite3.Connection, user: str, limits: UserLimits, but: str | None = None) -> None:
-    """Hold one more working task, or ``but`` as one, against what its user may have.
+    """Check that the user may have one more working task; ``but`` is a task of the user that is not counted.
 
     Raises:
         LimitReached: it would be too many.
@@ -263,11 +267,11 @@ def check_limits(connection: sqlite3.Connection, user: str, limits: UserLimits, 
     running = unended - sum(count for state, count in counts.items() if TaskState(state).is_waiting)
     if limits.max_tasks is not None and unended >= limits.max_tasks:
         raise LimitReached(
-            f"you have {unended} tasks that work or wait for an answer, and may have {limits.max_tasks}; answer or"
+            f"you have {unended} tasks that work or wait for an answer; the limit is {limits.max_tasks}. Answer or"
             " cancel one of them, or wait until one has ended"
         )
     if limits.max_running is not None and running >= limits.max_running:
         raise LimitReached(
-            f"{running} of your tasks are working, and {limits.max_running} may at once (those that wait for an answer"
-            " do not count); wait until one has ended, or cancel one"
+            f"{running} of your tasks are working; the limit is {limits.max_running} at once (tasks that wait for an"
+            " answer do not count). Wait until one has ended, or cancel one"
         )

@@ -1,8 +1,7 @@
-"""One thread that owns the writing connection and commits in groups.
+"""A thread that owns the writing connection and commits writes in groups.
 
-Whatever is queued in one turn of the event loop, or while a commit runs, goes into the next one, so that many small
-writes cost one. A group that holds a write which must be on the disk is committed with ``synchronous=FULL``.
-Deliberately not here: what is written.
+Writes that are queued in one turn of the event loop, or while a commit runs, share the next commit, so that many small
+writes cost one. A group with a write that must be on the disk is committed with ``synchronous=FULL``.
 """
 
 import asyncio
@@ -21,12 +20,11 @@ from isthmus.journal.base import JournalError
 
 T = TypeVar("T")
 GROUP_LIMIT = 512
-"""A commit that holds so many writes takes in no more; bounds how long the first of a group waits."""
+"""Size at which a group takes in no more writes; bounds how long its first write waits."""
 
 
 class Written(asyncio.Future[T]):
-    """What a write comes to. It cannot be cancelled, as what is queued is written: who waits for it hears of its
-    own cancellation when that is done."""
+    """The result of a write. It cannot be cancelled: a cancelled waiter is notified once the write has completed."""
 
     @override
     def cancel(self, msg: Any = None) -> bool:
@@ -45,8 +43,8 @@ class _Write(Generic[T]):
 class GroupWriter:
     """Runs functions on a connection, each group in one transaction, and resolves their futures after the commit.
 
-    A function that raises an :class:`IsthmusError` must not have written anything; the others of its group go on.
-    ``check`` comes before each group and raises a JournalError when nothing may be written.
+    A function that raises an :class:`IsthmusError` must not have written anything; the rest of its group is unaffected.
+    ``check`` is called before each group and raises a JournalError when nothing may be written.
     """
 
     def __init__(
@@ -60,7 +58,7 @@ class GroupWriter:
         self._closed = False
         self._sync = ""
         self._broken: set[Hashable] = set()
-        """Series that have lost a write. Touched by the thread alone."""
+        """Series that have lost a write. Only the thread uses it."""
         self._thread = threading.Thread(target=self._run, name="isthmus-journal", daemon=True)
         self._thread.start()
 
@@ -69,8 +67,8 @@ class GroupWriter:
     ) -> Written[T]:
         """Queue ``work``; the future is done when its group is committed.
 
-        Writes of one ``series`` build on each other: once the disk has refused one of them, the later ones fail too,
-        also those that are queued already.
+        Writes of one ``series`` build on each other: once the disk has refused one, the later ones fail too, including
+        those that are already queued.
 
         Raises:
             JournalError: the writer is closed.
@@ -79,7 +77,7 @@ class GroupWriter:
             raise JournalError("the journal is closed; nothing more can be written")
         future: Written[T] = Written(loop=self._loop)
         if not self._gathered:
-            # Waking the thread costs more than most writes: once for all that comes in this turn of the loop.
+            # Waking the thread costs more than most writes, so wake it once per turn of the loop.
             self._loop.call_soon(self._hand_over)
         self._gathered.append(_Write(work, future, full_sync, series))
         return future
@@ -90,7 +88,7 @@ class GroupWriter:
             self._gathered = []
 
     async def aclose(self) -> None:
-        """Commit what is queued and end the thread."""
+        """Commit the queued writes and end the thread."""
         if not self._closed:
             self._closed = True
             self._hand_over()
@@ -114,13 +112,13 @@ class GroupWriter:
         self._connection.close()
 
     def _commit(self, group: "list[_Write[Any]]") -> list[Any]:
-        """Return the outcome of each write. Never raises: this thread must live as long as somebody waits for it."""
+        """Return the outcome of each write. Never raises: callers wait for this thread, so it must not die."""
         try:
             return self._transact(group)
         except Exception as error:
             self._roll_back()
             if len(group) > 1 and not isinstance(error, sqlite3.OperationalError):
-                # One of them cannot be done, whatever the disk says: the others are not to suffer from it.
+                # A single write is at fault, not the disk: the others must not fail with it.
                 return [self._commit([write])[0] for write in group]
             self._broken.update(write.series for write in group if write.series is not None)
             failure = JournalError(_explain(error))
@@ -140,7 +138,7 @@ class GroupWriter:
         for write in group:
             try:
                 if write.series in self._broken:
-                    raise JournalError("an earlier step could not be written, so this one was not either")
+                    raise JournalError("an earlier write of this task failed, so this one was not made")
                 outcomes.append(write.work(connection))
             except IsthmusError as error:
                 outcomes.append(error)
@@ -158,15 +156,15 @@ def _explain(error: Exception) -> str:
         return str(error)
     if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
         return (
-            "another program holds the journal's file and did not let go of it in time; nothing of this step was kept,"
-            " all before it was. Tasks go on by themselves when it does"
+            "another program holds the journal's file and did not unlock it in time; nothing of this step was stored,"
+            " all before it was. Tasks continue by themselves when it is unlocked"
         )
     if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
         return (
-            "the disk that holds the journal is full; nothing of this step was kept, all before it was. Free some"
-            " space: tasks go on by themselves then"
+            "the disk that holds the journal is full; nothing of this step was stored, all before it was. Free some"
+            " space: tasks then continue by themselves"
         )
-    return f"the journal could not be written ({error}); nothing of this step was kept"
+    return f"the journal could not be written ({error}); nothing of this step was stored"
 
 
 def _resolve(group: "list[_Write[Any]]", outcomes: list[Any]) -> None:

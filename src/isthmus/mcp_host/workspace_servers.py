@@ -17,7 +17,7 @@ from isthmus.mcp_host.config.server_config import Origin, ServerConfig, StdioEnd
 from isthmus.mcp_host.config.workspace_config import McpConfiguration, UnusableServer
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.tool import McpTool
-from isthmus.sandbox.confinement import told
+from isthmus.sandbox.confinement import describe_policy
 from isthmus.text.units import show_count
 from isthmus.tools.base import ServerTools
 from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
@@ -260,7 +260,7 @@ def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace
 
 def _sandbox(connection: ServerConnection) -> tuple[str, ...]:
     policy = connection.config.sandbox
-    return () if policy is None else (f"Sandbox: {connection.log.sandbox or told(policy)}",)
+    return () if policy is None else (f"Sandbox: {connection.log.sandbox or describe_policy(policy)}",)
 
 
 def _notes(connection: ServerConnection) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Confining programs: what a policy opens, how bubblewrap is told so, and whether it works on this machine.
+"""Confinement of programs: what a policy opens, bubblewrap's command line for it, and whether it works here.
 
-Knows no tool, server or setting by name; deliberately not a container: the programs of this machine are used.
+Knows no tool, server or setting by name. Uses the programs of this machine, unlike a container.
 """

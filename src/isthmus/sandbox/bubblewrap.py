@@ -1,8 +1,8 @@
 """The bubblewrap of this machine, and its command line for a view and a policy. Pure.
 
-Values of variables never stand on it: bubblewrap hands down its own environment, which whoever starts it keeps small.
-The program must be started without a controlling terminal, in a session of its own: bubblewrap's --new-session would
-take it out of the process group by which it is ended.
+The command line never contains values of variables: bubblewrap passes on its own environment, which its caller keeps
+small. Start it without a controlling terminal, in a session of its own: bubblewrap's --new-session would take the
+program out of the process group by which it is ended.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from typing import assert_never
 from isthmus.sandbox.mounts import Mount, MountKind, SandboxView
 
 MAXIMUM_TEMPORARY_BYTES = 4 * 1024**3
-"""Of each folder that is in memory: /tmp, the home folder."""
+"""Maximum size in bytes of each folder in memory: /tmp, the home folder."""
 
 _ISOLATION = (
     "--unshare-user",
@@ -27,14 +27,14 @@ _ISOLATION = (
 )
 _FILTER_DESCRIPTOR = "9"
 _WITH_FILTER = f'exec "$@" {_FILTER_DESCRIPTOR}<"$0"'
-"""bubblewrap takes the filter from an open file, and whoever starts the program passes none on: a shell opens it."""
+"""Shell command that opens the filter: bubblewrap takes it from an open file, which callers do not pass on."""
 _NOWHERE = "/dev/null"
-"""Bound without its device: it cannot be opened."""
+"""Device bound over a closed file; bound without its device, it cannot be opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bubblewrap:
-    """A bubblewrap that works here."""
+    """A bubblewrap that works on this machine."""
 
     program: Path
     version: tuple[int, int, int]
@@ -44,12 +44,12 @@ class Bubblewrap:
 
     @property
     def can_forbid_namespaces(self) -> bool:
-        """Whether it can keep programs from making user namespaces of their own."""
+        """Whether it can keep programs from creating user namespaces of their own."""
         return self.version >= (0, 8, 0)
 
     @property
     def can_limit_memory(self) -> bool:
-        """Whether its folders in memory can have a limit."""
+        """Whether it can limit the size of its folders in memory."""
         return self.version >= (0, 7, 0)
 
 
@@ -62,7 +62,7 @@ def command_line(
     has_network: bool,
     system_calls: Path | None = None,
 ) -> tuple[str, ...]:
-    """`command` in the sandbox, working in `folder`; `system_calls` is a file with a filter of them."""
+    """Return the command line that runs `command` in `folder`; `system_calls` is a file with a seccomp filter."""
     return (
         *(() if system_calls is None else ("/bin/sh", "-c", _WITH_FILTER, str(system_calls))),
         str(bubblewrap.program),
@@ -100,7 +100,7 @@ def _size(bubblewrap: Bubblewrap) -> tuple[str, ...]:
 
 
 def _sealed(view: SandboxView) -> Iterator[str]:
-    """Closed folders take no more, once what is opened in them has its place."""
+    """Yield the options that make closed folders read-only, after the mounts in them."""
     for mount in view.mounts:
         if mount.kind is MountKind.CLOSED and mount.is_folder:
             yield from ("--remount-ro", str(mount.path))

@@ -1,6 +1,6 @@
-"""Puts a program into the sandbox: looks at the file system, and makes the command line and environment to start.
+"""Prepares a program for the sandbox: looks at the file system, and returns the command line and the environment.
 
-Starting, ending and listening are up to whoever runs the program.
+The caller starts and ends the program and reads its output.
 """
 
 import errno
@@ -19,16 +19,16 @@ from isthmus.sandbox.policy import SandboxError, SandboxPolicy
 from isthmus.sandbox.system_calls import filter_of
 
 PASSED = ("COLORTERM", "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER")
-"""Variables that every confined program gets; those that begin with ``LC_`` too."""
+"""Variables that every confined program gets, besides those that begin with ``LC_``."""
 
 
 MAXIMUM_ENTRIES = 10_000
-"""Of the workspace's own folder, that are looked through for files which others act on."""
+"""Maximum number of entries of the workspace's own folder searched for files that other programs act on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A program to start: its words, the folder that it works in, and its whole environment."""
+    """A program to start: its arguments, its working folder, and its whole environment."""
 
     command: tuple[str, ...]
     folder: Path
@@ -37,7 +37,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """The sandbox on this machine: by what it is made, and around whom."""
+    """The sandbox of this machine: its bubblewrap and the user's private places."""
 
     bubblewrap: Bubblewrap
     private: PrivatePlaces
@@ -51,26 +51,26 @@ class Confinement:
         surrounding: Mapping[str, str],
         readable: Iterable[Path] = (),
     ) -> Launch:
-        """How to start a program so that it is confined to `workspace` and what `policy` opens.
+        """Return the launch of a program that is confined to `workspace` and what `policy` opens.
 
-        `surrounding` is the environment that the policy lets variables through from; `readable` are folders that it
-        may read besides. Looks at the file system, so it is for a thread where that may be slow.
+        `surrounding` is the environment from which the policy passes variables on; `readable` are further readable
+        folders. Looks at the file system: call it in a thread where that may be slow.
 
         Raises:
-            SandboxError: the policy cannot be held, or the program or its folder would not be there.
-            OSError: there is no such program or folder.
+            SandboxError: the policy cannot be enforced, or the program or its folder would not be visible.
+            OSError: the program or its folder does not exist.
         """
         environment = {
             **launch.environment,
             **{name: surrounding[name] for name in policy.passed if name in surrounding},
             **dict(policy.variables),
-            "TMPDIR": "/tmp",  # noqa: S108 - the one in the sandbox, which nobody shares
+            "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own, not shared
         }
         keep_git_at_home(workspace.resolve())
         folders = [Path(folder) for folder in environment.get("PATH", "").split(":") if folder.startswith("/")]
         view = view_of(policy, self.private, workspace, _Files(), programs=folders, readable=readable)
         folder = launch.folder.resolve()
-        _require_seen(view, folder, "the folder it works in")
+        _require_seen(view, folder, "the working folder")
         command = (str(_program(launch, folders, view)), *launch.command[1:])
         words = command_line(
             self.bubblewrap,
@@ -85,7 +85,7 @@ class Confinement:
 
 @cache
 def filter_file() -> Path | None:
-    """The filter of system calls as a file in memory, which this process keeps open; None: there is none here."""
+    """Return the filter of system calls as a file in memory, kept open by this process; None without one here."""
     content = filter_of(platform.machine())
     if content is None or not hasattr(os, "memfd_create"):
         return None
@@ -95,9 +95,9 @@ def filter_file() -> Path | None:
 
 
 def keep_git_at_home(workspace: Path) -> None:
-    """Give a repository the file that could lead git to another configuration and other hooks, leading nowhere else.
+    """Create the file that could redirect git to another configuration and other hooks, with a harmless content.
 
-    ``.git/commondir`` then can be made read-only; a missing file cannot, without making it, and git takes no empty one.
+    ``.git/commondir`` can then be mounted read-only. A missing file cannot, and git does not accept an empty one.
     """
     git = workspace / ".git"
     if not (git / "HEAD").is_file() or git.is_symlink() or os.path.lexists(git / "commondir"):
@@ -114,12 +114,12 @@ def keep_git_at_home(workspace: Path) -> None:
 
 
 def environment_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a confined command gets of an environment without being declared."""
+    """Return the variables of `environment` that every confined command gets."""
     return {name: value for name, value in environment.items() if name in PASSED or name.startswith("LC_")}
 
 
-def told(policy: SandboxPolicy) -> str:
-    """What a policy opens, in a few words for the user."""
+def describe_policy(policy: SandboxPolicy) -> str:
+    """Return a short summary for the user of what a policy opens."""
     writable = ", ".join(("the workspace", *(path.path for path in policy.paths if path.is_writable)))
     readable = ", ".join(path.path for path in policy.paths if not path.is_writable)
     parts = [f"writes in {writable}", *((f"also reads {readable}",) if readable else ())]
@@ -130,7 +130,7 @@ def told(policy: SandboxPolicy) -> str:
 
 
 def _program(launch: Launch, folders: Sequence[Path], view: SandboxView) -> Path:
-    """Return the program's absolute path, as it is named: the first one of that name which the sandbox has."""
+    """Return the program's absolute path as named: the first one of that name that the sandbox shows."""
     name = launch.command[0]
     found = [launch.folder / name] if "/" in name else [folder / name for folder in folders]
     usable = [path for path in found if path.is_file() and os.access(path, os.X_OK)]
@@ -152,13 +152,13 @@ def _require_seen(view: SandboxView, path: Path, what: str) -> None:
     for seen in (path.parent.resolve() / path.name, path.resolve()):
         if not view.shows(seen):
             raise SandboxError(
-                f"{what}, {seen}, is not in the sandbox, which has no home folder but for the workspace and what"
-                f' sandbox.paths opens; add it or a folder around it there, such as "{seen.parent}:ro"'
+                f"{what}, {seen}, is not in the sandbox: it shows of home folders only the workspace and the paths that"
+                f' sandbox.paths opens. Add it or a folder around it there, such as "{seen.parent}:ro"'
             )
 
 
 class _Files:
-    """The file system as it is."""
+    """The real file system."""
 
     def resolve(self, path: Path) -> Path:
         return path.resolve()

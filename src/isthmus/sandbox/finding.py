@@ -1,4 +1,4 @@
-"""The sandbox of this machine, looked for when it is first wanted, once. For threads."""
+"""The sandbox of this machine, found once, when it is first needed. Thread-safe."""
 
 import threading
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from isthmus.sandbox.support import NoSandbox, find_support
 
 
 class SandboxFinder:
-    """Finds the sandbox: bubblewrap on the PATH of `environment`, around the user with these `private` places."""
+    """Finds the sandbox: bubblewrap on the PATH of `environment`, for the user with these `private` places."""
 
     def __init__(self, private: PrivatePlaces, environment: Mapping[str, str]) -> None:
         self._private = private
@@ -18,7 +18,7 @@ class SandboxFinder:
         self._found: Confinement | NoSandbox | None = None
 
     def find(self) -> Confinement | NoSandbox:
-        """Return the sandbox, or why there is none. Blocks, for 10 s at the most, the first time alone."""
+        """Return the sandbox, or why there is none. The first call blocks, for up to 10 s."""
         with self._lock:
             if self._found is None:
                 support = find_support(self._environment)

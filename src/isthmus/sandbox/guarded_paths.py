@@ -1,9 +1,9 @@
 """Files of a workspace that other programs act on by themselves: one table for edits and for the sandbox.
 
-An edit of such a file is asked each time (:mod:`isthmus.agent.approval.policy`), and a confined command cannot write it
-(:mod:`isthmus.sandbox.mounts`). Names count in any folder, whatever their case: some file systems ignore it. Build
-files (Makefile, package.json, conftest.py) are deliberately not here: they are the work itself, and run only when
-somebody builds.
+Each edit of such a file needs an approval (:mod:`isthmus.agent.approval.policy`), and a confined command cannot write
+it (:mod:`isthmus.sandbox.mounts`). Names count in any folder and in any case, because some file systems ignore case.
+Does not contain build files (Makefile, package.json, conftest.py): they are the work itself, and run only when a user
+builds.
 """
 
 import unicodedata
@@ -14,18 +14,18 @@ from pathlib import Path, PurePath
 
 
 class Effect(Enum):
-    """Who acts on a file."""
+    """Kind of program that acts on a file."""
 
     AGENT = auto()
-    """It says what coding agents may do or see, or is part of their prompt."""
+    """Coding agents: the file says what they may do or see, or is part of their prompt."""
     EDITOR = auto()
-    """An editor runs it, or programs that it names, when the folder is opened."""
+    """Editors, which run the file or programs that it names when the folder is opened."""
     VERSION_CONTROL = auto()
-    """git and its hook runners run it, or programs that it names."""
+    """git and its hook runners, which run the file or programs that it names."""
     CONTINUOUS_INTEGRATION = auto()
-    """It runs on other machines, with their secrets, once it is pushed."""
+    """Other machines, which run the file with their secrets once it is pushed."""
     ENVIRONMENT = auto()
-    """Shells, package managers and debuggers read it: secrets, registries, and programs that they start."""
+    """Shells, package managers and debuggers, which take secrets, registries and programs to start from the file."""
 
 
 GUARDED: Mapping[Effect, tuple[str, ...]] = {
@@ -173,15 +173,18 @@ GUARDED: Mapping[Effect, tuple[str, ...]] = {
         "pip.conf",
     ),
 }
-"""Paths in lower case. One that ends in a slash is a folder with all that it holds, or a file of that name; ``*``
-stands for any text in a file's name."""
+"""Guarded paths in lower case, by effect.
+
+One that ends in a slash is a folder with everything in it, or a file of that name; ``*`` stands for any text in a
+file's name.
+"""
 
 _IGNORABLE = dict.fromkeys([0x00AD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF])
-"""Characters that some file systems (HFS+) take for nothing in a name."""
+"""Characters that some file systems (HFS+) ignore in names."""
 
 
 def effect_of(path: PurePath, context_files: Iterable[str] = ()) -> Effect | None:
-    """Return who acts on a file by itself; None when only people and builds do.
+    """Return the kind of program that acts on a file by itself; None when only users and builds do.
 
     `context_files` are further names of files that are part of an agent's prompt.
     """
@@ -199,18 +202,18 @@ def effect_of(path: PurePath, context_files: Iterable[str] = ()) -> Effect | Non
 
 
 def _has(parts: list[str], wanted: tuple[str, ...]) -> bool:
-    """Return whether the names of `wanted` follow each other in `parts`."""
+    """Return whether the names of `wanted` follow one another in `parts`."""
     return any(tuple(parts[index : index + len(wanted)]) == wanted for index in range(len(parts)))
 
 
 def _folded(name: str) -> str:
-    """Return the name as a file system that ignores case, and dots and spaces at the end, compares it."""
+    """Return the name as compared by a file system that ignores case, and dots and spaces at the end."""
     plain = unicodedata.normalize("NFC", name.translate(_IGNORABLE)).casefold()
     return plain.rstrip(". ") or plain
 
 
 def _compiled(entries: Iterable[str]) -> tuple[tuple[tuple[str, ...], ...], frozenset[str], tuple[str, ...]]:
-    """Folders and files in folders as their names, names of files, and patterns of those."""
+    """Return folders and files in folders as their names, the names of files, and patterns of names."""
     paths = [entry for entry in entries if "/" in entry]
     names = [entry for entry in entries if "/" not in entry]
     return (

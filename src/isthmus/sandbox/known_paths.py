@@ -1,17 +1,17 @@
-"""What lies where on a machine, as far as a sandbox cares: secrets, tools, and files that later run by themselves.
+"""Paths of a machine that matter to a sandbox: secrets, tools, and files that later run by themselves.
 
-Lists of paths alone; what follows from them is in :mod:`isthmus.sandbox.mounts`. Paths of a home folder are relative
-to it. Not complete: a home folder is closed as a whole, and these are what counts when it is opened after all.
+Contains lists only; :mod:`isthmus.sandbox.mounts` uses them. Paths in a home folder are relative to it. The lists are
+not complete: a home folder is closed as a whole, and they count when it is opened after all.
 """
 
 HOMES = ("/home", "/root")
-"""Where home folders lie: closed, but for what is opened in them."""
+"""Folders of home folders, which are closed except for what is opened in them."""
 
-TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - those in the sandbox
-"""Empty and private in the sandbox."""
+TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - the sandbox's own
+"""Folders that are empty and private in the sandbox."""
 
 RUN = "/run"
-"""Sockets of services (containers, keyrings, agents, the desktop): closed."""
+"""Folder of the sockets of services (containers, keyrings, agents, the desktop), which is closed."""
 RUN_READABLE = (
     "/run/NetworkManager/resolv.conf",
     "/run/booted-system",
@@ -20,7 +20,7 @@ RUN_READABLE = (
     "/run/systemd/resolve/resolv.conf",
     "/run/systemd/resolve/stub-resolv.conf",
 )
-"""What programs need of it: how names are resolved, and where NixOS has its programs."""
+"""Paths below /run that programs need: for name resolution, and the programs of NixOS."""
 
 KERNEL_SETTINGS = (
     "/proc/acpi",
@@ -37,7 +37,7 @@ KERNEL_SETTINGS = (
     "/proc/sysrq-trigger",
     "/proc/tty",
 )
-"""Of the whole machine, in files of root: without a capability they can still be written by their owner."""
+"""Secrets of the whole machine, in files of root: their owner can write them even without a capability."""
 
 SYSTEM_SECRETS = (
     "/etc/gshadow",
@@ -52,7 +52,7 @@ SYSTEM_SECRETS = (
     "/etc/sudoers",
     "/etc/sudoers.d",
 )
-"""What root could read."""
+"""Files of the machine that root could read."""
 
 HOME_TOOLS = (
     ".asdf",
@@ -79,7 +79,7 @@ HOME_TOOLS = (
     ".volta",
     "go",
 )
-"""Programs and their settings that people keep at home: can be read."""
+"""Programs and their settings that users keep in their home folder: readable."""
 
 HOME_SECRETS = (
     ".authinfo",
@@ -128,7 +128,7 @@ HOME_SECRETS = (
     ".vault-token",
     ".zsh_history",
 )
-"""Closed wherever the home folder is open."""
+"""Secrets that are closed wherever the home folder is open."""
 
 HOME_STARTUP = (
     ".bash_login",
@@ -145,10 +145,12 @@ HOME_STARTUP = (
     ".zshenv",
     ".zshrc",
 )
-"""What runs by itself outside the sandbox, later: cannot be written, also when the home folder can."""
+"""Files that later run by themselves outside the sandbox: not writable, even if the home folder is."""
 
 WORKSPACE_RULES = (".git/commondir", ".git/config", ".git/config.worktree", ".git/hooks", ".gemini", ".mcp.json")
-"""What a workspace makes run outside the sandbox, or what rules an agent: cannot be written in it. What else others act
-on by themselves is in :mod:`isthmus.sandbox.guarded_paths`."""
+"""Files of a workspace that run something outside the sandbox, or instruct an agent: not writable.
+
+:mod:`isthmus.sandbox.guarded_paths` has the other files that programs act on by themselves.
+"""
 WORKSPACE_RULE_FOLDERS = (".git/hooks", ".gemini")
-"""Those of them that are closed even when they are missing, so that they are not made."""
+"""Members of WORKSPACE_RULES that are closed even when they do not exist, so that they cannot be created."""

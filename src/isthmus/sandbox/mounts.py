@@ -1,8 +1,8 @@
-"""Decides what of the file system a confined program sees, and what it may change. No I/O: it is told what there is.
+"""Decides which parts of the file system a confined program sees, and which it may change. Sans-I/O.
 
-The system can be read, the workspace and the policy's writable paths changed; home folders, /tmp and /run are empty
-but for what is opened in them; secrets are closed wherever they would be seen, unless the policy names them. The
-deeper path always wins. Deliberately not here: how bubblewrap is told (:mod:`isthmus.sandbox.bubblewrap`).
+The system is readable, the workspace and the policy's writable paths are writable. Home folders, /tmp and /run are
+empty except for what is opened in them. Secrets are hidden wherever they would be visible, unless the policy names
+them. The deeper path always wins.
 """
 
 import os
@@ -20,35 +20,35 @@ _OWN_FOLDERS_OF_VERSION_CONTROL = frozenset({".git", ".hg", ".jj", ".svn"})
 _FOLDERS_OF_GUARDED = frozenset(
     path.partition("/")[0] for paths in GUARDED.values() for path in paths if "/" in path.rstrip("/")
 )
-"""Folders that others act on in part: .github and the like."""
+"""Folders of which other programs use some files: .github and the like."""
 
 
 class MountKind(IntEnum):
-    """What is done with a path; of two for the same path the higher one counts."""
+    """Kind of a mount; of two for the same path the higher one wins."""
 
     EMPTY = 0
-    """An empty folder of the sandbox's own; what is written there is gone at its end."""
+    """Empty folder of the sandbox's own; it is removed with the sandbox."""
     READ_ONLY = 1
     WRITABLE = 2
     PROTECTED = 3
-    """Read-only, in what is writable."""
+    """Read-only path within a writable one."""
     CLOSED = 4
-    """A file that cannot be opened, a folder that is empty and stays so."""
+    """File that cannot be opened, or folder that is empty and stays empty."""
     LISTED_READ_ONLY = 5
     LISTED_WRITABLE = 6
-    """The policy names it."""
+    """Writable path that the policy names."""
     LINK = 7
-    """A symbolic link to what is opened elsewhere."""
+    """Symbolic link to a path that is opened elsewhere."""
 
     @property
     def hides(self) -> bool:
-        """Whether what really lies there cannot be seen."""
+        """Whether the real content of the path cannot be seen."""
         return self in (MountKind.EMPTY, MountKind.CLOSED)
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """What is done with a path, which has no links in it. ``target`` is where a LINK leads."""
+    """A path without symbolic links, and how the sandbox mounts it. ``target`` is the destination of a LINK."""
 
     path: Path
     kind: MountKind
@@ -57,28 +57,28 @@ class Mount:
 
 
 class Tree(Protocol):
-    """The file system, as far as it is asked."""
+    """The queries about the file system that a view needs."""
 
     def resolve(self, path: Path) -> Path:
-        """Return the path without symbolic links; what does not exist stays as it is."""
+        """Return the path without symbolic links; a path that does not exist is returned unchanged."""
         ...
 
     def is_folder(self, path: Path) -> bool | None:
-        """None: there is nothing."""
+        """Return whether the path is a folder; None when it does not exist."""
         ...
 
     def can_write(self, folder: Path) -> bool:
-        """Return whether this process may make files in a folder."""
+        """Return whether this process may create files in a folder."""
         ...
 
     def entries(self, folder: Path) -> Iterable[str]:
-        """Return the names of what is in a folder."""
+        """Return the names of the entries of a folder."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PrivatePlaces:
-    """The user's home folder, and our own folders, which are closed everywhere."""
+    """The user's home folder, and Isthmus's own folders, which are closed everywhere."""
 
     home: Path
     own: tuple[Path, ...] = ()
@@ -86,12 +86,12 @@ class PrivatePlaces:
 
 @dataclass(frozen=True, slots=True)
 class SandboxView:
-    """What a confined program sees: mounts in the order in which they are made, parents first."""
+    """The file system of a confined program: mounts in the order in which they are made, parents first."""
 
     mounts: tuple[Mount, ...]
 
     def shows(self, path: Path) -> bool:
-        """Return whether what lies at a path, without links, can be seen."""
+        """Return whether the content of a path without links can be seen."""
         return _shows(path, self.mounts)
 
 
@@ -115,16 +115,16 @@ def view_of(
     programs: Iterable[Path] = (),
     readable: Iterable[Path] = (),
 ) -> SandboxView:
-    """What a program that works in `workspace` sees.
+    """Return the view for a program that works in `workspace`.
 
-    `programs` are the folders that programs are looked for in; `readable` can be read besides, though closed.
+    `programs` are the folders in which programs are looked up; `readable` are further readable paths, even if closed.
 
     Raises:
-        SandboxError: the policy names what is not there, or opens everything.
+        SandboxError: the policy names a path that does not exist, or opens everything.
     """
     workspace = tree.resolve(workspace)
     if workspace == Path("/"):
-        raise SandboxError("the workspace is /, which a sandbox cannot confine anything to; work in a folder below it")
+        raise SandboxError("the workspace is /, so a sandbox would confine nothing; work in a folder below it")
     listed = [_listed(path, private.home, workspace, tree) for path in policy.paths]
     view = _Builder(tree)
     home = tree.resolve(private.home)
@@ -138,7 +138,7 @@ def view_of(
     for mount in listed:
         view.put(mount)
     for path in (*(home / name for name in known.HOME_TOOLS), *programs):
-        if not view.shows(path):  # what can be written stays so
+        if not view.shows(path):  # a writable path stays writable
             view.add(path, MountKind.READ_ONLY, within=home)
     _protect(view, workspace, home)
     secrets = (*map(Path, known.SYSTEM_SECRETS), *(home / name for name in known.HOME_SECRETS), *private.own)
@@ -156,11 +156,11 @@ def _listed(wanted: OpenPath, home: Path, workspace: Path, tree: Tree) -> Mount:
     named = _absolute(wanted, home, workspace)
     path = tree.resolve(named)
     if not path.is_relative_to(workspace) and Path(os.path.normpath(named)).is_relative_to(workspace):
-        # A command may have put a link there.
+        # A command may have created a link there.
         raise SandboxError(f"sandbox.paths: {wanted.path} is a link that leads out of the workspace, to {path}")
     is_folder = tree.is_folder(path)
     if is_folder is None:
-        raise SandboxError(f"sandbox.paths: {wanted.path} does not exist ({path}); make it, or take it off the list")
+        raise SandboxError(f"sandbox.paths: {wanted.path} does not exist ({path}); create it, or take it off the list")
     if path == Path("/") and wanted.is_writable:
         raise SandboxError("sandbox.paths: / would open everything; name the folders that are needed")
     return Mount(path, MountKind.LISTED_WRITABLE if wanted.is_writable else MountKind.LISTED_READ_ONLY, is_folder)
@@ -173,8 +173,8 @@ def _absolute(wanted: OpenPath, home: Path, workspace: Path) -> Path:
 
 
 def _protect(view: "_Builder", workspace: Path, home: Path) -> None:
-    # What is a mount of its own cannot be renamed, and another one with other hooks be put in its place. A file there
-    # names another folder, and could be made to name any.
+    # A mount cannot be renamed, so that a command cannot put a folder with other hooks in its place. A file there
+    # names another folder, and could be changed to name any.
     git = workspace / ".git"
     view.add(git, MountKind.WRITABLE if view.is_usable_folder(git) else MountKind.PROTECTED, within=workspace)
     for name in known.WORKSPACE_RULES:
@@ -190,9 +190,9 @@ def _protect(view: "_Builder", workspace: Path, home: Path) -> None:
 
 
 def _guarded(view: "_Builder", workspace: Path) -> Iterator[Path]:
-    """Files and folders in the workspace's own folder that others act on by themselves, and those one level below.
+    """Yield the files and folders that other programs act on, in the workspace's own folder and one level below.
 
-    Deeper ones are not looked for. git and its like write their own folders, of which :func:`_protect` takes care.
+    Deeper ones are not searched for. Repositories (git and others) are handled by :func:`_protect`.
     """
     for name in view.entries(workspace):
         if name.lower() in _OWN_FOLDERS_OF_VERSION_CONTROL:
@@ -215,10 +215,10 @@ class _Builder:
         self._mounts: dict[Path, Mount] = {}
 
     def add(self, path: Path, kind: MountKind, *, must_be: bool = False, within: Path | None = None) -> None:
-        """Do something with a path, if it is there; what `must_be` is closed when it is not.
+        """Mount a path if it exists; a path that `must_be` mounted is closed when it does not exist.
 
-        A link that leads to `within` itself or out of it is left alone: what can be written may hold any link, and
-        must not open what it leads to.
+        A link that leads to `within` itself or out of it is ignored: a writable folder may hold any link, and must
+        not open its target.
         """
         path = self._tree.resolve(path)
         if within is not None and within not in path.parents:
@@ -230,13 +230,13 @@ class _Builder:
             self.put(Mount(path, MountKind.CLOSED))
 
     def put(self, mount: Mount) -> None:
-        """Add a mount, unless there is a stronger one."""
+        """Add a mount, unless there is a stronger one at the path."""
         before = self._mounts.get(mount.path)
         if before is None or before.kind < mount.kind:
             self._mounts[mount.path] = mount
 
     def link(self, name: Path, target: Path) -> None:
-        """Let a path by which the user knows what was opened lead there, where the sandbox has nothing else."""
+        """Link the path by which the user knows an opened one to it, unless the sandbox has something there."""
         path = self._tree.resolve(name.parent) / name.name
         if path != target and path not in self._mounts and not _shows(path, self._mounts.values()):
             self.put(Mount(path, MountKind.LINK, target=target))
@@ -248,22 +248,22 @@ class _Builder:
         return self._tree.is_folder(path) is True and self._tree.can_write(path)
 
     def shows(self, path: Path) -> bool:
-        """Return whether what a path leads to can be seen."""
+        """Return whether the target of a path can be seen."""
         return _shows(self._tree.resolve(path), self._mounts.values())
 
     def is_writable(self, path: Path) -> bool:
-        """Return whether the sandbox would let a path be written, on the machine's own disk."""
+        """Return whether the sandbox lets a path on the machine's own disk be written."""
         nearest = _nearest(path, self._mounts.values())
         return nearest is not None and nearest.kind in (MountKind.WRITABLE, MountKind.LISTED_WRITABLE)
 
     def drop_what_nobody_listed_in(self, secrets: set[Path]) -> None:
-        """A link to what is in a secret folder, under a name that is opened, does not open it."""
+        """Remove links to secret folders from opened folders, so that a link does not open a secret."""
         for path, mount in list(self._mounts.items()):
             if mount.kind < MountKind.CLOSED and not secrets.isdisjoint(path.parents):
                 del self._mounts[path]
 
     def drop_files_in_writable_folders(self) -> None:
-        """Programs replace files by renaming others over them, which a mount would not let them."""
+        """Remove mounts of files in writable folders: programs replace files by renaming, which a mount prevents."""
         for path, mount in list(self._mounts.items()):
             if mount.kind is MountKind.LISTED_WRITABLE and not mount.is_folder and self.is_writable(path.parent):
                 del self._mounts[path]

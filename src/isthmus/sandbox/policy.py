@@ -1,6 +1,6 @@
-"""What a sandbox opens besides the workspace, as settings files write it, decoded. Pure.
+"""Sandbox policies: what a sandbox opens besides the workspace, decoded from settings. Pure.
 
-Deliberately not here: which files are read, and what a sandbox closes (:mod:`isthmus.sandbox.mounts`).
+:mod:`isthmus.sandbox.mounts` decides what a sandbox closes.
 """
 
 import re
@@ -13,21 +13,21 @@ from isthmus.errors import DecodeError, IsthmusError
 
 
 class SandboxError(IsthmusError):
-    """A program cannot be confined as it should be; the text says why and what to do."""
+    """A program cannot be confined as demanded; the text says why and what to do."""
 
 
 class Demand(Enum):
-    """How much depends on the sandbox."""
+    """Behaviour where the sandbox does not work."""
 
     AUTO = "auto"
-    """Where it does not work, the program runs without it, and that is said."""
+    """Run the program without a sandbox, and say so."""
     REQUIRE = "require"
-    """Where it does not work, nothing runs."""
+    """Run nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenPath:
-    """A path that is opened: absolute, ``~``, or relative to the workspace."""
+    """A path to open: absolute, starting with ``~``, or relative to the workspace."""
 
     path: str
     is_writable: bool
@@ -35,10 +35,10 @@ class OpenPath:
 
 @dataclass(frozen=True, slots=True)
 class SandboxPolicy:
-    """What a confined program may do besides reading the system and changing its workspace.
+    """Permissions of a confined program besides reading the system and changing its workspace.
 
-    ``passed`` are names of variables that it gets from the surrounding environment, ``variables`` those that it gets
-    with a value. ``notes`` are for the user.
+    ``passed`` are names of variables that are passed on from the surrounding environment, ``variables`` those with a
+    value of their own. ``notes`` are messages for the user.
     """
 
     demand: Demand = Demand.AUTO
@@ -50,23 +50,23 @@ class SandboxPolicy:
 
 
 WithSandbox: TypeAlias = SandboxPolicy | None
-"""None: no sandbox is wanted."""
+"""Policy of the sandbox to use; None when no sandbox is wanted."""
 
 CONTAINERS = ("docker", "podman", "sandbox-exec", "runsc", "lxc", "windows-native")
-"""The sandboxes of Gemini CLI, which are not ours."""
+"""Names of Gemini CLI's sandboxes, which Isthmus does not use."""
 _EXPECTED = 'true, false, "auto", "require" or an object {paths, network, environment, require}'
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SUFFIXES = {":ro": False, ":rw": True}
 
 
 def decode_policy(value: object, where: str) -> WithSandbox:
-    """Return the policy that `value` stands for; `where` names it in errors, such as ``tools.sandbox``.
+    """Return the policy for `value`; `where` names it in errors, such as ``tools.sandbox``.
 
-    Also takes what Gemini CLI's ``tools.sandbox`` may be: the name of a container program, and an object with
+    Also accepts the values of Gemini CLI's ``tools.sandbox``: the name of a container program, and an object with
     ``enabled``, ``command``, ``image``, ``allowedPaths`` and ``networkAccess``.
 
     Raises:
-        DecodeError: it is none of these; the text names the key, what was expected and what came.
+        DecodeError: it is none of these; the text names the key, the expected values and the actual one.
     """
     match value:
         case None | False:
@@ -89,10 +89,10 @@ def widened(policy: SandboxPolicy, paths: tuple[OpenPath, ...], *, has_network: 
 
 
 def decode_paths(value: object, where: str) -> tuple[OpenPath, ...]:
-    """Paths as a list of ``PATH``, ``PATH:rw`` (the same) and ``PATH:ro``.
+    """Return the paths of a list of ``PATH``, ``PATH:rw`` (the same) and ``PATH:ro``.
 
     Raises:
-        DecodeError: it is no such list.
+        DecodeError: it is not such a list.
     """
     return tuple(_decode_path(item, f"{where}[{index}]") for index, item in enumerate(_list(value, where)))
 

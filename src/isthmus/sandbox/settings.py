@@ -1,4 +1,4 @@
-"""The settings of the sandbox around commands: ``tools.sandbox``, and Gemini CLI's keys beside it, decoded. Pure."""
+"""Decodes the settings of the sandbox around commands: ``tools.sandbox``, and Gemini CLI's keys beside it. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,17 +10,21 @@ from isthmus.sandbox.policy import SandboxPolicy, decode_paths, decode_policy, w
 
 @dataclass(frozen=True, slots=True)
 class CommandSandbox:
-    """``is_wanted`` None: nothing is said. ``policy`` holds when it is wanted, here or on the command line."""
+    """Settings of the sandbox around commands.
+
+    ``is_wanted`` is None when the settings do not say. ``policy`` applies when a sandbox is wanted, here or on the
+    command line.
+    """
 
     is_wanted: bool | None = None
     policy: SandboxPolicy = field(default_factory=SandboxPolicy)
 
 
 def decode_command_sandbox(tools: Mapping[str, object], where: str) -> CommandSandbox:
-    """What `tools` (the key ``tools`` of a settings file, which `where` names) says.
+    """Decode `tools`, the key ``tools`` of the settings file that `where` names.
 
     Raises:
-        DecodeError: a value does not fit; the text names its key.
+        DecodeError: a value is invalid; the text names its key.
     """
     value = tools.get("sandbox")
     is_wanted = None if value is None else decode_policy(value, f"{where}.sandbox") is not None

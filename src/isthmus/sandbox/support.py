@@ -1,6 +1,6 @@
-"""Finds out whether bubblewrap works here, by running it once; what to do when it does not.
+"""Finds out whether bubblewrap works here, by running it once, and says what to do when it does not.
 
-Deliberately no guess from versions or system files: user namespaces are switched off in many ways.
+Versions and system files do not show it: user namespaces are switched off in many ways.
 """
 
 import os
@@ -19,20 +19,20 @@ from isthmus.sandbox.known_paths import KERNEL_SETTINGS
 from isthmus.sandbox.mounts import Mount, MountKind, SandboxView
 
 OLDEST = (0, 4, 0)
-"""Older ones lack options that are used."""
+"""Oldest supported version; older ones lack options that are used."""
 _INSTALL = (
     "install it (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap)"
 )
 _NAMESPACES = (
-    "it needs unprivileged user namespaces: allow them (sysctl user.max_user_namespaces and"
+    "it needs unprivileged user namespaces. Allow them (sysctl user.max_user_namespaces and"
     " kernel.unprivileged_userns_clone; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0, or a profile for"
-    " bwrap); in a container its runtime must let them be made"
+    " bwrap); in a container, its runtime must permit them"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class NoSandbox:
-    """There is none here; ``reason`` says why, and what to do."""
+    """A machine without a usable sandbox; ``reason`` says why, and what to do."""
 
     reason: str
 
@@ -41,10 +41,12 @@ Support: TypeAlias = Bubblewrap | NoSandbox
 
 
 def find_support(environment: Mapping[str, str] = os.environ, *, seconds: float = 10.0) -> Support:
-    """Run bubblewrap, found by PATH, once. Takes some 20 ms, and at most ``seconds``; for a thread where that is too
-    long."""
+    """Run bubblewrap, found by PATH, once.
+
+    Takes about 20 ms, and at most ``seconds``. Blocks: call it in a thread where that is too long.
+    """
     if sys.platform != "linux":
-        return NoSandbox("the sandbox is bubblewrap, which there is on Linux alone")
+        return NoSandbox("the sandbox is bubblewrap, which exists on Linux only")
     found = shutil.which("bwrap", path=environment.get("PATH"))
     if found is None:
         return NoSandbox(f"bubblewrap (bwrap) is not on PATH; {_INSTALL}")
@@ -53,7 +55,7 @@ def find_support(environment: Mapping[str, str] = os.environ, *, seconds: float 
         said = _run((str(program), "--version"), seconds)
         numbers = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", said.stdout)
         if said.returncode or numbers is None:
-            return NoSandbox(f"{program} --version says nothing that is understood: {_short(said)}; {_INSTALL}")
+            return NoSandbox(f"{program} --version printed an unknown format: {_short(said)}; {_INSTALL}")
         version = (int(numbers[1]), int(numbers[2]), int(numbers[3] or 0))
         if version < OLDEST:
             oldest = ".".join(map(str, OLDEST))
@@ -68,9 +70,9 @@ def find_support(environment: Mapping[str, str] = os.environ, *, seconds: float 
 
 
 def _trial(bubblewrap: Bubblewrap) -> tuple[str, ...]:
-    """All that is isolated, with the least to see."""
+    """Return a command line that isolates everything and shows the least."""
     settings = [Mount(path, MountKind.READ_ONLY) for path in map(Path, KERNEL_SETTINGS) if path.exists()]
-    view = SandboxView((Mount(Path("/tmp"), MountKind.EMPTY), *settings))  # noqa: S108 - the one in the sandbox
+    view = SandboxView((Mount(Path("/tmp"), MountKind.EMPTY), *settings))  # noqa: S108 - the sandbox's own
     return command_line(
         bubblewrap, view, ("/bin/sh", "-c", ":"), folder=Path("/"), has_network=False, system_calls=filter_file()
     )

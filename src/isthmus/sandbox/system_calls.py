@@ -1,9 +1,9 @@
 """The system calls that confined programs do not get, as a seccomp filter: a program of the kernel's packet filter.
 
-Closed are sockets that lead past the network namespace (AF_VSOCK reaches a virtual machine's host), typing into a
-terminal that was handed down (TIOCSTI), files that give their owner's rights to whoever runs them (set-user-ID: with
-root's, in the workspace, that is a way out), and io_uring, which the filter would not see into. Pure: numbers from the
-kernel's headers in, bytes out. Deliberately not a list of what is allowed: programs need nearly all of the rest.
+Blocked are sockets that lead past the network namespace (AF_VSOCK reaches a virtual machine's host), typing into an
+inherited terminal (TIOCSTI), files that run with their owner's rights (set-user-ID: one of root's in the workspace
+would be a way out), and io_uring, whose calls the filter would not see. Pure: numbers from the kernel's headers in,
+bytes out. It is not an allow-list because programs need nearly all other calls.
 """
 
 import struct
@@ -15,9 +15,9 @@ EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
 _ALLOW, _FAIL = 0x7FFF0000, 0x00050000
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
-"""Where a call's number, its architecture and its six arguments of 8 bytes are; little-endian."""
+"""Offsets of a call's number, its architecture and its six arguments of 8 bytes; little-endian."""
 _X32_BIT = 0x40000000
-"""Calls of x86_64's 32-bit variant have this bit in their numbers."""
+"""Bit that is set in the numbers of calls of x86_64's 32-bit variant."""
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 _SET_ID_BITS = 0o6000
 _O_CREAT = 0o100
@@ -27,16 +27,16 @@ _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
-    """An architecture as the kernel numbers it, and its calls; ``mode_arguments`` are those with a file's mode."""
+    """An architecture's number in the kernel, and its calls; ``mode_arguments`` are those with a file's mode."""
 
     architecture: int
     socket: int
     ioctl: int
     missing: Sequence[int]
-    """Calls that are said not to be there: io_uring_setup and openat2, whose arguments no filter sees."""
+    """Calls that fail as not implemented: io_uring_setup and openat2, whose arguments a filter cannot see."""
     mode_arguments: Mapping[int, int]
     open_arguments: Mapping[int, int] = field(default_factory=dict[int, int])
-    """Calls with flags in the argument of this number, and a mode in the next one that counts with O_CREAT alone."""
+    """Calls with flags in the argument of this number, and in the next one a mode that counts with O_CREAT only."""
 
 
 _MACHINES = {
@@ -62,13 +62,13 @@ _MACHINES = {
 
 
 def filter_of(machine: str) -> bytes | None:
-    """Return the filter for a machine as ``platform.machine()`` names it; None: it is not known here."""
+    """Return the filter for a machine as named by ``platform.machine()``; None when it is unknown."""
     known = _MACHINES.get(machine)
     return None if known is None else _encoded(_instructions(known))
 
 
 _Instruction = tuple[int, int, int, int]
-"""Code, how many instructions to skip when it holds and when it does not, and a value."""
+"""Code, number of instructions to skip if it holds and if not, and a value."""
 
 
 def _instructions(machine: _Machine) -> list[_Instruction]:
@@ -91,7 +91,7 @@ def _instructions(machine: _Machine) -> list[_Instruction]:
 
 
 def _block(number: int, body: list[_Instruction]) -> list[_Instruction]:
-    """What is done with a call; the number of any other call stays loaded."""
+    """Return instructions that run `body` for a call; the number of any other call stays loaded."""
     return [(_JUMP_EQUAL, 0, len(body), number), *body]
 
 

@@ -79,7 +79,7 @@ async def test_a_command_that_is_one_task_too_many_is_not_started_and_says_why(t
         alice = engine.for_user("alice", UserLimits(max_running=1))
         turn = await alice.prompt(PromptMessage("work"))
         await agent.started.wait()
-        with pytest.raises(LimitReached, match="1 may at once"):
+        with pytest.raises(LimitReached, match="the limit is 1 at once"):
             await alice.prompt(PromptMessage("more"))
         assert (await alice.execute(CommandMessage(("none",)))).turn is None
         await engine.for_user("bob", UserLimits(max_running=1)).prompt(PromptMessage("work"))

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from isthmus.errors import DecodeError
-from isthmus.sandbox.confinement import told
+from isthmus.sandbox.confinement import describe_policy
 from isthmus.sandbox.policy import CONTAINERS, Demand, OpenPath, SandboxPolicy, decode_policy
 from isthmus.sandbox.settings import decode_command_sandbox
 
@@ -93,7 +93,7 @@ def test_the_settings_of_gemini_cli_count_too() -> None:
 
 
 def test_what_it_opens_is_told_in_a_line() -> None:
-    assert told(SandboxPolicy()) == "writes in the workspace; no network"
+    assert describe_policy(SandboxPolicy()) == "writes in the workspace; no network"
     policy = decode_policy({"paths": ["~/a", "/b:ro"], "network": True, "environment": {"TOKEN": "secret"}}, "sandbox")
     assert policy is not None
-    assert told(policy) == "writes in the workspace, ~/a; also reads /b; with the network; gets TOKEN"
+    assert describe_policy(policy) == "writes in the workspace, ~/a; also reads /b; with the network; gets TOKEN"

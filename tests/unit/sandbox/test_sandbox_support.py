@@ -30,7 +30,7 @@ def test_the_one_of_this_machine_works() -> None:
     ("script", "said"),
     [
         ("echo bubblewrap 0.3.9", ("is version 0.3.9, expected 0.4.0 or newer", "apt install bubblewrap")),
-        ("echo something else", ("says nothing that is understood: something else", "apt install bubblewrap")),
+        ("echo something else", ("printed an unknown format: something else", "apt install bubblewrap")),
         (
             '[ "$1" = --version ] && echo bubblewrap 0.8.0 || { echo "bwrap: No permissions to create new namespace"'
             " >&2; exit 1; }",
@@ -70,7 +70,7 @@ def test_one_that_hangs_is_given_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
 def test_elsewhere_than_on_linux_there_is_none(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", platform)
-    assert find_support({"PATH": "/usr/bin"}) == NoSandbox("the sandbox is bubblewrap, which there is on Linux alone")
+    assert find_support({"PATH": "/usr/bin"}) == NoSandbox("the sandbox is bubblewrap, which exists on Linux only")
 
 
 def test_it_is_looked_for_once_however_many_want_it(tmp_path: Path) -> None:

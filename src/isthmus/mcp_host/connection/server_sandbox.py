@@ -13,7 +13,7 @@ from isthmus.files.locations import data_directory
 from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
-from isthmus.sandbox.confinement import Launch, told
+from isthmus.sandbox.confinement import Launch, describe_policy
 from isthmus.sandbox.finding import SandboxFinder
 from isthmus.sandbox.mounts import PrivatePlaces
 from isthmus.sandbox.policy import Demand, SandboxError, SandboxPolicy
@@ -48,7 +48,7 @@ class ServerSandbox:
         launch = await asyncio.to_thread(
             found.confined, wanted, self.policy, self.workspace, surrounding=surrounding, readable=()
         )
-        log.sandbox = f"{found.bubblewrap}; {told(self.policy)}"
+        log.sandbox = f"{found.bubblewrap}; {describe_policy(self.policy)}"
         return launch
 
 
