@@ -1,1 +1,1 @@
-"""Helpers and fakes that tests of every room share; imported as `from support.x import y`."""
+"""Helpers and fakes that tests of every package share; imported as `from support.x import y`."""

@@ -1,4 +1,4 @@
-"""A hosted agent under a plain uvicorn, and a client that hides nothing."""
+"""A hosted agent under a plain uvicorn, and a raw client that shows every response and event."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from support.plain_http import plain_client
 
 
 class Everything:
-    """Text, an artifact, a whole message, and a call that a user must allow."""
+    """An agent that sends text, an artifact, a whole message, and a call that a user must allow."""
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
         if decision(session, "call-1") is None:
@@ -47,13 +47,13 @@ class Hosted:
         return await self.http.post(self.url, json=rpc(method, params), headers=headers, timeout=timeout)
 
     async def call(self, method: str, params: object, **headers: str) -> Any:
-        """The result of a request that succeeds."""
+        """Return the result of a request that succeeds."""
         answer = (await self.post(method, params, headers)).json()
         assert "error" not in answer, answer
         return answer["result"]
 
     async def stream(self, method: str, params: object, headers: Mapping[str, str]) -> Sequence[StreamItem]:
-        """Every event of a stream that ends by itself."""
+        """Return every event of a stream that ends by itself."""
         async with self.http.stream("POST", self.url, json=rpc(method, params), headers=headers) as response:
             return [item async for item in items_of(response)]
 
@@ -61,14 +61,14 @@ class Hosted:
     async def opened(
         self, method: str, params: object, headers: Mapping[str, str]
     ) -> AsyncGenerator[AsyncIterator[StreamItem]]:
-        """A stream that the test reads as it likes, and leaves when it likes."""
+        """Open a stream that the test reads, and closes, when it likes."""
         async with self.http.stream("POST", self.url, json=rpc(method, params), headers=headers) as response:
             yield items_of(response)
 
 
 @asynccontextmanager
 async def hosted(agent: AgentPort, folder: Path, **more: Any) -> AsyncGenerator[Hosted]:
-    """The agent under a plain uvicorn, which tells it of startup and shutdown."""
+    """Serve the agent under a plain uvicorn, which sends the ASGI startup and shutdown events."""
     hosting = Hosting("Button", "Presses it.", "3", folder=folder / "state", workspace=folder, token=TOKEN, **more)
     listener = bind("127.0.0.1", 0)
     config = uvicorn.Config(asgi_application(agent, hosting), lifespan="on", log_config=None, access_log=False)

@@ -1,4 +1,4 @@
-"""An A2A server on a real socket inside the test's event loop, and a raw client of it that hides nothing."""
+"""An A2A server on a real socket inside the test's event loop, and a raw client that shows every response and event."""
 
 import asyncio
 import itertools
@@ -21,12 +21,12 @@ from support.plain_http import plain_client
 TOKEN = "test-token"
 EXTENSION = {"X-A2A-Extensions": URI}
 _NUMBERS = itertools.count(1)
-"""Of messages: the same one is taken only once."""
+"""Numbers of messages: a server takes each message id only once."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamItem:
-    """One event of a stream: its id (None when it has none) and the JSON-RPC answer in it."""
+    """One event of a stream: its id (None if it has none) and the JSON-RPC response in it."""
 
     id: str | None
     answer: dict[str, Any]
@@ -43,7 +43,7 @@ class StreamItem:
 
     @property
     def state(self) -> str:
-        """The task state that goes with it."""
+        """The task state that the status-update carries."""
         return self.result["status"]["state"]
 
     @property
@@ -59,7 +59,7 @@ class StreamItem:
 
 @dataclass(frozen=True, slots=True)
 class RawClient:
-    """Posts JSON-RPC requests. Streams are read to their end."""
+    """A client that posts JSON-RPC requests and reads streams to their end."""
 
     url: str
     application: Application
@@ -67,7 +67,7 @@ class RawClient:
     http: httpx2.AsyncClient
 
     async def call(self, method: str, params: object, headers: Mapping[str, str] = EXTENSION) -> dict[str, Any]:
-        """The JSON-RPC answer, result or error."""
+        """Return the JSON-RPC response, a result or an error."""
         response = await self.http.post(self.url, json=rpc(method, params), headers=headers)
         assert response.status_code == 200, response.text
         assert response.headers["content-type"] == "application/json"
@@ -77,15 +77,15 @@ class RawClient:
         return answer
 
     async def result(self, method: str, params: object, headers: Mapping[str, str] = EXTENSION) -> dict[str, Any]:
-        """The result of a request that succeeds."""
+        """Return the result of a request that succeeds."""
         return (await self.call(method, params, headers))["result"]
 
     async def error(self, method: str, params: object, headers: Mapping[str, str] = EXTENSION) -> dict[str, Any]:
-        """The error of a request that is refused."""
+        """Return the error of a request that is refused."""
         return (await self.call(method, params, headers))["error"]
 
     async def stream(self, method: str, params: object, headers: Mapping[str, str] = EXTENSION) -> Sequence[StreamItem]:
-        """Every event of a stream that ends by itself."""
+        """Return every event of a stream that ends by itself."""
         async with self.opened(method, params, headers) as items:
             return [item async for item in items]
 
@@ -93,7 +93,7 @@ class RawClient:
     async def opened(
         self, method: str, params: object, headers: Mapping[str, str] = EXTENSION
     ) -> AsyncGenerator[AsyncIterator[StreamItem]]:
-        """A stream that the test reads as it likes, and leaves when it likes."""
+        """Open a stream that the test reads, and closes, when it likes."""
         async with self.http.stream("POST", self.url, json=rpc(method, params), headers=headers) as response:
             assert response.status_code == 200
             assert response.headers["content-type"].startswith("text/event-stream")
@@ -101,7 +101,7 @@ class RawClient:
 
 
 async def items_of(response: httpx2.Response) -> AsyncIterator[StreamItem]:
-    """The events of an event stream; every frame is one data line with at most an id before it."""
+    """Yield the events of an event stream; every frame is one data line with at most an id before it."""
     buffer = ""
     async for text in response.aiter_text():
         buffer += text
@@ -115,12 +115,12 @@ async def items_of(response: httpx2.Response) -> AsyncIterator[StreamItem]:
 
 
 def rpc(method: str, params: object) -> dict[str, Any]:
-    """A JSON-RPC request with the id 7."""
+    """Return a JSON-RPC request with the id 7."""
     return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
 
 
 def prompt(text: str, workspace: object = None, **more: Any) -> dict[str, Any]:
-    """Parameters of message/send and message/stream: a text, with AgentSettings when a workspace is given."""
+    """Return parameters of message/send and message/stream: a text, with AgentSettings if a workspace is given."""
     message: dict[str, Any] = {
         "kind": "message",
         "role": "user",
@@ -134,7 +134,7 @@ def prompt(text: str, workspace: object = None, **more: Any) -> dict[str, Any]:
 
 
 def answer(task_id: str, *confirmations: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """Parameters of message/send and message/stream: answers to questions, as Appendix A, step 6, has them."""
+    """Return parameters of message/send and message/stream: answers to questions, as Appendix A, step 6, has them."""
     parts = [{"kind": "data", "data": dict(confirmation)} for confirmation in confirmations]
     return {
         "message": {"role": "user", "messageId": f"answer-{next(_NUMBERS)}", "taskId": task_id, "parts": parts, **more}
@@ -142,7 +142,7 @@ def answer(task_id: str, *confirmations: Mapping[str, Any], **more: Any) -> dict
 
 
 def allow(call_id: str = "call-1", **more: Any) -> dict[str, Any]:
-    """A ToolCallConfirmation that allows a call once."""
+    """Return a ToolCallConfirmation that allows a call once."""
     return {"tool_call_id": call_id, "selected_option_id": "proceed_once", **more}
 
 

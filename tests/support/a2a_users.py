@@ -30,11 +30,11 @@ class Users:
     engine: Engine
 
     def has(self, name: str) -> bool:
-        """Whether a user has a token that is valid."""
+        """Return whether a user has a valid token."""
         return self.table.has_user(name, time.time())
 
     async def client(self, name: str, caps: Caps | None = None, expires: float | None = None) -> RawClient:
-        """A client with a new token of this user."""
+        """Return a client with a new token of this user."""
         self.table, _, token = self.table.added(name, 0, expires, caps)
         headers = {"Authorization": f"Bearer {token}"}
         http = await self.stack.enter_async_context(plain_client(headers=headers))
@@ -43,7 +43,7 @@ class Users:
 
 @asynccontextmanager
 async def users_of(folder: Path, agent: Agent, caps: Caps | None = None) -> AsyncGenerator[Users]:
-    """The server; users and sessions work in ``folder`` alone."""
+    """Serve several users; they and their sessions work only in ``folder``."""
     rule = WorkspaceRule(folder, (folder,))
     engine = Engine(agent, await SqliteJournal.open(folder / "journal.sqlite"), EngineOptions(rule))
     await engine.start()

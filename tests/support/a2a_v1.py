@@ -1,4 +1,4 @@
-"""A raw client of A2A 1.0 that speaks both bindings: JSON-RPC, and HTTP with JSON. It hides nothing."""
+"""A raw client of A2A 1.0 for both bindings, JSON-RPC and HTTP with JSON; it shows every response."""
 
 import itertools
 import json
@@ -32,7 +32,7 @@ _ROUTES = {
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An error as both bindings tell it; ``status`` is the HTTP status of REST, 200 in JSON-RPC."""
+    """An error as both bindings report it; ``status`` is the HTTP status of REST, 200 in JSON-RPC."""
 
     reason: str
     message: str
@@ -53,13 +53,13 @@ class Reached(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Sends requests over ``binding``: JSONRPC or HTTP+JSON."""
+    """A client that sends requests over ``binding``: JSONRPC or HTTP+JSON."""
 
     raw: Reached
     binding: str
 
     async def call(self, method: str, params: Mapping[str, Any], headers: Mapping[str, str] = ACTIVE) -> dict[str, Any]:
-        """The result of a request that succeeds."""
+        """Return the result of a request that succeeds."""
         async with self._opened(method, params, headers) as response:
             assert response.status_code == 200, response.text
             answer: dict[str, Any] = response.json()
@@ -70,7 +70,7 @@ class Client:
         return answer
 
     async def fails(self, method: str, params: Mapping[str, Any], headers: Mapping[str, str] = ACTIVE) -> Failed:
-        """The error of a request that is refused."""
+        """Return the error of a request that is refused."""
         async with self._opened(method, params, headers) as response:
             error = response.json()["error"]
         details = error["data"] if self.binding == "JSONRPC" else error["details"]
@@ -81,7 +81,7 @@ class Client:
     async def stream(
         self, method: str, params: Mapping[str, Any], headers: Mapping[str, str] = ACTIVE
     ) -> list[tuple[str | None, dict[str, Any]]]:
-        """Every item of a stream, with its id."""
+        """Return every item of a stream, with its id."""
         async with self._opened(method, params, headers) as response:
             assert response.headers["content-type"].startswith("text/event-stream"), response.text
             found: list[tuple[str | None, dict[str, Any]]] = []
@@ -112,7 +112,7 @@ class Client:
 
 
 def said(text: str, workspace: object = None, **more: Any) -> dict[str, Any]:
-    """Parameters of a message: a text, with AgentSettings when a workspace is given."""
+    """Return parameters of a message: a text, with AgentSettings when a workspace is given."""
     message: dict[str, Any] = {
         "role": "ROLE_USER",
         "messageId": f"message-{next(_NUMBERS)}",
@@ -125,12 +125,12 @@ def said(text: str, workspace: object = None, **more: Any) -> dict[str, Any]:
 
 
 async def task_of(client: Client, text: str, **more: Any) -> dict[str, Any]:
-    """The task that a plain client's message makes or continues."""
+    """Return the task that a plain client's message creates or continues."""
     return (await client.call("SendMessage", said(text, **more), PLAIN))["task"]
 
 
 def chosen(task_id: str, *confirmations: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of a message that answers questions."""
+    """Return parameters of a message that answers questions."""
     parts = [{"data": dict(confirmation)} for confirmation in confirmations]
     return {
         "message": {"role": "ROLE_USER", "messageId": f"answer-{next(_NUMBERS)}", "taskId": task_id, "parts": parts}

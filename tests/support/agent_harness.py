@@ -36,7 +36,7 @@ from support.scripted_wire import Call
 
 @dataclass
 class AgentHarness:
-    """A user with an agent in a workspace; what happened is in ``events``, kept as the journal keeps it."""
+    """A user with an agent in a workspace; ``events`` holds what happened, as the journal stores it."""
 
     workspace: Path
     wire: GeminiWire
@@ -63,7 +63,7 @@ class AgentHarness:
         return await self.segment()
 
     async def segment(self) -> StateChange:
-        """Run one segment in a process that knows only what was kept."""
+        """Run one segment in a new process that knows only what the journal stored."""
         session = Session("c", user=self.user)
         for event in self.events:
             session.apply(event_from_json(json.loads(json.dumps(event_to_json(event)))), "t")
@@ -106,17 +106,17 @@ class AgentHarness:
 
     @property
     def calls(self) -> list[ToolCall]:
-        """The last state of each call, in the order of their announcement."""
+        """Return the last state of each call, in the order of their announcement."""
         latest = {event.tool_call.tool_call_id: event.tool_call for event in self.events if is_update(event)}
         return list(latest.values())
 
     def states(self, name: str) -> list[str]:
-        """The states that the calls of a tool went through; progress is left out."""
+        """Return the states that the calls of a tool went through, without progress."""
         updates = [event for event in self.events if is_update(event) and event.tool_call.tool_name == name]
         return [event.tool_call.status.name for event in updates if not event.is_ephemeral]
 
     def told(self, request: int = -1) -> str:
-        """What a model request said, as text."""
+        """Return the text of a request to the model."""
         return json.dumps(self.body(request)["contents"], ensure_ascii=False)
 
     def body(self, request: int = -1) -> dict[str, Any]:

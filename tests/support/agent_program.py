@@ -1,4 +1,4 @@
-"""A program that is an agent CLI: proposes one edit through the companion, waits for the answer and prints it.
+"""A program that plays an agent CLI: it proposes one edit through the companion, waits for the answer and prints it.
 
 Run as ``python agent_program.py URL TOKEN FILE NEW_CONTENT [COMMAND...]``; with a command, that is run below the agent
 after the edit was proposed, and its exit code and error output are printed instead.
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 
 def main() -> None:
-    """Propose, then wait for the decision or run the command."""
+    """Propose the edit, then wait for the decision or run the command."""
     url, token, path, content, *command = sys.argv[1:]
     address = urlsplit(url).netloc
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": "text/event-stream"}

@@ -30,12 +30,12 @@ OPTIONS = (ConfirmationOption("proceed_once", "Allow once"), ConfirmationOption(
 
 
 def reply(message_id: str, *parts: Text | ToolRequest) -> ModelReply:
-    """A complete message of the model."""
+    """Return a complete message of the model."""
     return ModelReply(message_id, "test", message_to_json(Message("assistant", parts)), input_tokens=3, output_tokens=2)
 
 
 class EchoAgent:
-    """Answers with the words of the prompt, one delta a word."""
+    """An agent that answers with the words of the prompt, one delta a word."""
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         await turn.emit(StateChange(TaskState.WORKING))
@@ -48,7 +48,7 @@ class EchoAgent:
 
 @dataclass
 class AskingAgent:
-    """Asks for the calls ``names``, runs each that is allowed, then completes.
+    """An agent that asks for the calls ``names``, runs each allowed call, then completes.
 
     It asks to edit when there is an ``edit``, else to run a command. ``ran`` are the calls that had their effect.
     """
@@ -88,7 +88,7 @@ class AskingAgent:
 
 @dataclass
 class WaitingAgent:
-    """Works until ``release`` is set. ``started`` tells that it has begun, ``stopped`` that it was cleaned up."""
+    """An agent that works until ``release`` is set; ``started`` and ``stopped`` (after its cleanup) are set."""
 
     started: asyncio.Event = field(default_factory=asyncio.Event)
     release: asyncio.Event = field(default_factory=asyncio.Event)

@@ -37,7 +37,7 @@ ERROR_TYPES = {
 
 
 class AnthropicWire(ScriptedWire):
-    """`base_url` goes into ANTHROPIC_BASE_URL."""
+    """A fake Anthropic API; put `base_url` into ANTHROPIC_BASE_URL."""
 
     provider = "anthropic"
 
@@ -117,7 +117,7 @@ def _stop_reason(reply: Reply) -> str:
 
 
 def _input_usage(usage: WireUsage) -> dict[str, int]:
-    # Anthropic counts what was read from and written to the cache beside the input.
+    # Anthropic counts tokens read from and written to the cache beside the input.
     return {
         "input_tokens": usage.input - usage.cached - usage.cache_write,
         "cache_creation_input_tokens": usage.cache_write,

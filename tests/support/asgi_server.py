@@ -1,6 +1,6 @@
 """An ASGI application on a port of this machine, served by the event loop of the test.
 
-Nothing of it outlives the test: a connection that is left open is found by the garbage collector, in another test.
+A connection must not outlive the test: the garbage collector would report one that is left open in another test.
 """
 
 import asyncio
@@ -15,19 +15,19 @@ from isthmus.listeners.http_server import end_connections
 from support.waiting import eventually_async
 
 GRACE_SECONDS = 0.5
-"""How long answers that are on their way have at the end; others are cut off."""
+"""Seconds that responses under way get at the end; then they are cut off."""
 
 
 class _Server(uvicorn.Server):
     def __init__(self, application: Any) -> None:
-        # ws="none": uvicorn would else import whatever WebSocket library it finds, deprecated modules of it included.
+        # ws="none": uvicorn would otherwise import any WebSocket library it finds, with its deprecated modules.
         config = uvicorn.Config(application, log_config=None, log_level="critical", lifespan="off", ws="none")
         super().__init__(config)
         self._stopping = asyncio.Event()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Nothing: signals are the test runner's."""
+        """Leave signals to the test runner."""
         yield
 
     def stop(self) -> None:
@@ -43,8 +43,8 @@ class _Server(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def asgi_server(application: Any, listener: socket.socket) -> AsyncGenerator[None]:
-    """Serve on a socket that listens; it is closed at the end."""
-    # What it accepts inherits this: the body of an answer would wait 40 ms for the client to confirm its head.
+    """Serve on a listening socket, which is closed at the end."""
+    # Accepted sockets inherit this: the body of a response would wait 40 ms for the client to acknowledge its head.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     server = _Server(application)
     running = asyncio.create_task(server.serve([listener]))

@@ -1,6 +1,6 @@
-"""An MCP server on stdio that asks in its calls: ``python asking_mcp_server.py LOG [modern]``.
+"""An MCP server on stdio that asks the user during its calls: ``python asking_mcp_server.py LOG [modern]``.
 
-What is called and cancelled is a line of LOG each. ``modern``: it knows no handshake, only the revision of 2026.
+Each call and each cancellation is a line of LOG. ``modern``: it has no handshake, only the revision of 2026.
 """
 
 import asyncio
@@ -46,13 +46,13 @@ background: set[asyncio.Task[None]] = set()
 
 
 def log(line: str) -> None:
-    """Note what happened."""
+    """Append a line to the log."""
     with LOG.open("a", encoding="utf-8") as file:
         file.write(f"{line}\n")
 
 
 async def elicit(context: Context[Any, Any], schema: dict[str, Any], message: str) -> ElicitResult:
-    """Ask for a form as the handshake revisions do, and note it when the call is cancelled."""
+    """Ask for a form as the handshake revisions do, and log it if the call is cancelled."""
     try:
         return await context.session.elicit_form(message, schema, context.request_context.request_id)
     except asyncio.CancelledError:
@@ -70,7 +70,7 @@ async def agree(context: Context[Any, Any]) -> str:
 
 @server.tool()
 async def colour(context: Context[Any, Any]) -> str:
-    """Ask for one of two."""
+    """Ask for one of two colours."""
     log("colour")
     result = await elicit(context, COLOURS, "Which colour?")
     return f"{result.action} {result.content}"
@@ -78,7 +78,7 @@ async def colour(context: Context[Any, Any]) -> str:
 
 @server.tool()
 async def impatient(context: Context[Any, Any]) -> str:
-    """Ask, and wait for the answer no longer than until a file is there."""
+    """Ask, and wait for the answer until a file exists."""
     log("impatient")
     session, request = context.session, context.request_context.request_id
     asked = asyncio.create_task(session.elicit_form("Quick!", AGREE, request))
@@ -99,7 +99,7 @@ async def page(context: Context[Any, Any], url: str = PAGE) -> str:
 
 @server.tool()
 async def needs_page(context: Context[Any, Any], completes: bool = False) -> str:
-    """Refuse until a page was visited; with ``completes`` the server says that it was."""
+    """Refuse until a page was visited; with ``completes`` the server reports that visit."""
     log("needs_page")
     if LOG.read_text(encoding="utf-8").count("needs_page\n") > 1:
         return "after the page"

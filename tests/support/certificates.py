@@ -1,4 +1,4 @@
-"""A certificate of our own making, for servers under test."""
+"""A self-signed certificate for servers under test."""
 
 import datetime
 import ipaddress
@@ -21,7 +21,7 @@ class CertificateFiles:
 
 
 def make_certificate(folder: Path, *names: str, addresses: Sequence[str] = ()) -> CertificateFiles:
-    """A certificate for localhost, 127.0.0.1, ``names`` and ``addresses``, in files of ``folder``."""
+    """Make a certificate for localhost, 127.0.0.1, ``names`` and ``addresses``, in files of ``folder``."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Isthmus under test")])
     now = datetime.datetime.now(datetime.UTC)

@@ -1,7 +1,7 @@
-"""A strict client: Claude Code (2.1.197) as it was seen at its IDE connection, without the model and the terminal.
+"""A strict client: Claude Code (2.1.197) as observed at its IDE connection, without the model and the terminal.
 
-It sends what the real CLI sends, in its order, and takes only what the real CLI takes: what it would not understand
-fails the test here. It finds the companion as the real one does, and removes lock files that it takes for stale.
+It sends what the real CLI sends, in its order, and accepts only what the real CLI accepts: anything else
+fails the test here. It finds the companion as the real one does, and removes lock files that it considers stale.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class CallError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A lock file that the CLI may take."""
+    """A lock file that the CLI may use."""
 
     port: int
     folders: tuple[str, ...]
@@ -53,12 +53,12 @@ class Lock:
     name: str
 
     def holds(self, folder: Path) -> bool:
-        """Whether the CLI, started in `folder`, takes it for the IDE of that folder."""
+        """Return whether the CLI, started in `folder`, takes this as the IDE of that folder."""
         return any(folder.is_relative_to(Path(workspace)) for workspace in self.folders)
 
 
 def locks(environment: Mapping[str, str] = os.environ) -> tuple[Lock, ...]:
-    """What is announced; stale files are removed first, as the real CLI does when it starts."""
+    """Return the announced IDEs; remove stale files first, as the real CLI does when it starts."""
     homes = [Path(environment["HOME"]) / ".claude"]
     if environment.get("CLAUDE_CONFIG_DIR"):
         homes.insert(0, Path(environment["CLAUDE_CONFIG_DIR"]))
@@ -76,7 +76,7 @@ def locks(environment: Mapping[str, str] = os.environ) -> tuple[Lock, ...]:
 
 
 def choose(folder: Path, environment: Mapping[str, str] = os.environ) -> Lock | None:
-    """The IDE that `claude --ide` connects to: the port of the environment, else the only one that fits."""
+    """Return the IDE that `claude --ide` connects to: the port of the environment, else the only one that fits."""
     announced = locks(environment)
     named = environment.get("CLAUDE_CODE_SSE_PORT")
     if named:
@@ -87,7 +87,7 @@ def choose(folder: Path, environment: Mapping[str, str] = os.environ) -> Lock | 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """How an edit ended: `outcome` is written, rejected or declined (in the terminal); `text` is what was written."""
+    """The result of an edit: `outcome` is written, rejected or declined (in the terminal), `text` the written text."""
 
     outcome: str
     text: str = ""
@@ -105,7 +105,7 @@ class ClaudeCli:
     close_code: int | None = None
     gave_up: bool = False
     diagnostics: str = "[]"
-    """What getDiagnostics said at the beginning of the turn."""
+    """Result of getDiagnostics at the beginning of the turn."""
     _connection: ClientConnection | None = None
     _ids: "itertools.count[int]" = field(default_factory=itertools.count)
     _pending: dict[int, "asyncio.Future[dict[str, Any]]"] = field(default_factory=dict[int, Any])
@@ -118,7 +118,7 @@ class ClaudeCli:
     # The connection.
 
     async def connect(self) -> None:
-        """Connect and introduce itself; raises what a refused handshake raises."""
+        """Connect and initialize; raises the error of a refused handshake."""
         headers = {AUTHORIZATION: self.lock.token} if self.lock.token is not None else {}
         self._connection = await connect(
             f"ws://127.0.0.1:{self.lock.port}",
@@ -154,7 +154,7 @@ class ClaudeCli:
                 assert isinstance((await self.request(f"{listed}/list"))[listed], list)
 
     async def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Send a request; its result. CallError for an error and when the connection closes."""
+        """Send a request and return its result. Raises CallError for an error, and if the connection closes."""
         request_id = next(self._ids)
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._pending[request_id] = answer
@@ -185,7 +185,7 @@ class ClaudeCli:
             for answer in self._pending.values():
                 if not answer.done():
                     answer.set_exception(CallError(-32000, "Connection closed"))
-                    answer.exception()  # who does not wait any more is not to be told
+                    answer.exception()  # a cancelled waiter must not get the error
             self._pending.clear()
 
     def _take(self, message: dict[str, Any]) -> None:
@@ -204,25 +204,25 @@ class ClaudeCli:
             answer.set_result(cast("dict[str, Any]", message["result"]))
 
     async def close(self) -> None:
-        """Leave, as on /exit."""
+        """Disconnect, as on /exit."""
         if self._connection is not None:
             await self._connection.close()
         if self._reader is not None:
             await self._reader
 
     def drop(self) -> None:
-        """Vanish without a word, as a killed process does."""
+        """Disconnect without a close frame, as a killed process does."""
         assert self._connection is not None
         self._connection.transport.abort()
 
     async def lost(self) -> int | None:
-        """Wait until the connection is gone; the code it was closed with."""
+        """Wait until the connection is lost; return its close code."""
         assert self._reader is not None
         await asyncio.wait_for(asyncio.shield(self._reader), ANSWER_SECONDS)
         return self.close_code
 
     async def reconnect(self, sleep: Callable[[float], Any] = asyncio.sleep) -> bool:
-        """What the CLI does when it lost the connection: five attempts with the token it has; whether one worked."""
+        """Reconnect as the CLI does: five attempts with the token it has; return whether one worked."""
         for seconds in RECONNECT_SECONDS:
             await sleep(seconds)
             with contextlib.suppress(OSError, InvalidHandshake, CallError):
@@ -231,14 +231,14 @@ class ClaudeCli:
         self.gave_up = True
         return False
 
-    # What it is told.
+    # Notifications received.
 
     def told(self, method: str) -> list[dict[str, Any]]:
-        """The params of the notifications of a method."""
+        """Return the params of the received notifications of a method."""
         return [message["params"] for message in self.received if message["method"] == method]
 
     async def selects(self, **members: object) -> dict[str, Any]:
-        """Wait until the newest selection has these members; it is returned."""
+        """Wait until the newest selection has these members, and return it."""
 
         def newest() -> dict[str, Any] | None:
             selections = self.told("selection_changed")
@@ -249,14 +249,14 @@ class ClaudeCli:
         return found
 
     async def mentioned(self, count: int = 1) -> dict[str, Any]:
-        """Wait for the mention number `count`."""
+        """Wait for the mention number `count` and return it."""
         await eventually_async(lambda: len(self.told("at_mentioned")) >= count, what=f"{count} mentions")
         return self.told("at_mentioned")[count - 1]
 
-    # What it does.
+    # Actions.
 
     async def call(self, name: str, arguments: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Call a tool; its content. CallError also for a result that is an error (code 0)."""
+        """Call a tool and return its content. Raises CallError also for a result that is an error (code 0)."""
         params = {"name": name, "arguments": arguments or {}, "_meta": {"progressToken": 1}}
         result = await self.request("tools/call", params)
         content: list[dict[str, Any]] = result["content"]
@@ -268,12 +268,12 @@ class ClaudeCli:
         return content
 
     async def text(self, name: str, arguments: dict[str, Any] | None = None) -> str:
-        """Call a tool that answers with one text; a call that takes too long fails the test."""
+        """Call a tool that answers with one text, and return it; a call that takes too long fails the test."""
         (item,) = await asyncio.wait_for(self.call(name, arguments), ANSWER_SECONDS)
         return cast(str, item["text"])
 
     async def begin_turn(self) -> int:
-        """What it does at each prompt of the user; how many diffs were closed."""
+        """Do what the CLI does at each prompt of the user; return how many diffs were closed."""
         closed, self.diagnostics = await asyncio.gather(
             self.text("closeAllDiffTabs"), self.text("getDiagnostics") if self._turns else asyncio.sleep(0, "[]")
         )
@@ -283,7 +283,7 @@ class ClaudeCli:
         return int(count)
 
     async def edit(self, file: Path, proposed: str, terminal: "asyncio.Future[bool] | None" = None) -> Edit:
-        """Propose an edit in the IDE and in the terminal at once; the first answer counts, then it is written.
+        """Propose an edit in the IDE and in the terminal at once; the first answer counts, then write the result.
 
         `terminal` is the user's answer there. Without it nobody answers there.
         """
@@ -324,7 +324,7 @@ class ClaudeCli:
 
 
 def _answered_in_the_ide(content: list[dict[str, Any]], proposed: str) -> Edit | None:
-    """What the CLI makes of the answer to openDiff; None: it is none, and the terminal goes on asking."""
+    """Return how the CLI understands the answer to openDiff; None: not an answer, the terminal goes on asking."""
     texts = [item.get("text") for item in content]
     match texts:
         case ["FILE_SAVED", str(text)]:
@@ -339,7 +339,7 @@ def _answered_in_the_ide(content: list[dict[str, Any]], proposed: str) -> Edit |
 
 @asynccontextmanager
 async def claude_cli(folder: Path, environment: Mapping[str, str] = os.environ) -> AsyncGenerator[ClaudeCli]:
-    """A CLI that was started in `folder` with --ide and is connected."""
+    """Yield a CLI that was started in `folder` with --ide and is connected."""
     lock = choose(folder, environment)
     assert lock is not None, f"no IDE for {folder} among {locks(environment)}"
     cli = ClaudeCli(lock)

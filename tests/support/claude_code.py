@@ -1,6 +1,6 @@
 """The real Claude Code in a terminal, where ISTHMUS_CLAUDE is its path, with a scripted model behind it.
 
-The same small surface has :class:`StrictCli`, the strict client with a terminal that answers at once, so that one
+The same small interface has :class:`StrictCli`, the strict client with a terminal that answers at once, so that one
 scenario runs on both.
 """
 
@@ -20,7 +20,7 @@ from support.waiting import eventually_async
 from support.wire_server import Answer, WireRequest
 
 PROGRAM = os.environ.get("ISTHMUS_CLAUDE", "")
-"""Read before the first test hides it."""
+"""Path of the real CLI, read before the first test hides the variable."""
 SECONDS = 60.0
 ENTER_AGAIN_SECONDS = 2.0
 IDLE = "? for shortcuts"
@@ -30,14 +30,14 @@ _KEY = "sk-ant-api03-" + "x" * 40
 
 
 class CliInATerminal(Protocol):
-    """What a scenario does with a CLI and its terminal."""
+    """Actions and observations of a scenario at a CLI and its terminal."""
 
     async def sees_file(self, name: str) -> None:
-        """Wait until it is connected and knows that this file is open."""
+        """Wait until it is connected and has this file in its context."""
         ...
 
     async def sees_selected_lines(self, count: int) -> None:
-        """Wait until it knows that so many lines are selected."""
+        """Wait until its context has this number of selected lines."""
         ...
 
     async def mentions(self, name: str, first: int, last: int) -> None:
@@ -45,15 +45,15 @@ class CliInATerminal(Protocol):
         ...
 
     async def learned(self, text: str) -> None:
-        """Wait until it, and so its model, was told of a diagnostic."""
+        """Wait until it, and so its model, received a diagnostic."""
         ...
 
     async def found_again(self) -> None:
-        """Wait until it is connected once more, after the companion was restarted."""
+        """Wait until it is connected again after the companion was restarted."""
         ...
 
     async def propose(self, file: Path, old: str, new: str, *, is_rejected: bool = False) -> None:
-        """Have it propose an edit; returns when it asks. `is_rejected`: how it is going to end."""
+        """Have it propose an edit; return when it asks. `is_rejected`: whether the edit will be rejected."""
         ...
 
     async def answer(self, *, yes: bool) -> None:
@@ -61,12 +61,12 @@ class CliInATerminal(Protocol):
         ...
 
     async def ended(self) -> None:
-        """Wait until it has done what was decided."""
+        """Wait until it has carried out the decision."""
         ...
 
 
 class StrictCli:
-    """The strict client as one of them."""
+    """The strict client behind the interface that scenarios use."""
 
     def __init__(self, cli: ClaudeCli) -> None:
         self._cli = cli
@@ -74,7 +74,6 @@ class StrictCli:
         self._edit: asyncio.Task[Edit] | None = None
 
     async def sees_file(self, name: str) -> None:
-        """See the protocol."""
 
         def named() -> bool:
             selections = self._cli.told("selection_changed")
@@ -83,7 +82,6 @@ class StrictCli:
         await eventually_async(named, what=f"{name} in the newest selection")
 
     async def sees_selected_lines(self, count: int) -> None:
-        """See the protocol."""
 
         def selected() -> bool:
             newest = self._cli.told("selection_changed")[-1]
@@ -94,39 +92,33 @@ class StrictCli:
         await eventually_async(lambda: self._cli.received and selected(), what=f"{count} selected lines")
 
     async def mentions(self, name: str, first: int, last: int) -> None:
-        """See the protocol."""
         mention = await self._cli.mentioned()
         lines = (mention["lineStart"] + 1, mention["lineEnd"] + 1)
         assert (Path(mention["filePath"]).name, *lines) == (name, first, last)
 
     async def learned(self, text: str) -> None:
-        """See the protocol."""
         assert text in self._cli.diagnostics
 
     async def found_again(self) -> None:
-        """See the protocol."""
         await self._cli.lost()
         assert await self._cli.reconnect()
 
     async def propose(self, file: Path, old: str, new: str, *, is_rejected: bool = False) -> None:
-        """See the protocol."""
         await self._cli.begin_turn()
         self._terminal = asyncio.get_running_loop().create_future()
         text = file.read_bytes().decode().replace(old, new)
         self._edit = asyncio.create_task(self._cli.edit(file, text, self._terminal))
 
     async def answer(self, *, yes: bool) -> None:
-        """See the protocol."""
         self._terminal.set_result(yes)
 
     async def ended(self) -> None:
-        """See the protocol."""
         assert self._edit is not None
         await asyncio.wait_for(self._edit, SECONDS)
 
 
 class _Model(AnthropicWire):
-    """The CLI also asks small models for titles, and whether somebody is there."""
+    """A model that also answers the CLI's requests to small models, for titles and for a check of the connection."""
 
     def asks_model(self, request: WireRequest) -> bool:
         if request.method != "POST" or request.path != "/v1/messages":
@@ -145,7 +137,7 @@ class _Model(AnthropicWire):
 
 
 class ClaudeCode:
-    """The real one."""
+    """The real Claude Code in its terminal."""
 
     def __init__(self, terminal: PtyProgram, model: AnthropicWire) -> None:
         self._terminal = terminal
@@ -155,19 +147,15 @@ class ClaudeCode:
         await eventually_async(lambda: self._terminal.screen_with(text), SECONDS, what=f"{text!r} on the screen")
 
     async def sees_file(self, name: str) -> None:
-        """See the protocol."""
         await self._shows(f"\u29c9 In {name}")
 
     async def sees_selected_lines(self, count: int) -> None:
-        """See the protocol."""
         await self._shows(f"\u29c9 {count} line{'s' if count > 1 else ''} selected")
 
     async def mentions(self, name: str, first: int, last: int) -> None:
-        """See the protocol."""
         await self._shows(f"@{name}#L{first}-{last}")
 
     async def learned(self, text: str) -> None:
-        """See the protocol."""
 
         def told() -> bool:
             return any(text.encode() in request.body for request in self._model.model_requests)
@@ -175,10 +163,9 @@ class ClaudeCode:
         await eventually_async(told, SECONDS, what=f"{text!r} in a model request")
 
     async def found_again(self) -> None:
-        """Nothing: it shows no sign of it; what it is told next shows that it is."""
+        """Return at once: the screen does not show the connection; the next check of its context does."""
 
     async def propose(self, file: Path, old: str, new: str, *, is_rejected: bool = False) -> None:
-        """See the protocol."""
         edit = {"file_path": str(file), "old_string": old, "new_string": new}
         self._model.add(Reply.of(Call("Read", {"file_path": str(file)})), Reply.of(Call("Edit", edit)))
         if not is_rejected:
@@ -202,11 +189,9 @@ class ClaudeCode:
         await self._shows(DIALOG)
 
     async def answer(self, *, yes: bool) -> None:
-        """See the protocol."""
         self._terminal.press("1" if yes else "\x1b")
 
     async def ended(self) -> None:
-        """See the protocol."""
 
         def is_idle() -> bool:
             screen = self._terminal.screen
@@ -217,7 +202,7 @@ class ClaudeCode:
 
 @asynccontextmanager
 async def cli_in_a_terminal(kind: str, folder: Path, variables: Mapping[str, str]) -> AsyncGenerator[CliInATerminal]:
-    """A CLI of one `kind` ("strict" or "real") in a terminal with the variables of a companion."""
+    """Start a CLI of one `kind` ("strict" or "real") in a terminal with the variables of a companion."""
     if kind == "strict":
         async with claude_cli(folder, {**os.environ, **variables}) as cli:
             yield StrictCli(cli)

@@ -1,6 +1,6 @@
 """A server that behaves as an IDE extension of the Claude protocol does, over real sockets: VS Code as documented.
 
-The habits of other extensions are in :mod:`support.claude_servers`. The user is played by the methods.
+The habits of other extensions are in :mod:`support.claude_servers`. Methods of the server play the user.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ TEXT = "text"
 
 
 class RpcError(Exception):
-    """Answered as a JSON-RPC error."""
+    """An error of a method, sent as a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: str | None = None) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class RpcError(Exception):
 
 @dataclass
 class View:
-    """A diff that is open. `answer` is what openDiff returns."""
+    """An open diff. `answer` is the result of openDiff."""
 
     path: str
     contents: str
@@ -81,7 +81,7 @@ class ClaudeServer:
         self.hangs: set[str] = set()
         self.port = 0
         self.unsolicited: Callable[[dict[str, Any]], object] = lambda _: None
-        """Gets the answers to what a test asks the client."""
+        """Receives the responses to requests that a test sends to the client."""
         self.clients: set[ServerConnection] = set()
         self._server: Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -96,7 +96,7 @@ class ClaudeServer:
         await self.tell("selection_changed", self.selection(path, text, start, end))
 
     def selection(self, path: str, text: str, start: tuple[int, int], end: tuple[int, int]) -> dict[str, Any]:
-        """As this server sends it."""
+        """Return a selection in the form that this server sends."""
         return {
             "text": text,
             "filePath": path,
@@ -110,7 +110,7 @@ class ClaudeServer:
         await self.tell("at_mentioned", {"filePath": path, **lines})
 
     async def view(self) -> View:
-        """The one diff that is open."""
+        """Return the one open diff."""
         await eventually_async(lambda: self.views, what="a diff view")
         (view,) = self.views.values()
         return view
@@ -125,16 +125,16 @@ class ClaudeServer:
         (await self.view()).answer.set_result(["DIFF_REJECTED", next(iter(self.views))])
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Notify all clients."""
+        """Send a notification to all clients."""
         for client in tuple(self.clients):
             with contextlib.suppress(ConnectionClosed):
                 await client.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def called(self, tool: str) -> list[dict[str, Any]]:
-        """The arguments of a tool's calls."""
+        """Return the arguments of a tool's calls."""
         return [arguments for name, arguments in self.calls if name == tool]
 
-    # --- life ---
+    # --- start and stop ---
 
     async def start(self, port: int = 0) -> None:
         """Listen."""
@@ -145,7 +145,7 @@ class ClaudeServer:
         self.port = next(iter(self._server.sockets)).getsockname()[1]
 
     async def stop(self) -> None:
-        """Stop listening, and drop who is connected."""
+        """Stop listening, and close every connection."""
         assert self._server is not None
         self._server.close(close_connections=True)
         for task in tuple(self._tasks):
@@ -204,7 +204,7 @@ class ClaudeServer:
             self.clients.discard(client)
 
     async def notification(self, method: str) -> None:
-        """A notification came."""
+        """Handle a notification."""
 
     async def _answer(self, client: ServerConnection, message: dict[str, Any]) -> None:
         reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
@@ -216,7 +216,7 @@ class ClaudeServer:
             await client.send(json.dumps(reply))
 
     async def result(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The result of a request."""
+        """Return the result of a request."""
         match method:
             case "initialize":
                 info = {"name": self.server_name, "version": "1"}
@@ -235,7 +235,7 @@ class ClaudeServer:
                 raise RpcError(-32601, "Method not found")
 
     async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The result of a tool."""
+        """Return the result of a tool."""
         unknown = set(arguments) - set(self.tools.get(name, ()))
         if name not in self.tools or unknown:
             return self.failure(f"unknown tool or arguments: {name} {sorted(unknown)}")
@@ -270,11 +270,11 @@ class ClaudeServer:
                 return texts("CLOSED_0_DIFF_TABS")
 
     def path_of(self, arguments: dict[str, Any]) -> str:
-        """The file that arguments name."""
+        """Return the file that arguments name."""
         return str(arguments["filePath"])
 
     def open_file(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """openFile."""
+        """Answer openFile."""
         path = self.path_of(arguments)
         if not Path(path).exists():
             return self.failure(f"File not found: {path}")
@@ -282,7 +282,7 @@ class ClaudeServer:
         return texts(f"Opened file: {path}")
 
     async def open_diff(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """openDiff: blocks."""
+        """Answer openDiff, which waits for the user's decision."""
         tab = arguments["tab_name"]
         view = self.views[tab] = View(arguments["new_file_path"], arguments["new_file_contents"])
         answer = await view.answer
@@ -290,7 +290,7 @@ class ClaudeServer:
         return texts(*(answer if self.says_contents or answer[0] != "FILE_SAVED" else answer[:1]))
 
     def close_tab(self, name: str) -> dict[str, Any]:
-        """close_tab: a waiting openDiff is answered."""
+        """Answer close_tab: an openDiff that waits is answered."""
         view = self.views.get(name)
         if view is not None and not view.answer.done():
             view.answer.set_result(["DIFF_REJECTED", name])
@@ -298,7 +298,7 @@ class ClaudeServer:
         return texts("TAB_CLOSED")
 
     def tab(self, path: str) -> dict[str, Any]:
-        """A tab of getOpenEditors."""
+        """Return a tab of getOpenEditors."""
         return {
             "uri": Path(path).as_uri(),
             "isActive": path == self.active,
@@ -308,29 +308,29 @@ class ClaudeServer:
         }
 
     def tell_diagnostics(self, uri: str | None) -> dict[str, Any]:
-        """getDiagnostics."""
+        """Answer getDiagnostics."""
         found = {Path(path).as_uri(): each for path, each in self.diagnostics.items()}
         return json_text([{"uri": each, "diagnostics": found[each]} for each in found if uri in (None, each)])
 
     def is_dirty(self, path: str) -> dict[str, Any]:
-        """checkDocumentDirty."""
+        """Answer checkDocumentDirty."""
         if path not in self.open:
             return json_text({"success": False, "message": f"Document not open: {path}"})
         return json_text({"success": True, "filePath": path, "isDirty": path in self.dirty, "isUntitled": False})
 
     def failure(self, text: str) -> dict[str, Any]:
-        """What a tool says that failed."""
+        """Return the result of a failed tool."""
         return {**texts(text), "isError": True}
 
 
 def diagnostic(line: int, message: str, character: int = 0) -> dict[str, Any]:
-    """One of the documented form; 0-based."""
+    """Return a diagnostic of the documented form; positions are 0-based."""
     place = {"start": position((line, character)), "end": position((line, character + 1))}
     return {"message": message, "severity": "Error", "range": place, "source": "pyflakes", "code": "E1"}
 
 
 def texts(*items: str) -> dict[str, Any]:
-    """A result of text items."""
+    """Return a result of text items."""
     return {"content": [{"type": TEXT, "text": item} for item in items]}
 
 
@@ -348,7 +348,7 @@ def _schema(names: Sequence[str]) -> dict[str, Any]:
 
 @asynccontextmanager
 async def claude_server(kind: type[ClaudeServer], workspace: Path) -> AsyncGenerator[ClaudeServer]:
-    """A server that listens and has its lock file."""
+    """Yield a server that listens and has its lock file."""
     server = kind(workspace)
     await server.start()
     server.lock()

@@ -45,11 +45,11 @@ class NeovimServer(ClaudeServer):
         self.says_contents = True
 
     async def mention(self, path: str, start: int | None = None, end: int | None = None) -> None:
-        """With the path as it is relative to its working directory."""
+        """Send the path relative to its working directory."""
         await super().mention(os.path.relpath(path, self.workspace), start, end)
 
     async def open_diff(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """While a diff is open its buffer is told of as a file; lines are joined anew, with a final newline."""
+        """Announce the diff's buffer as a file while it is open; join lines again, with a final newline."""
         if arguments["new_file_path"] in self.dirty:
             raise RpcError(-32000, "Diff setup failed", "Cannot create diff: file has unsaved changes")
         leaked = f"{self.workspace}/{arguments['tab_name']} (proposed)"
@@ -61,7 +61,7 @@ class NeovimServer(ClaudeServer):
         return result
 
     def tell_diagnostics(self, uri: str | None) -> dict[str, Any]:
-        """One item for each, counted from 1."""
+        """Answer getDiagnostics with one item for each diagnostic, counted from 1."""
         wanted = [path for path in self.diagnostics if uri in (None, Path(path).as_uri())]
         if uri is not None and not any(Path(path).as_uri() == uri for path in self.open):
             raise RpcError(-32001, "File not open in buffer", uri)
@@ -74,7 +74,7 @@ class NeovimServer(ClaudeServer):
         return {"content": found}
 
     def failure(self, text: str) -> dict[str, Any]:
-        """A JSON-RPC error, its reason in `data`."""
+        """Return a JSON-RPC error, with its reason in `data`."""
         raise RpcError(-32000, "Operation failed", text)
 
 
@@ -97,12 +97,12 @@ class MonetServer(ClaudeServer):
         self.says_contents = True
 
     async def notification(self, method: str) -> None:
-        """The tools have changed, it says each time."""
+        """Send a notification that the tools have changed, at each connection."""
         if method == "notifications/initialized":
             await self.tell("notifications/tools/list_changed", {})
 
     async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Its own forms."""
+        """Answer in its own forms."""
         if name == "openFile" and set(arguments) != {"uri"}:
             return texts("Error opening file: Wrong type argument: stringp, nil")
         if name == "getOpenEditors":
@@ -113,20 +113,20 @@ class MonetServer(ClaudeServer):
         return await super().call(name, arguments)
 
     def path_of(self, arguments: dict[str, Any]) -> str:
-        """By URI."""
+        """Return the file that the URI names."""
         return str(arguments["uri"]).removeprefix("file://")
 
     def open_file(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Says no more than this."""
+        """Answer with this text alone."""
         result = super().open_file(arguments)
         return result if "isError" in result else texts("FILE_OPENED")
 
     def is_dirty(self, path: str) -> dict[str, Any]:
-        """Lisp's false is null."""
+        """Answer null for false, as Lisp does."""
         return json_text({"success": True, "filePath": path, "isDirty": True if path in self.dirty else None})
 
     def close_tab(self, name: str) -> dict[str, Any]:
-        """The diff is gone, and nobody hears of it."""
+        """Close the diff without answering its openDiff."""
         if self.views.pop(name, None) is None:
             return texts("TAB_NOT_DIFF")
         return texts("TAB_CLOSED")
@@ -152,15 +152,15 @@ class EmacsServer(ClaudeServer):
         self.says_contents = True
 
     def selection(self, path: str, text: str, start: tuple[int, int], end: tuple[int, int]) -> dict[str, Any]:
-        """Counted from 1, without `fileUrl` and `isEmpty`."""
+        """Return a selection counted from 1, without `fileUrl` and `isEmpty`."""
         places = {"start": position(start, 1), "end": position(end, 1)}
         return {"text": text, "filePath": path, "selection": places}
 
     def path_of(self, arguments: dict[str, Any]) -> str:
-        """Under a name of its own."""
+        """Return the file, which has another argument name here."""
         return str(arguments["path"])
 
 
 SERVERS: tuple[type[ClaudeServer], ...] = (ClaudeServer, SublimeServer, NeovimServer, MonetServer, EmacsServer)
 WITH_CONTENTS = SERVERS[1:]
-"""Those whose acceptance counts."""
+"""Servers that send the accepted contents."""

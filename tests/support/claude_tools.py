@@ -24,7 +24,7 @@ _numbers = count()
 
 @dataclass(slots=True)
 class ToolUser:
-    """One client. Text of results is taken apart by the methods for what real clients read."""
+    """One client. The methods take the text of results apart as real clients read it."""
 
     companion: Companion
     session: ClaudeSession = field(init=False)
@@ -34,38 +34,38 @@ class ToolUser:
         self.companion.attach(self.session)
 
     async def call(self, name: str, **arguments: object) -> CallToolResult:
-        """Call a tool; one that takes longer than 30 s fails the test."""
+        """Call a tool; a call that takes longer than 30 s fails the test."""
         return await asyncio.wait_for(call_tool(self.companion, self.session, CallTool(1, name, arguments)), 30)
 
     def start(self, name: str, **arguments: object) -> "asyncio.Task[CallToolResult]":
-        """Call a tool that waits for the user."""
+        """Start a call of a tool that waits for the user."""
         return asyncio.create_task(self.call(name, **arguments))
 
     async def text(self, name: str, **arguments: object) -> str:
-        """Call a tool that succeeds with one text."""
+        """Call a tool that succeeds with one text, and return it."""
         result = await self.call(name, **arguments)
         assert not result.is_error, result
         (block,) = result.content
         return block["text"]
 
     async def json(self, name: str, **arguments: object) -> Any:
-        """Call a tool that succeeds with JSON."""
+        """Call a tool that succeeds with JSON, and return it."""
         return json.loads(await self.text(name, **arguments))
 
     async def error(self, name: str, **arguments: object) -> str:
-        """Call a tool that fails; what it says."""
+        """Call a tool that fails, and return its message."""
         result = await self.call(name, **arguments)
         assert result.is_error, result
         (block,) = result.content
         return block["text"]
 
     async def review(self) -> DiffReview:
-        """Wait until the user is asked to review an edit."""
+        """Wait until the user is asked to review an edit, and return the review."""
         (review, *_) = await self.companion.wait_for_reviews(30)
         return review
 
     async def question(self) -> ClientQuestion:
-        """Wait until the user is asked a question."""
+        """Wait until the user is asked a question, and return it."""
         (question, *_) = await self.companion.asking.wait(30)
         return question
 
@@ -74,7 +74,7 @@ class ToolUser:
 async def tool_user(
     editor: Editor, options: CompanionOptions | None = None, limits: CompanionLimits = PATIENT_LIMITS
 ) -> AsyncGenerator[ToolUser]:
-    """A client of a companion that follows `editor`."""
+    """Yield a client of a companion that follows `editor`."""
     companion = Companion(editor, options, limits=limits)
     following = asyncio.create_task(companion.run())
     try:

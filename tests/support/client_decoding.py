@@ -1,4 +1,4 @@
-"""The client's decoders over JSON results, as the client itself puts them together."""
+"""The client's decoders over JSON results, combined as the client combines them."""
 
 from collections.abc import Sequence
 from types import ModuleType
@@ -12,7 +12,7 @@ from isthmus.events import TaskState
 
 
 class Decoding:
-    """Reads the results of one task's streams; ``wire`` is the decoder module of a protocol version."""
+    """Decoders for the results of one task's streams; ``wire`` is the decoder module of a protocol version."""
 
     def __init__(
         self,
@@ -27,22 +27,22 @@ class Decoding:
         self.decoder = decoder_of(chosen, uri, state)
 
     def decode(self, result: object, seq: int | None = None) -> Sequence[Delivery]:
-        """The deliveries of one result."""
+        """Return the deliveries of one result."""
         return self.decoder.decode(self._wire.decode_item(result), seq)
 
     @property
     def is_final(self) -> bool:
-        """The last item said that no other follows."""
+        """Whether the last item was marked as the final one."""
         return self.decoder.is_final
 
     @property
     def at_rest(self) -> bool:
-        """The work has ended, or a user is asked."""
+        """Whether the work has ended, or waits for a user's answer."""
         return self.decoder.at_rest
 
 
 def decoded_snapshot(
     result: object, uri: str | None, seq: int | None = None, wire: ModuleType = v03_decoder
 ) -> TaskSnapshot:
-    """The snapshot that a Task describes."""
+    """Return the snapshot that a Task describes."""
     return snapshot_of(wire.decode_task(result), uri, seq)

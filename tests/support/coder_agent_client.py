@@ -1,7 +1,7 @@
-"""A client that was written for gemini-cli-a2a-server, on bare HTTP, and the transcript of what it sent and heard.
+"""A client written for gemini-cli-a2a-server, on bare HTTP, and the transcript of what it sent and received.
 
 One JSON object a line, with names for what differs between runs (TASK, CONTEXT, CALL-1, TIME, WORKSPACE ...) and
-``...`` for long texts that are not the point.
+``...`` for long texts that do not matter.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ Line: TypeAlias = dict[str, Any]
 
 
 class Scene:
-    """A client with one task, and what was said so far. ``model`` is the wire that the server's model is behind."""
+    """A client with one task, and its messages so far. ``model`` is the wire of the server's model."""
 
     def __init__(self, url: str, http: httpx2.AsyncClient, model: GeminiWire, workspace: Path) -> None:
         self._url = url
@@ -35,16 +35,16 @@ class Scene:
         self.call_ids: list[str] = []
 
     def plan(self, *replies: Script) -> None:
-        """What the model says next."""
+        """Add the model's next replies."""
         self._model.add(*replies)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """AgentSettings as a client of that server sends them."""
+        """Return AgentSettings as a client of that server sends them."""
         return {"kind": "agent-settings", "workspacePath": str(self.workspace)}
 
     async def say(self, text: str, settings: Mapping[str, Any] | None = None, method: str = "message/stream") -> None:
-        """Send a text to the task; the first one makes it."""
+        """Send a text to the task; the first one creates it."""
         message: dict[str, Any] = {"parts": [{"kind": "text", "text": text}]}
         if settings is not None:
             message["metadata"] = {"coderAgent": dict(settings)}
@@ -62,7 +62,7 @@ class Scene:
         await (self.stream if method == "message/stream" else self.call)(method, {"message": content})
 
     async def call(self, method: str, params: Mapping[str, Any]) -> Any:
-        """A JSON-RPC request with one answer; its result, None when it is refused."""
+        """Send a JSON-RPC request with one response; return its result, None if it is refused."""
         self.lines.append({"client": {"method": method, "params": params}})
         response = await self._http.post(self._url, json=_rpc(method, params))
         answer = response.json()
@@ -70,7 +70,7 @@ class Scene:
         return answer.get("result")
 
     async def stream(self, method: str, params: Mapping[str, Any]) -> None:
-        """A JSON-RPC request whose answer is an event stream, read to its end."""
+        """Send a JSON-RPC request whose response is an event stream, and read it to its end."""
         self.lines.append({"client": {"method": method, "params": params}})
         headers = {"Accept": "text/event-stream"}
         async with self._http.stream("POST", self._url, json=_rpc(method, params), headers=headers) as response:
@@ -79,7 +79,7 @@ class Scene:
                     self._take(json.loads(line[5:]))
 
     async def silent(self, sending: Awaitable[None], seconds: float = 60) -> None:
-        """A request whose stream is not ended within ``seconds``; the client then leaves."""
+        """Send a request whose stream does not end within ``seconds``, then disconnect."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await sending
@@ -87,7 +87,7 @@ class Scene:
         self.lines.append({"silence": True})
 
     async def http(self, method: str, path: str, body: object = None) -> Any:
-        """A plain HTTP request; what came as JSON, or as an event stream."""
+        """Send a plain HTTP request; return the response as JSON, or as an event stream."""
         self.lines.append({"client": {"http": f"{method} {path}", "body": body}})
         content = None if body is None else json.dumps(body)
         headers = {} if body is None else {"Content-Type": "application/json"}
@@ -116,7 +116,7 @@ class Scene:
                 self.call_ids.append(call_id)
 
     def transcript(self) -> list[Line]:
-        """The lines, with names for what differs between runs."""
+        """Return the lines, with names for what differs between runs."""
         names = {call_id: f"CALL-{index}" for index, call_id in enumerate(self.call_ids, 1)}
         names |= {str(self.workspace): "WORKSPACE", str(self.workspace.parent): "FOLDER"}
         if self.task_id is not None:
@@ -127,7 +127,7 @@ class Scene:
 
 
 def parts_of(event: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The parts of an event's or a task's message."""
+    """Return the parts of an event's or a task's message."""
     message: dict[str, Any] = event.get("status", {}).get("message") or {}
     return message.get("parts", [])
 

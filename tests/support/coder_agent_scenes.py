@@ -1,10 +1,10 @@
 """Scenes in the dialect ``coderAgent``, played by a client that was written for gemini-cli-a2a-server.
 
-The same scene is played to that server and to ours, whose models are the same scripted wire. What went over the socket
-becomes a transcript (:mod:`support.coder_agent_client`). tests/peers/transcripts/coder_agent holds those of the real
-server.
+The same scene is played to that server and to Isthmus, whose models are the same scripted wire. The messages on the
+socket become a transcript (:mod:`support.coder_agent_client`). tests/peers/transcripts/coder_agent holds those of the
+real server.
 
-As a program it records them anew: ``python -m support.coder_agent_scenes`` with tests/ on PYTHONPATH.
+As a program it records them again: ``python -m support.coder_agent_scenes`` with tests/ on PYTHONPATH.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ MCP_SETTINGS: Mapping[str, Any] = {"mcpServers": {"notes": {"command": sys.execu
 
 
 async def text(scene: Scene) -> None:
-    """A thought and two pieces of text, then a second message to the same task."""
+    """Send a prompt that is answered by a thought and two pieces of text, then a second message to the same task."""
     scene.plan(Reply.of(Think("**Plan** Think about it."), Say("Hello ", "there.")), Reply.of(Say("Again.")))
     await scene.say("Hello", scene.settings)
     await scene.say("And again")
@@ -42,20 +42,20 @@ async def text(scene: Scene) -> None:
 
 
 async def send(scene: Scene) -> None:
-    """The same without a stream."""
+    """Send the same without a stream."""
     scene.plan(Reply.of(Say("Hello.")))
     await scene.say("Hello", scene.settings, method="message/send")
     await scene.call("tasks/get", {"id": scene.task_id})
 
 
 async def no_settings(scene: Scene) -> None:
-    """A first message with no AgentSettings is accepted: the server has a workspace of its own."""
+    """Send a first message with no AgentSettings: the server has a workspace of its own."""
     scene.plan(Reply.of(Say("Hello.")))
     await scene.say("Hello", {})
 
 
 async def read_file(scene: Scene) -> None:
-    """A call that asks nothing."""
+    """Run a call that needs no permission."""
     (scene.workspace / "a.txt").write_text("old\n", encoding="utf-8")
     scene.plan(
         Reply.of(Call("read_file", {"file_path": str(scene.workspace / "a.txt")})),
@@ -65,7 +65,7 @@ async def read_file(scene: Scene) -> None:
 
 
 async def read_file_fails(scene: Scene) -> None:
-    """A call that fails."""
+    """Run a call that fails."""
     scene.plan(
         Reply.of(Call("read_file", {"file_path": str(scene.workspace / "missing.txt")})),
         Reply.of(Say("It is not there.")),
@@ -78,7 +78,7 @@ def _write(scene: Scene, name: str = "b.txt") -> Call:
 
 
 async def edit_once(scene: Scene) -> None:
-    """A new file, allowed once."""
+    """Create a file, allowed once."""
     scene.plan(Reply.of(Say("I write."), _write(scene)), Reply.of(Say("Done.")))
     await scene.say("Write b.txt", scene.settings)
     await scene.call("tasks/get", {"id": scene.task_id})
@@ -86,7 +86,7 @@ async def edit_once(scene: Scene) -> None:
 
 
 async def edit_always(scene: Scene) -> None:
-    """A change of a file, allowed for the session; the next one asks nothing."""
+    """Change a file, allowed for the session; the next change needs no permission."""
     (scene.workspace / "a.txt").write_text("old\n", encoding="utf-8")
     replace = {"file_path": str(scene.workspace / "a.txt"), "old_string": "old", "new_string": "new"}
     scene.plan(Reply.of(Call("replace", {**replace, "instruction": "New."})), Reply.of(Say("Done.")))
@@ -98,23 +98,23 @@ async def edit_always(scene: Scene) -> None:
 
 
 async def edit_cancel(scene: Scene) -> None:
-    """A change that the user refuses."""
+    """Refuse a change."""
     scene.plan(Reply.of(_write(scene)), Reply.of(Say("As you like.")))
     await scene.say("Write b.txt", scene.settings)
     await scene.answer("cancel")
 
 
 async def edit_modified(scene: Scene) -> None:
-    """A change that the user has edited."""
+    """Accept a change that the user has edited."""
     scene.plan(Reply.of(_write(scene)), Reply.of(Say("Done.")))
     await scene.say("Write b.txt", scene.settings)
-    # 0.25.2 shows the new proposal to nobody, and takes no second answer: its stream does not end.
+    # 0.25.2 does not show the new proposal, and takes no second answer: its stream does not end.
     await scene.silent(scene.answer("proceed_once", newContent="mine\n"))
     await scene.call("tasks/get", {"id": scene.task_id})
 
 
 async def shell_once(scene: Scene) -> None:
-    """A command with output while it runs."""
+    """Run a command with output while it runs."""
     command = "echo one; sleep 1.5; echo two"
     scene.plan(Reply.of(Call("run_shell_command", {"command": command})), Reply.of(Say("Ran.")))
     await scene.say("Run it", scene.settings)
@@ -122,13 +122,13 @@ async def shell_once(scene: Scene) -> None:
 
 
 async def auto_execute(scene: Scene) -> None:
-    """``autoExecute`` asks nothing."""
+    """Run a call with ``autoExecute``, which needs no permission."""
     scene.plan(Reply.of(_write(scene)), Reply.of(Say("Done.")))
     await scene.say("Write b.txt", {**scene.settings, "autoExecute": True})
 
 
 async def two_calls(scene: Scene) -> None:
-    """Two calls that ask, in one reply of the model."""
+    """Ask for two calls in one reply of the model."""
     scene.plan(Reply.of(_write(scene), _write(scene, "c.txt")), Reply.of(Say("Both done.")))
     await scene.say("Write both", scene.settings)
     await scene.answer("proceed_once", scene.call_ids[0])
@@ -136,21 +136,21 @@ async def two_calls(scene: Scene) -> None:
 
 
 async def mcp(scene: Scene) -> None:
-    """A tool of an MCP server."""
+    """Call a tool of an MCP server."""
     scene.plan(Reply.of(Call("keep", {"note": "milk"})), Reply.of(Say("Kept.")))
     await scene.say("Keep it", scene.settings)
     await scene.answer("proceed_always_tool")
 
 
 async def info(scene: Scene) -> None:
-    """A question of the general kind: a web fetch."""
+    """Ask a question of the general kind: a web fetch."""
     scene.plan(Reply.of(Call("web_fetch", {"prompt": "Summarize http://127.0.0.1:9/a"})), Reply.of(Say("No.")))
     await scene.say("Fetch it", scene.settings)
     await scene.answer("cancel")
 
 
 async def canceled(scene: Scene) -> None:
-    """A task that is cancelled while it asks; what is sent to it afterwards."""
+    """Cancel a task while it asks, then send messages to it."""
     scene.plan(Reply.of(_write(scene)))
     await scene.say("Write b.txt", scene.settings)
     await scene.call("tasks/cancel", {"id": scene.task_id})
@@ -160,13 +160,13 @@ async def canceled(scene: Scene) -> None:
 
 
 async def model_fails(scene: Scene) -> None:
-    """The model's provider refuses."""
+    """Send a prompt that the model's provider refuses."""
     scene.plan(Failure(400, kind="wrong_key"), Failure(400, kind="wrong_key"), Failure(400, kind="wrong_key"))
     await scene.say("Hello", scene.settings)
 
 
 async def refusals(scene: Scene) -> None:
-    """What is refused."""
+    """Send requests that are refused."""
     await scene.call("tasks/get", {"id": "unknown"})
     await scene.call("tasks/cancel", {"id": "unknown"})
     await scene.call("commands/get", {})
@@ -174,14 +174,14 @@ async def refusals(scene: Scene) -> None:
 
 
 async def resubscribe(scene: Scene) -> None:
-    """To a task that waits."""
+    """Resubscribe to a task that waits."""
     scene.plan(Reply.of(_write(scene)))
     await scene.say("Write b.txt", scene.settings)
     await scene.stream("tasks/resubscribe", {"id": scene.task_id})
 
 
 async def commands(scene: Scene) -> None:
-    """The routes beside JSON-RPC that list and run commands."""
+    """List and run commands by the routes beside JSON-RPC."""
     (scene.workspace / "GEMINI.md").write_text("Be brief.\n", encoding="utf-8")
     await scene.http("GET", "/listCommands")
     await scene.http("POST", "/executeCommand", {"command": "memory show", "args": []})
@@ -200,13 +200,13 @@ async def commands(scene: Scene) -> None:
 
 
 async def init(scene: Scene) -> None:
-    """The command that streams."""
+    """Run the command that streams."""
     scene.plan(Reply.of(Say("Nothing to say of it.")))
     await scene.http("POST", "/executeCommand", {"command": "init", "args": []})
 
 
 async def tasks(scene: Scene) -> None:
-    """The routes beside JSON-RPC that make and describe tasks."""
+    """Create and describe tasks by the routes beside JSON-RPC."""
     made = await scene.http("POST", "/tasks", {"agentSettings": scene.settings, "contextId": "context-of-the-client"})
     scene.task_id = made
     await scene.http("GET", f"/tasks/{made}/metadata")
@@ -242,11 +242,11 @@ SCENES: Mapping[str, Callable[[Scene], Awaitable[None]]] = {
         tasks,
     )
 }
-"""By name; the name is also that of the transcript's file."""
+"""Scenes by name; the name is also that of the transcript's file."""
 
 
 def recorded(name: str) -> list[Line]:
-    """What the real server said in a scene."""
+    """Return the transcript of the real server in a scene."""
     lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines if not line.startswith("//")]
 
@@ -262,14 +262,14 @@ class Stage:
     workspace: Path
 
     async def play(self, name: str) -> list[Line]:
-        """The transcript. What the scene before has written, and what was not said in it, is gone."""
+        """Play a scene and return its transcript, without files and model replies of the scene before."""
         self.clear()
         scene = Scene(self.url, self.http, self.model, self.workspace)
         await SCENES[name](scene)
         return scene.transcript()
 
     def clear(self) -> None:
-        """Make it as it was."""
+        """Remove what the last scene has written."""
         self.model.forget()
         for file in self.workspace.glob("*.txt"):
             file.unlink()
@@ -277,7 +277,7 @@ class Stage:
 
 @asynccontextmanager
 async def real_server(folder: Path, *, script: Path | None = None) -> AsyncGenerator[Stage]:
-    """The real gemini-cli-a2a-server."""
+    """Start the real gemini-cli-a2a-server."""
     workspace = folder / "workspace"
     workspace.mkdir(parents=True)
     with GeminiWire() as wire:
@@ -288,7 +288,7 @@ async def real_server(folder: Path, *, script: Path | None = None) -> AsyncGener
 
 @asynccontextmanager
 async def our_server(folder: Path) -> AsyncGenerator[Stage]:
-    """``isthmus serve``, with the same model on the same wire."""
+    """Start ``isthmus serve``, with the same model on the same wire."""
     workspace = folder / "workspace"
     workspace.mkdir(parents=True)
     with GeminiWire() as wire:
@@ -307,7 +307,7 @@ async def our_server(folder: Path) -> AsyncGenerator[Stage]:
 
 @asynccontextmanager
 async def shared(server: AbstractAsyncContextManager[Stage]) -> AsyncGenerator[Stage]:
-    """One for all tests of a file, in surroundings of its own."""
+    """Start one server for all tests of a file, in an environment of its own."""
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
             stack.enter_context(isolate(patch))
@@ -317,7 +317,7 @@ async def shared(server: AbstractAsyncContextManager[Stage]) -> AsyncGenerator[S
 
 async def _record(names: Sequence[str], script: Path | None) -> None:
     for name in names:
-        # A server for each: what a scene leaves behind (waiting calls, grants, memory) does not reach the next.
+        # A server for each scene: leftovers of one (waiting calls, grants, memory) do not reach the next.
         with tempfile.TemporaryDirectory() as folder:
             async with real_server(Path(folder), script=script) as stage:
                 lines = [json.dumps(line, ensure_ascii=False) for line in await stage.play(name)]

@@ -1,7 +1,7 @@
-"""What two servers must have in common to be one to a client of the dialect ``coderAgent``: the shape of what they say.
+"""The shape of the events of two servers, which must be equal for a client of the dialect ``coderAgent``.
 
-Of each event: its kinds, state, finality, and the names of all members down to the last, without the values that may
-differ between runs or models. Texts that follow each other are one; an update that is told twice is told once.
+For each event: its kinds, state, finality, and the names of all members down to the last, without the values that may
+differ between runs or models. Consecutive texts are joined; an update that is sent twice counts once.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ Shape: TypeAlias = dict[str, Any]
 _NONE: dict[str, Any] = {}
 
 OPTIONAL = {"traceId", "checkpoint", "userTier", "error", "description", "args"}
-"""Members that a server may leave out, or that hold what is not its own."""
+"""Members that a server may leave out, or that hold foreign content."""
 _LITERAL = {
     "kind",
     "state",
@@ -29,7 +29,7 @@ _LITERAL = {
 
 
 def events(lines: Sequence[Line]) -> list[Shape]:
-    """The shapes of all stream items, in order."""
+    """Return the shapes of all stream items, in order."""
     found: list[Shape] = []
     for line in lines:
         item = line.get("server")
@@ -41,7 +41,7 @@ def events(lines: Sequence[Line]) -> list[Shape]:
 
 
 def brief(shapes: Sequence[Shape]) -> list[str]:
-    """The order of kinds: what each event is, of which call, in which state."""
+    """Return the order of kinds: the kind of each event, its call and its state."""
     return [" ".join(part for part in (shape["what"], shape["call"], shape["state"]) if part) for shape in shapes]
 
 
@@ -52,7 +52,7 @@ def _event(item: dict[str, Any]) -> Shape:
     data: dict[str, Any] = next((part["data"] for part in parts_of(item) if "data" in part), _NONE)
     call = f"{data['request']['callId']} {data['status']}" if "request" in data else ""
     if item["kind"] == "task":
-        # What ours says more: the settings that hold, and the calls that wait.
+        # Isthmus sends more: the settings in force, and the waiting calls.
         item, call = cast("Shape", {**item, "history": [], "status": {"state": state}}), ""
     return {
         "what": what,

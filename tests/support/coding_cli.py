@@ -1,7 +1,7 @@
-"""What the real coding CLIs in a terminal have in common: a prompt, a screen, a dialog, and a scripted model behind it.
+"""The common parts of real coding CLIs in a terminal: a prompt, a screen, a dialog, and a scripted model.
 
-Gemini CLI and its descendant Qwen Code draw with the same library, so that they are typed to in the same way. What is
-each one's own is in gemini_cli.py and qwen_cli.py.
+Gemini CLI and its descendant Qwen Code draw with the same library, so tests type into both in the same way. The
+differences are in gemini_cli.py and qwen_cli.py.
 """
 
 import functools
@@ -18,24 +18,24 @@ from support.scripted_wire import Call, Reply, Say, ScriptedWire
 from support.waiting import eventually_async
 
 SECONDS = 40
-"""How long anything may take: a CLI starts in 2 s on a quiet machine, and much slower on a busy one."""
+"""Maximum seconds for any step: a CLI starts in 2 s on a quiet machine, and much slower on a busy one."""
 PROMPT = "Type your message"
 ENTER = "\x1b[F\r"
-"""End and Enter: the CLIs take an Enter within 30 ms of a letter for a part of a paste, but not one after End."""
+"""End and Enter: the CLIs take an Enter within 30 ms of a letter as part of a paste, but not one after End."""
 ENTER_AGAIN_SECONDS = 1.0
 DRAWN_SECONDS = 0.3
-"""How long the typed text has to be away before it counts as submitted."""
+"""Seconds that the typed text must be gone from the screen before it counts as submitted."""
 DIALOG = "Apply this change?"
 _INHERITED = ("HOME", "TMPDIR", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "LC_ALL", "TERM")
 
 
 def cli_environment() -> dict[str, str]:
-    """What every CLI gets from its surroundings."""
+    """Return the environment that every CLI gets."""
     return {
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
         "PATH": os.pathsep.join([str(require("node").parent), os.environ["PATH"]]),
         "COLORTERM": "truecolor",
-        # Offline every look-up stalls for as long as the resolver is patient.
+        # Without this, each look-up without a network stalls until the resolver's timeout.
         "RES_OPTIONS": "timeout:1 attempts:1",
     }
 
@@ -44,22 +44,22 @@ class CodingCli:
     """A CLI in its terminal; `wire` is its model."""
 
     working: ClassVar[str]
-    """What the screen shows during a turn."""
+    """Text that the screen shows during a turn."""
 
     def __init__(self, terminal: PtyProgram, wire: ScriptedWire) -> None:
         self.terminal = terminal
         self.wire = wire
 
     def typed(self) -> str:
-        """What stands at the prompt; empty while a dialog is open."""
+        """Return the text at the prompt; empty while a dialog is open."""
         raise NotImplementedError
 
     def editor_context(self, request: int = -1) -> Any:
-        """The editor context, or the changes of it, that came with the last message of a model request."""
+        """Return the editor context, or its changes, sent with the last message of a model request."""
         raise NotImplementedError
 
     async def shows(self, text: str) -> str:
-        """Wait until this text stands on the screen; the screen. Not longer than the CLI runs."""
+        """Wait until this text is on the screen, and return the screen. Fails at once if the CLI ends."""
 
         def condition() -> str:
             if self.terminal.process.poll() is not None and text not in self.terminal.screen:
@@ -69,7 +69,7 @@ class CodingCli:
         return await eventually_async(condition, SECONDS, what=f"{text!r} on the screen")
 
     async def type(self, text: str, suggestion: str = "") -> None:
-        """Type at the empty prompt and press Enter, once `suggestion` is shown. No @: it opens a completion.
+        """Type at the empty prompt and press Enter once `suggestion` is shown. Do not type @: it opens a completion.
 
         Waits for the end of a turn first: the prompt is drawn during a turn as well, and the CLI then drops a command.
         """
@@ -80,7 +80,7 @@ class CodingCli:
         await eventually_async(functools.partial(self._submitted, text, [], []), SECONDS, what=f"{text!r} submitted")
 
     async def is_idle(self) -> None:
-        """Wait until it waits for a prompt."""
+        """Wait until it shows an empty prompt."""
         await eventually_async(self._is_idle, SECONDS, what="the prompt of a CLI that is idle")
 
     def _is_idle(self) -> bool:
@@ -88,18 +88,18 @@ class CodingCli:
 
     def _submitted(self, text: str, pressed: list[float], gone: list[float]) -> bool:
         if self.typed() != text:
-            # A screen that is half drawn has no prompt at all for a moment.
+            # A half-drawn screen has no prompt at all for a moment.
             gone.append(time.monotonic())
             return self.terminal.process.poll() is not None or gone[-1] - gone[0] > DRAWN_SECONDS
         gone.clear()
-        # An Enter in the moment after the text was drawn is lost; a user sees that and presses it again.
+        # An Enter just after the text was drawn is lost; a user sees that and presses it again.
         if not pressed or time.monotonic() - pressed[-1] > ENTER_AGAIN_SECONDS:
             pressed.append(time.monotonic())
             self.terminal.press(ENTER)
         return False
 
     async def ask(self, prompt: str) -> Any:
-        """Have one turn in which the model only talks; the editor context that came with the prompt."""
+        """Run one turn in which the model only replies with text; return the editor context sent with the prompt."""
         before = len(self.wire.model_requests)
         answer = f"Answer {before}."
         self.wire.add(Reply.of(Say(answer)))
@@ -109,7 +109,7 @@ class CodingCli:
         return self.editor_context(before)
 
     async def propose(self, call: Call, closing: str | None = None) -> None:
-        """Have the model call an editing tool, and say `closing` after that; returns when the CLI asks for permission.
+        """Have the model call an editing tool, then reply with `closing`; return when the CLI asks for permission.
 
         Without `closing` the model must not be asked again: the CLI ends a turn whose edit was rejected.
         """

@@ -44,15 +44,15 @@ _QUESTIONS = {
 
 
 class CommandingAgent:
-    """Implements the engine's ports Agent and CommandAgent. A command says its arguments; some ask first."""
+    """Implementation of the engine's ports Agent and CommandAgent. A command replies its arguments; some ask first."""
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
-        """The tree, the same everywhere."""
+        """Return the same tree everywhere."""
         del workspace, settings, user
         return COMMANDS
 
     async def advance(self, turn: AgentTurn) -> StateChange:
-        """A command, or a prompt that is answered with its length."""
+        """Run a command, or answer a prompt with its length."""
         session = turn.session
         command = session.command
         name = command.path[-1] if command is not None else ""
@@ -75,7 +75,7 @@ class CommandingAgent:
 
 @asynccontextmanager
 async def engine_with_commands(folder: Path, default: Path | None = None) -> AsyncGenerator[Engine]:
-    """A real engine over a journal in ``folder``; whoever serves it closes it."""
+    """Start a real engine over a journal in ``folder``; the server that uses it closes it."""
     journal = await SqliteJournal.open(folder / "journal.sqlite")
     engine = Engine(CommandingAgent(), journal, EngineOptions(WorkspaceRule(default)))
     await engine.start()

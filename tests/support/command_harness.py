@@ -1,6 +1,6 @@
 """A user who types slash commands: the real agent in the real engine over its journal, with the real Gemini provider.
 
-``home`` is the user's ``~/.gemini``, ``workspace`` the session's folder. The wire keeps what the model was sent.
+``home`` is the user's ``~/.gemini``, ``workspace`` the session's folder. The wire records requests to the model.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from support.scripted_wire import Reply
 
 @dataclass
 class Ran:
-    """What a command or a prompt came to so far."""
+    """Events of a command or a prompt so far."""
 
     task_id: str
     context_id: str
@@ -44,12 +44,12 @@ class Ran:
 
     @property
     def text(self) -> str:
-        """All that was said."""
+        """All text sent to the user."""
         return "".join(event.text for event in self.events if isinstance(event, TextContent))
 
     @property
     def end(self) -> StateChange:
-        """How it ended, or that it asks."""
+        """The last state change: the end, or a question."""
         last = self.events[-1]
         assert isinstance(last, StateChange), last
         return last
@@ -66,23 +66,23 @@ class Ran:
         )
 
     def statuses(self) -> list[ToolCallStatus]:
-        """Every state that calls went through; progress is left out."""
+        """Return every state that calls went through, without progress."""
         return [e.tool_call.status for e in self.events if isinstance(e, ToolCallUpdate) and not e.is_ephemeral]
 
 
 @dataclass
 class CommandHarness:
-    """An engine, and what is around it."""
+    """An engine with its journal, model, workspace and home."""
 
     engine: Engine
     wire: GeminiWire
     workspace: Path
     home: Path
     replies: list[Reply] = field(default_factory=list[Reply])
-    """What the model says next, where the fixture's own replies are used."""
+    """The model's next replies, where the fixture's own replies are used."""
 
     def of(self, user: str) -> "CommandHarness":
-        """The same harness with another user of a server at it."""
+        """Return the same harness for another user of the server."""
         return replace(self, engine=cast("Engine", self.engine.for_user(user)))
 
     async def execute(self, line: str, context_id: str | None = None, **settings: Any) -> Execution:
@@ -102,26 +102,26 @@ class CommandHarness:
         return await self._ran(await self.engine.prompt(message))
 
     async def answer(self, ran: Ran, option: str = "proceed_once", call: ToolCall | None = None) -> Ran:
-        """Answer a call, the first that waits when none is named."""
+        """Answer a call, the first waiting one if none is given."""
         if call is None:
             call = (await self.engine.get(ran.task_id)).pending[0]
         answers = [ToolCallConfirmation(call.tool_call_id, option)]
         return await self._ran(await self.engine.answer(ran.task_id, answers, answered_by="test"))
 
     async def replay(self, ran: Ran) -> Ran:
-        """The whole task from its first event."""
+        """Return the whole task from its first event."""
         return await self._ran(await self.engine.follow(ran.task_id, 0))
 
     def system(self, request: int = -1) -> str:
-        """The system prompt of a model request."""
+        """Return the system prompt of a model request."""
         return "".join(part["text"] for part in self.wire.model_requests[request].json["systemInstruction"]["parts"])
 
     def said(self, request: int = -1) -> str:
-        """The conversation of a model request."""
+        """Return the conversation of a model request."""
         return json.dumps(self.wire.model_requests[request].json["contents"], ensure_ascii=False)
 
     def last_user_text(self, request: int = -1) -> str:
-        """The last text of the user in a model request."""
+        """Return the last text of the user in a model request."""
         contents = self.wire.model_requests[request].json["contents"]
         texts = [
             part["text"] for item in contents if item["role"] == "user" for part in item["parts"] if "text" in part
@@ -135,7 +135,7 @@ class CommandHarness:
 
 
 OpenHarness: TypeAlias = Callable[..., AbstractAsyncContextManager[CommandHarness]]
-"""The fixture that opens desks: replies of the model, and the options of :func:`command_desk`."""
+"""The fixture that opens harnesses: replies of the model, and the options of :func:`command_harness`."""
 
 
 @asynccontextmanager
@@ -151,7 +151,7 @@ async def command_harness(
     mcp: McpHost | None = None,
     sandbox: str = "none",
 ) -> AsyncGenerator[CommandHarness]:
-    """A harness whose journal, workspace and home are below ``folder``; opened again, it goes on with what is there."""
+    """Start a harness whose journal, workspace and home are below ``folder``; opened again, it continues with these."""
     workspace, home, data = folder / "workspace", folder / "home" / ".gemini", folder / "data"
     for each in (workspace, home, data):
         each.mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,7 @@ class RunningCompanion:
 
     @property
     def url(self) -> str:
-        """Where agents attach."""
+        """The URL that agents attach to."""
         return f"http://127.0.0.1:{self.ready.port}/mcp"
 
     @property
@@ -67,7 +67,7 @@ async def running_companion(
     allow_agent_accept: bool = False,
     limits: CompanionLimits = PATIENT_LIMITS,
 ) -> AsyncGenerator[RunningCompanion]:
-    """A companion with the headless editor on `workspace`."""
+    """Run a companion with the headless editor on `workspace`."""
     editor = HeadlessEditor((str(workspace),))
     options = CompanionOptions(fresh=fresh, allow_agent_accept=allow_agent_accept)
     async with running_host(editor, options, limits) as (host, ready, task):
@@ -78,7 +78,7 @@ async def running_companion(
 async def running_host(
     editor: Editor, options: CompanionOptions, limits: CompanionLimits = PATIENT_LIMITS
 ) -> "AsyncGenerator[tuple[CompanionHost, Ready, asyncio.Task[None]]]":
-    """A companion with any editor; it is stopped at the end."""
+    """Run a companion with any editor; it is stopped at the end."""
     host = CompanionHost(editor, options, limits)
     ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(host.run(ready.set_result))
@@ -104,24 +104,24 @@ class Agent:
     received: list[tuple[str, dict[str, Any]]] = field(default_factory=list[tuple[str, dict[str, Any]]])
 
     async def open_diff(self, path: Path, new_content: str) -> mcp.types.CallToolResult:
-        """Call openDiff as spec 1 has it."""
+        """Call openDiff as the companion protocol defines it."""
         return await self.client.call_tool("openDiff", {"filePath": str(path), "newContent": new_content})
 
     async def close_diff(self, path: Path, **more: object) -> mcp.types.CallToolResult:
-        """Call closeDiff as spec 1 has it, with what real clients add in `more`."""
+        """Call closeDiff as the companion protocol defines it; `more` has arguments that real clients add."""
         return await self.client.call_tool("closeDiff", {"filePath": str(path), **more})
 
     def named(self, method: str) -> list[dict[str, Any]]:
-        """The params of the notifications of one method."""
+        """Return the params of the notifications of one method."""
         return [params for name, params in self.received if name == method]
 
     async def notified(self, method: str, count: int = 1) -> dict[str, Any]:
-        """Wait for the notification number `count` of a method."""
+        """Wait for the notification number `count` of a method, and return it."""
         await eventually_async(lambda: len(self.named(method)) >= count, what=f"{count} x {method}")
         return self.named(method)[count - 1]
 
     async def sees(self, **file: object) -> dict[str, Any]:
-        """Wait until the newest context has an active file with these members; the context is returned."""
+        """Wait until the newest context has an active file with these members, and return the context."""
 
         def newest() -> dict[str, Any] | None:
             contexts = self.named("ide/contextUpdate")
@@ -162,13 +162,13 @@ async def attached_agent(url: str, token: str, name: str = "an agent of the docu
 
 @dataclass(slots=True)
 class BareAgent:
-    """An agent that speaks HTTP by hand, for what a library would hide."""
+    """An agent that sends HTTP by hand, for what a library would hide."""
 
     http: httpx2.AsyncClient
     session: dict[str, str] = field(default_factory=dict[str, str])
 
     async def post(self, message: object, **headers: str) -> httpx2.Response:
-        """POST one message as JSON, or bytes as they are."""
+        """POST one message as JSON, or raw bytes."""
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
         return await self.http.post(
             "/mcp",
@@ -181,7 +181,7 @@ class BareAgent:
         )
 
     async def request(self, method: str, params: dict[str, Any] | None = None, **headers: str) -> dict[str, Any]:
-        """Send one request; the whole response object."""
+        """Send one request and return the whole response object."""
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
         return (await self.post(message, **headers)).json()
 
@@ -222,18 +222,18 @@ class EventStream:
         self._lines = response.aiter_lines()
 
     async def next(self) -> tuple[str, dict[str, Any]]:
-        """The next event: its id and its message. StopAsyncIteration when the stream ends properly."""
+        """Return the next event: its id and its message. Raises StopAsyncIteration if the stream ends properly."""
         return await _within(self._next())
 
     async def until(self, method: str) -> tuple[str, dict[str, Any]]:
-        """The next event of a method."""
+        """Return the next event of a method."""
         while True:
             event = await self.next()
             if event[1]["method"] == method:
                 return event
 
     async def ended(self) -> None:
-        """Read to the end; an error when the stream breaks off."""
+        """Read to the end; raises an error if the stream breaks off."""
 
         async def read() -> None:
             async for _ in self._lines:
@@ -258,7 +258,7 @@ async def _within(waiting: "Awaitable[Any]", seconds: float = 30) -> Any:
 
 @asynccontextmanager
 async def bare_agent(companion: RunningCompanion, token: str | None = None) -> AsyncGenerator[BareAgent]:
-    """A bare HTTP client with the companion's token, or with another one."""
+    """Yield a bare HTTP client with the companion's token, or with another one."""
     headers = {"authorization": f"Bearer {companion.token if token is None else token}"}
     base = f"http://127.0.0.1:{companion.ready.port}"
     async with plain_client(base_url=base, headers=headers) as http:

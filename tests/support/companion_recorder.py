@@ -1,4 +1,4 @@
-"""A client of the companion that keeps what it is told."""
+"""A client of the companion that records its events."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +22,7 @@ class Recorder:
     closed: list[DiffReview] = field(default_factory=list[DiffReview])
     decisions: list[DiffReview] = field(default_factory=list[DiffReview])
     heard: list[DiffReview] = field(default_factory=list[DiffReview])
-    """Every decision that was told, also when it is out of date since."""
+    """Every decision it was sent, even one that is out of date since."""
 
     def mentioned(self, mention: FileMentioned) -> None:
         self.mentions.append(mention)

@@ -1,4 +1,4 @@
-"""Opens connections to a port, sends a few bytes or none on each and is silent then; each that is cut is opened again.
+"""A flood of connections to a port: each sends a few bytes or none and is silent; one that is cut is opened again.
 
 A program, so that its descriptors and its work are not the test's: ``connection_flood.py PORT CONNECTIONS HEX
 ADDRESS...`` connects from the addresses in turn and ends with its standard input. HEX are the bytes. It prints one line
@@ -26,7 +26,7 @@ class Flood:
         self.cut = 0
 
     def open_one(self) -> None:
-        """Begin one connection."""
+        """Open one connection."""
         connection = socket.socket()
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT: as many ports as there are targets

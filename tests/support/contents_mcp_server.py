@@ -1,8 +1,8 @@
 """An MCP server on stdio with prompts, resources and instructions: ``python contents_mcp_server.py DIR``; no SDK.
 
-What it is asked is appended to ``DIR/asked`` as JSON lines. Its listings are ``DIR/listings.json`` where there is one:
-an object with ``prompts``, ``resources``, ``templates`` and ``instructions``. ``DIR/slow`` makes it answer nothing but
-the listings, ``DIR/dies`` makes it end, and as long as ``DIR/hangs`` is there it does not even begin.
+Each request is appended to ``DIR/asked`` as a JSON line. Its listings are ``DIR/listings.json`` if that file exists:
+an object with ``prompts``, ``resources``, ``templates`` and ``instructions``. ``DIR/slow`` makes it answer only
+the listings, ``DIR/dies`` makes it end, and while ``DIR/hangs`` exists it does not start.
 """
 
 import base64

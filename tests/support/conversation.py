@@ -1,4 +1,4 @@
-"""The interactive front in this process, on plain lines: what a user types into it, and what it shows."""
+"""The interactive front in this process, on plain lines: the user's input and the output."""
 
 import asyncio
 import io
@@ -27,7 +27,7 @@ class Conversation:
 
     @property
     def text(self) -> str:
-        """What was shown so far."""
+        """The output so far."""
         return self._stdout.getvalue()
 
     def type(self, *lines: str) -> None:
@@ -35,7 +35,7 @@ class Conversation:
         os.write(self._writing, "".join(f"{line}\n" for line in lines).encode())
 
     async def wait_for(self, text: str, count: int = 1) -> None:
-        """Wait until a text was shown so often."""
+        """Wait until the output has a text this many times."""
         await eventually_async(lambda: self.text.count(text) >= count, what=f"{count} times {text!r} in {self.text}")
 
     async def run(self, agent: AgentClient, *lines: str, options: InteractiveOptions = OPTIONS) -> int:
@@ -44,18 +44,18 @@ class Conversation:
         return await self.start(agent, options)
 
     def start(self, agent: AgentClient, options: InteractiveOptions = OPTIONS) -> "asyncio.Task[int]":
-        """Begin; ends with the exit code, in 20 seconds at the latest."""
-        # Not in a fixture: between set-up and test pytest replaces the streams itself.
+        """Start the conversation; it ends with the exit code, after 20 seconds at the latest."""
+        # Not in a fixture: pytest itself replaces the streams between set-up and test.
         self._monkeypatch.setattr(sys, "stdin", self._stdin)
         self._monkeypatch.setattr(sys, "stdout", self._stdout)
         return asyncio.create_task(asyncio.wait_for(run_interactive(agent, options), 60))
 
     def end_input(self) -> None:
-        """Nothing more will be typed."""
+        """End the input."""
         with suppress(OSError):
             os.close(self._writing)
 
     def close(self) -> None:
-        """Close what the user typed into."""
+        """Close the input stream."""
         self.end_input()
         self._stdin.close()

@@ -1,6 +1,6 @@
-"""An MCP server on stdio whose tools try what a sandbox may forbid, and say how that went; a program.
+"""A program, an MCP server on stdio whose tools try actions that a sandbox may forbid, and report the outcome.
 
-``python curious_mcp_server.py [EXIT_CODE]``: with an exit code it complains on standard error and ends at once.
+``python curious_mcp_server.py [EXIT_CODE]``: with an exit code it writes to standard error and ends at once.
 """
 
 import os
@@ -41,7 +41,7 @@ def connect(port: int) -> str:
 
 
 def variables() -> str:
-    """The names of the environment, sorted."""
+    """Return the names of the environment variables, sorted."""
     return " ".join(sorted(os.environ))
 
 

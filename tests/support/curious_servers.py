@@ -1,4 +1,4 @@
-"""The curious MCP server in a sandbox: its configuration, the environment of its host, and asking it things."""
+"""The MCP server that probes its sandbox: its configuration, the environment of its host, and calls of its tools."""
 
 import sys
 from pathlib import Path
@@ -15,18 +15,18 @@ CURIOUS = Path(__file__).resolve().parent / "curious_mcp_server.py"
 
 
 def curious(*arguments: str, paths: tuple[str, ...] = (), **sandbox: Any) -> dict[str, Any]:
-    """The configuration of the curious server in a sandbox."""
+    """Return the configuration of the probing server in a sandbox."""
     opened = {"paths": [*machine_paths(), *paths], **sandbox}
     return {"command": sys.executable, "args": ["-S", str(CURIOUS), *arguments], "sandbox": opened}
 
 
 def surrounding(home: Path, **more: str) -> dict[str, str]:
-    """The environment of a user's host, with bubblewrap."""
+    """Return the environment of a user's host, with bubblewrap."""
     return {**with_bubblewrap(), "HOME": str(home), **more}
 
 
 class Asked:
-    """Calls tools of one server."""
+    """A caller of one server's tools."""
 
     def __init__(self, host: McpHost, workspace: Path, server: str = "curious") -> None:
         self._host = host
@@ -34,7 +34,7 @@ class Asked:
         self._server = server
 
     async def __call__(self, tool: str, **arguments: Any) -> str:
-        """What the model gets of a call that has to succeed, without the marks around it."""
+        """Return what the model gets from a call that must succeed, without the marks around it."""
         scope = ToolScope(self._workspace)
         await status_when(self._host, scope, self._server, ServerState.CONNECTED)
         tools = (await self._host.tools(scope)).tools

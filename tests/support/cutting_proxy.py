@@ -13,15 +13,15 @@ class CuttingProxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self.connections = 0
         self.cut_after: int | None = None
-        """Cut each connection after so many bytes from the server."""
+        """Cut each connection after this number of bytes from the server."""
         self.cuts: list[int] = []
-        """Cut the next connections, one after the other, after so many bytes instead."""
+        """Cut the next connections, one after the other, after these numbers of bytes instead."""
         self.lost_replies: list[bytes] = []
-        """Cut a connection where the reply to a request that holds these bytes begins, for each of them once."""
+        """Cut a connection where the reply to a request containing these bytes begins, once for each."""
         self.url = ""
 
     def cut(self) -> None:
-        """Break every connection now."""
+        """Close every connection now."""
         for writer in tuple(self._writers):
             writer.transport.abort()
 
@@ -74,7 +74,7 @@ class CuttingProxy:
 
 @asynccontextmanager
 async def cutting_proxy(url: str) -> AsyncGenerator[CuttingProxy]:
-    """A proxy in front of the server at a URL of this machine."""
+    """Run a proxy in front of the server at a URL of this machine."""
     proxy = CuttingProxy(int(url.rstrip("/").rsplit(":", 1)[1]))
     server = await asyncio.start_server(proxy.accept, "127.0.0.1", 0)
     proxy.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"

@@ -19,25 +19,25 @@ def delete(path: str) -> None:
 
 
 def modified_at(path: str) -> int:
-    """Modification time, ns."""
+    """Return the modification time in ns."""
     return Path(path).stat().st_mtime_ns
 
 
 def names(folder: Path) -> list[str]:
-    """What is in a folder."""
+    """Return the names in a folder."""
     return sorted(each.name for each in folder.iterdir())
 
 
 def content(path: str) -> bytes:
-    """The bytes of a file."""
+    """Return the bytes of a file."""
     return Path(path).read_bytes()
 
 
 def review(path: str, proposed: str, number: int = 1) -> DiffReview:
-    """A review by Gemini CLI, `review-NUMBER`."""
+    """Return a review by Gemini CLI, `review-NUMBER`."""
     return DiffReview(f"review-{number}", path, proposed, "client", "Gemini CLI")
 
 
 async def active(editor: Editor) -> OpenFile:
-    """The active file; there must be one."""
+    """Return the active file; there must be one."""
     return next(file for file in await editor.open_files() if file.is_active)

@@ -1,4 +1,4 @@
-"""What the contract suite expects of an editor that lacks a capability: that it says so."""
+"""Expectations of the contract suite for an editor that lacks a capability: it reports that."""
 
 import functools
 from collections.abc import Awaitable, Callable, Coroutine
@@ -12,7 +12,7 @@ from support.editor_driver import EditorDriver
 
 
 async def refuses(driver: EditorDriver, capability: Capability) -> None:
-    """What has to be so in an editor that lacks a capability: it says so, with the reason, and does nothing."""
+    """Assert that an editor without a capability reports that, with the reason, and does nothing."""
     editor, path = driver.editor, "/nowhere"
     calls: dict[Capability, Callable[[], Awaitable[object]]] = {
         Capability.DIFF: lambda: editor.open_diff(DiffReview("r", path, "new", "owner", "An agent")),
@@ -38,7 +38,7 @@ async def refuses(driver: EditorDriver, capability: Capability) -> None:
 def needs(
     *capabilities: Capability,
 ) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., Coroutine[Any, Any, None]]]:
-    """On an editor that lacks one of these, the test shows that it refuses, instead of what the test shows."""
+    """Return a mark: on an editor that lacks one of these, the test shows only that the editor refuses."""
 
     def decorate(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Coroutine[Any, Any, None]]:
         @functools.wraps(test)

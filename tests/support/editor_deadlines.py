@@ -1,8 +1,7 @@
-"""Limits with which editors on a loaded machine have the time that they need.
+"""Timeouts that give editors on a loaded machine enough time.
 
-The product goes on with what it knew last, or without an answer, when an editor does not tell its files or diagnostics
-within a second: a test that looks once would see that. What happens when such a time is up is shown by tests that set
-it themselves.
+Isthmus continues with its last state, or without an answer, if an editor does not report its files or diagnostics
+within a second: a test that looks once would see that. Tests of these timeouts set their own.
 """
 
 from isthmus.editors.neovim.editor import NeovimLimits

@@ -1,4 +1,4 @@
-"""The user in front of an editor, as the contract suite needs them: one driver for each Editor implementation.
+"""The user in front of an editor, for the contract suite: one driver for each Editor implementation.
 
 To put another editor under the contract, write a driver and add it to DRIVERS.
 """
@@ -21,7 +21,7 @@ from support.stdio_editor import stdio_driver
 
 
 class EditorDriver(Protocol):
-    """Does with their hands what no agent may ask for. Positions are those of the port: 0-based, UTF-16 units."""
+    """Actions of a user that no agent may request. Positions are those of the port: 0-based, UTF-16 units."""
 
     @property
     def editor(self) -> Editor:
@@ -45,7 +45,7 @@ class EditorDriver(Protocol):
         ...
 
     async def accept(self, review: DiffReview) -> None:
-        """Accept what is in a diff view."""
+        """Accept the text of a diff view."""
         ...
 
     async def reject(self, review: DiffReview) -> None:
@@ -53,12 +53,12 @@ class EditorDriver(Protocol):
         ...
 
     async def quit(self) -> None:
-        """Leave the editor, without saving anything."""
+        """Quit the editor without saving."""
         ...
 
 
 class HeadlessDriver:
-    """Uses the methods that the headless editor has for it."""
+    """A driver that uses the headless editor's methods for users."""
 
     def __init__(self, folder: Path) -> None:
         self._editor = HeadlessEditor((str(folder),))
@@ -99,7 +99,7 @@ async def _headless(folder: Path) -> AsyncGenerator[EditorDriver]:
 
 
 class NeovimDriver:
-    """At the keyboard of a real Neovim."""
+    """A user at the keyboard of a real Neovim."""
 
     def __init__(self, neovim: RunningNeovim, editor: NeovimEditor) -> None:
         self._neovim = neovim
@@ -182,4 +182,4 @@ DRIVERS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[EditorDriver]
     "remote-gemini": remote_editor_driver("gemini"),
     "stdio": stdio_driver,
 }
-"""By the name of the editor: a user in front of it, with a folder as workspace."""
+"""Drivers by the name of the editor: each yields a user in front of it, with a folder as workspace."""

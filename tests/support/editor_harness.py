@@ -1,4 +1,4 @@
-"""The agent as the command line composes it, editors and all, with the real Gemini provider at a local endpoint."""
+"""The agent as the command line composes it, with its editors, and the real Gemini provider at a local endpoint."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ from support.gemini_wire import GeminiWire
 from support.scripted_wire import Reply
 
 PATIENT_EDITOR = EditorTimeouts(context_seconds=30, ask_seconds=30, look_seconds=30)
-"""The agent waits as long as a busy machine needs for what an editor surely says."""
+"""Timeouts long enough for a busy machine, for editors that surely answer."""
 
 
 @asynccontextmanager
@@ -27,7 +27,7 @@ async def editor_harness(
     approval_mode: str = "default",
     timeouts: EditorTimeouts = EditorTimeouts(),
 ) -> AsyncGenerator[CommandHarness]:
-    """An agent for ``workspace`` that keeps its tasks in ``data``; the model says ``replies``."""
+    """Start an agent for ``workspace`` that stores its tasks in ``data``; the model replies with ``replies``."""
     with GeminiWire(replies) as wire:
         monkeypatch.setenv("GEMINI_API_KEY", "test-key")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)

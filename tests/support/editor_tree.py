@@ -14,5 +14,5 @@ sys.exit(subprocess.call([*terminal, "sh", "-c", '"$@"; exit $?', "sh", *command
 
 
 def below_editor(discovery_file: Path) -> list[str]:
-    """What to put before a command so that it runs below an editor that has this discovery file, as another one too."""
+    """Return a command prefix that runs a command below an editor with this discovery file."""
     return [sys.executable, "-c", _EDITOR, str(discovery_file)]

@@ -12,7 +12,7 @@ from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, To
 
 @dataclass
 class EffectTool:
-    """Counts what it did by call id. ``server`` makes it a tool of an MCP server."""
+    """A tool that counts its effects by call id. ``server`` makes it a tool of an MCP server."""
 
     name: str
     kind: ToolKind = ToolKind.OTHER

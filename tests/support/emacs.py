@@ -1,6 +1,6 @@
 """A real Emacs in a terminal, without configuration, with the plugin of plugins/emacs; and the user in front of it.
 
-What a user sees and types goes through the terminal. What would take many keys, and what a test wants to know, is
+The user sees and types through the terminal. What would take many keys, and what a test checks, is
 evaluated in it as emacsclient does, over the socket of its server; that works while it waits at a prompt, too.
 """
 
@@ -33,17 +33,17 @@ EARLY_INIT = """
 (setq comp-enable-subr-trampolines nil native-comp-enable-subr-trampolines nil)
 (setq inhibit-startup-screen t)
 """
-"""Else Emacs starts processes that compile what it loads to machine code, and that outlive it; and compiles for seconds
-when a test advises one of its own functions."""
+"""Init file without native compilation: the compiling processes would outlive Emacs, and take seconds when a test
+advises one of Emacs's own functions."""
 AT_ONCE = "(setq isthmus-review-reading 0)"
-"""Reviews take keys as soon as they are shown: for tests that are not about when they do."""
+"""Setting with which reviews take keys as soon as they are shown: for tests that do not check that pause."""
 _RELAY = """#!/bin/sh
 trap '' HUP
 exec 3>{folder}/from-emacs
 cat <{folder}/to-emacs &
 exec cat >&3
 """
-"""Stands for the program isthmus: the companion's side of its pipes is in this process.
+"""A stand-in for the program isthmus: the companion's side of its pipes is in this process.
 
 Emacs that quits hangs up on it after two seconds, which may be too early on a busy machine to have passed on the end.
 """
@@ -51,13 +51,13 @@ Emacs that quits hangs up on it after two seconds, which may be too early on a b
 
 @dataclass(slots=True)
 class RunningEmacs:
-    """The terminal that it runs in, and the socket of its server."""
+    """A running Emacs: its terminal, and the socket of its server."""
 
     terminal: PtyProgram
     socket: Path
 
     async def evaluate(self, code: str) -> Any:
-        """Evaluate Lisp in the buffer of the selected window; the value comes as JSON would have it.
+        """Evaluate Lisp in the buffer of the selected window; return the value in JSON's types.
 
         Raises:
             RuntimeError: it signals an error.
@@ -65,7 +65,7 @@ class RunningEmacs:
         """
         reader, writer = await asyncio.open_unix_connection(str(self.socket), limit=64 * 1024 * 1024)
         try:
-            # After an error that Emacs's own server tells, it sits for five seconds.
+            # After an error that Emacs's own server reports, it waits for five seconds.
             expression = (
                 "(condition-case problem (with-current-buffer (window-buffer (selected-window))"
                 f" (json-encode (vector {code}))) (error (json-encode (error-message-string problem))))"
@@ -96,17 +96,17 @@ class RunningEmacs:
         await eventually_async(lambda: self.terminal.screen_with(text), what=f"{text!r} on the screen")
 
     async def reviews(self) -> list[str]:
-        """The ids of the undecided reviews, the newest first."""
+        """Return the ids of the undecided reviews, the newest first."""
         return await self.evaluate("(mapcar #'isthmus-review-id isthmus--reviews)") or []
 
     async def buffers(self) -> list[str]:
-        """The names of all buffers that a user has to do with."""
+        """Return the names of all buffers that concern a user."""
         return await self.evaluate(
             '(seq-remove (lambda (name) (string-prefix-p " " name)) (mapcar #\'buffer-name (buffer-list)))'
         )
 
     async def quit(self) -> None:
-        """Leave Emacs without saving anything, and wait until it is gone."""
+        """Quit Emacs without saving, and wait until it has ended."""
         with suppress(ConnectionError):
             await self.evaluate("(let ((confirm-kill-processes nil)) (kill-emacs))")
         await asyncio.to_thread(self.terminal.wait_for_exit, 60)
@@ -148,12 +148,12 @@ async def running_emacs(folder: Path, configuration: str = "", *, columns: int =
             await eventually_async(answers, what="Emacs answers")
             yield running
         finally:
-            # On SIGTERM it runs Lisp within the signal's handler, and sometimes never comes to an end.
+            # On SIGTERM it runs Lisp within the signal's handler, and sometimes never ends.
             terminal.signal(signal.SIGKILL)
 
 
 class EmacsDriver:
-    """At the keyboard of a real Emacs; see EditorDriver in support.editor_driver."""
+    """A user at the keyboard of a real Emacs; see EditorDriver in support.editor_driver."""
 
     def __init__(self, running: RunningEmacs, editor: StdioEditor) -> None:
         self.emacs = running
@@ -169,7 +169,7 @@ class EmacsDriver:
         await self.emacs.evaluate(f"(progn (find-file {lisp_string(str(path))}) t)")
 
     async def has_text(self, path: Path, text: str) -> bool:
-        """Whether the file's buffer holds this text."""
+        """Return whether the file's buffer holds this text."""
         return await self._editor.text(str(path)) == text
 
     async def select(self, at: Range) -> None:
@@ -204,9 +204,9 @@ def lisp_string(text: str) -> str:
 
 @asynccontextmanager
 async def emacs_driver(folder: Path, *, reviews: str = AT_ONCE) -> AsyncGenerator[EmacsDriver]:
-    """A user in front of Emacs; the companion's side of the plugin's pipes is in this process.
+    """Yield a user in front of Emacs; the companion's side of the plugin's pipes is in this process.
 
-    `reviews` is Lisp that says when reviews take keys; without any, they do as at a user's.
+    `reviews` is Lisp that sets when reviews take keys; an empty text keeps the default.
     """
     scratch = Path(tempfile.mkdtemp(prefix="relay-"))
     os.mkfifo(scratch / "to-emacs")
@@ -214,7 +214,7 @@ async def emacs_driver(folder: Path, *, reviews: str = AT_ONCE) -> AsyncGenerato
     relay = scratch / "isthmus"
     relay.write_text(_RELAY.format(folder=shlex.quote(str(scratch))), encoding="utf-8")
     relay.chmod(0o700)
-    # Neither waits for the other side: a test that has to wait for Emacs is to end with its deadline.
+    # Neither side waits for the other: a test that has to wait for Emacs must end with its deadline.
     incoming = os.open(scratch / "from-emacs", os.O_RDONLY | os.O_NONBLOCK)
     start = f"{reviews} (setq isthmus-program {lisp_string(str(relay))}) (isthmus-mode 1)"
     async with running_emacs(folder, start) as running:

@@ -1,4 +1,4 @@
-"""Turns of agents without an engine: what they emit goes into a list."""
+"""Turns of agents without an engine: the emitted events go into a list."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -12,11 +12,11 @@ from isthmus.events import AgentEvent
 
 
 class KilledError(BaseException):
-    """The process has ended: nothing after it is kept."""
+    """The process has ended: no later event is stored."""
 
 
 def collecting_turn(session: Session, into: list[AgentEvent], steps: int | None = None) -> AgentTurn:
-    """A turn whose events are added to a list; with ``steps`` its process is killed at the next one after so many."""
+    """Return a turn whose events are added to a list; its process is killed at the event after number ``steps``."""
     left = steps
 
     async def keep(event: AgentEvent) -> None:
@@ -31,13 +31,13 @@ def collecting_turn(session: Session, into: list[AgentEvent], steps: int | None 
 
 
 async def until_killed(work: Coroutine[Any, Any, object]) -> None:
-    """Do some work up to its end or its process's."""
+    """Run work until it ends or its process is killed."""
     with suppress(KilledError):
         await work
 
 
 async def emitted(agent: Agent, session: Session) -> list[AgentEvent]:
-    """What an agent emits in one turn, and the state that ends it."""
+    """Return the events that an agent emits in one turn, and the state that ends it."""
     events: list[AgentEvent] = []
     turn = collecting_turn(session, events)
     end = session.apply(await agent.advance(turn))

@@ -1,4 +1,4 @@
-"""A real engine over a real journal, for tests of what it does with an agent."""
+"""A real engine over a real journal, for tests of an engine with an agent."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ async def engine_on(
     lease_seconds: float = 20.0,
     busy_seconds: float = 5.0,
 ) -> AsyncGenerator[Engine]:
-    """A started engine with its journal in ``path``, its default workspace too; closed afterwards."""
+    """Start an engine with its journal in ``path``, which is also its default workspace; close it at the end."""
     rule = WorkspaceRule(default=path) if workspace is None else WorkspaceRule(workspace, (workspace,))
     options = EngineOptions(rule, takes_over=takes_over, lease_seconds=lease_seconds)
     engine = Engine(agent, await SqliteJournal.open(path / "journal.sqlite", busy_seconds=busy_seconds), options)
@@ -35,10 +35,10 @@ async def engine_on(
 
 
 def events(deliveries: Sequence[Delivery]) -> list[AgentEvent]:
-    """What was delivered."""
+    """Return the delivered events."""
     return [delivery.event for delivery in deliveries]
 
 
 def once(call_id: str, option: str = "proceed_once") -> list[ToolCallConfirmation]:
-    """The answer to one call."""
+    """Return the answer to one call."""
     return [ToolCallConfirmation(call_id, option)]

@@ -17,18 +17,18 @@ READY = "A2A server ready at "
 
 @dataclass(frozen=True, slots=True)
 class ExampleProgram:
-    """An example that has said that it is ready."""
+    """An example that has reported that it is ready."""
 
     process: asyncio.subprocess.Process
     url: str
     token: str
 
     def client(self) -> AbstractAsyncContextManager[RemoteAgent]:
-        """A client of it."""
+        """Return a client of it."""
         return remote_agent(self.url, self.token)
 
     async def kill(self) -> None:
-        """As ``kill -9`` does."""
+        """Kill the process, as ``kill -9`` does."""
         self.process.kill()
         await asyncio.wait_for(self.process.wait(), 60)
 

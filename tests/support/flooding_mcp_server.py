@@ -1,6 +1,6 @@
-"""An MCP server on stdio that floods its client in one way, named by its first argument; a program, without the SDK.
+"""A program, an MCP server on stdio without the SDK, that floods its client in the way of its first argument.
 
-What each way is, the code says. Most of them are what the first call of its only tool, ``ok``, is answered with.
+The code describes each way. Most ways are the answer to the first call of its only tool, ``ok``.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""The interactive or the headless front on a scripted agent, as a program: `python -m support.front_program SCENARIO`.
+"""A program: the interactive or the headless front on a scripted agent, `python -m support.front_program SCENARIO`.
 
 For tests that need a real terminal. SIGUSR1 answers the first open question as another surface ("neovim") would;
-SIGUSR2 lets a scenario that waits go on; SIGALRM is a notice, and SIGPROF an editor that shows edit-1. SIGVTALRM puts
-the clock of its event loop forward by the pause before a question takes answers: a test that presses keys within the
-pause makes it longer than a busy machine needs, and waits for none of it. What the agent was asked is appended to
+SIGUSR2 lets a waiting scenario continue; SIGALRM sends a notice, and SIGPROF makes an editor show edit-1. SIGVTALRM
+puts the clock of its event loop forward by the pause before a question takes answers: a test that presses keys within
+the pause makes it longer than a busy machine needs, and waits for none of it. Requests to the agent are appended to
 --record as JSON lines.
 """
 
@@ -36,7 +36,7 @@ from support.memory_agent import Ask, MemoryAgent, Progress, Step, Wait
 
 WORKSPACE = "/workspace"
 PAUSE_SECONDS = 0.05
-"""The pause before a question takes answers, where a test has no keys within it: shorter than for users."""
+"""Seconds before a question takes answers, for tests that press no keys in that time: shorter than for users."""
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x1b[0m\u202egpj.exe"
 
 OPTIONS = (
@@ -49,7 +49,7 @@ NEW = 'def greet(name):\n    return f"Hello, {name}!"\n\n\nprint(greet("you"))\n
 
 
 class RecordingAgent(MemoryAgent):
-    """Writes down what it was asked. Where ``gate`` is given, it lists its tasks when that is open."""
+    """A memory agent that records requests. If ``gate`` is given, it lists its tasks once the gate is open."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class RecordingAgent(MemoryAgent):
 
 
 def edit_call(call_id: str = "edit-1", name: str = "greeting.py", old: str | None = OLD, new: str = NEW) -> ToolCall:
-    """A replace call that waits for permission."""
+    """Return a replace call that waits for permission."""
     diff = FileDiff(name, f"{WORKSPACE}/{name}", new, old)
     return ToolCall(
         call_id,
@@ -110,7 +110,7 @@ def edit_call(call_id: str = "edit-1", name: str = "greeting.py", old: str | Non
 
 
 def shell_call(call_id: str = "shell-1", command: str = "make test") -> ToolCall:
-    """A shell call that waits for permission."""
+    """Return a shell call that waits for permission."""
     request = ConfirmationRequest(OPTIONS, execute_details=ExecuteDetails(command, WORKSPACE))
     return ToolCall(
         call_id,
@@ -131,7 +131,7 @@ def steps_of_call(
     error: ErrorDetails | None = None,
     live: Sequence[str] = (),
 ) -> list[Step]:
-    """A call that needs no permission, from PENDING to its end."""
+    """Return the states of a call that needs no permission, from PENDING to its end."""
 
     def update(status: ToolCallStatus, content: str | None = None) -> ToolCallUpdate:
         is_final = status.is_final
@@ -154,23 +154,23 @@ def steps_of_call(
 
 
 class Scenarios:
-    """What the scripted agent does, by name. SIGUSR2 opens `gate` first, then `second_gate`."""
+    """Scripts of the agent, by name. SIGUSR2 opens `gate` first, then `second_gate`."""
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()
         self.second_gate = asyncio.Event()
 
     def open_gate(self) -> None:
-        """Let what waits at the next gate go on."""
+        """Let the script that waits at the next gate continue."""
         (self.second_gate if self.gate.is_set() else self.gate).set()
 
     def script(self, name: str) -> Callable[[PromptMessage], Sequence[Step]]:
-        """The script of a scenario."""
+        """Return the script of a scenario."""
         found: Callable[[PromptMessage], Sequence[Step]] = getattr(self, name)
         return found
 
     def tour(self, message: PromptMessage) -> Sequence[Step]:
-        """Something of everything, for looking at it."""
+        """Send an event of every kind, for looking at the output."""
         output = "".join(f"test_{number} ok\n" for number in range(30)) + "30 passed\n"
         shell_output = ToolOutput(text=output)
         return [
@@ -189,23 +189,23 @@ class Scenarios:
         ]
 
     def stream(self, message: PromptMessage) -> Sequence[Step]:
-        """Text in two parts, the second after the gate."""
+        """Send text in two parts, the second after the gate."""
         return [TextContent("t", "first part "), Wait(self.gate), TextContent("t", "and the second part.")]
 
     def edit(self, message: PromptMessage) -> Sequence[Step]:
-        """A proposed change of a file."""
+        """Propose a change of a file."""
         return [Ask((edit_call(),)), TextContent("t", "All done.")]
 
     def late_edit(self, message: PromptMessage) -> Sequence[Step]:
-        """A proposed change of a file after the gate."""
+        """Propose a change of a file after the gate."""
         return [TextContent("t", "first part "), Wait(self.gate), *self.edit(message)]
 
     def two(self, message: PromptMessage) -> Sequence[Step]:
-        """Two questions at once."""
+        """Ask two questions at once."""
         return [Ask((edit_call(), shell_call())), TextContent("t", "Both decided.")]
 
     def hostile(self, message: PromptMessage) -> Sequence[Step]:
-        """Everything that a model or a tool can say tries to control the terminal."""
+        """Send terminal control sequences in every text of a model or a tool."""
         call = edit_call("h1", f"a{HOSTILE}.py", None, f"x = 1  # {HOSTILE}\n")
         return [
             Thought(AgentThought(HOSTILE, "")),
@@ -218,31 +218,31 @@ class Scenarios:
         ]
 
     def live(self, message: PromptMessage) -> Sequence[Step]:
-        """A program whose output is seen while it runs."""
+        """Run a program whose output is seen while it runs."""
         steps = steps_of_call("s", "run_shell_command", "make", output=ToolOutput(text="one\ntwo\nthree\n"))
         running = ToolCall("s", ToolCallStatus.EXECUTING, "run_shell_command", {}, "make", "one\ntwo\n")
         seen = [Wait(self.gate), Progress(ToolCallUpdate(running)), Wait(self.second_gate)]
         return [*steps[:2], *seen, *steps[2:], TextContent("t", "Built.")]
 
     def endless(self, message: PromptMessage) -> Sequence[Step]:
-        """A turn that ends only by being cancelled; other prompts are answered."""
+        """Run a turn that ends only if it is cancelled; answer other prompts."""
         if "wait" not in message.text:
             return [TextContent("t", f"You said: {message.text}")]
         return [TextContent("t", "working on it\n"), Wait(asyncio.Event())]
 
     def many(self, message: PromptMessage) -> Sequence[Step]:
-        """A question with more options than there are digits."""
+        """Ask a question with more options than there are digits."""
         options = tuple(ConfirmationOption(f"option_{number}", f"Option {number}") for number in range(1, 13))
         request = ConfirmationRequest((*options, *OPTIONS), execute_details=ExecuteDetails("make"))
         return [Ask((replace(shell_call(), confirmation_request=request),)), TextContent("t", "Chosen.")]
 
     def failing(self, message: PromptMessage) -> Sequence[Step]:
-        """A turn that ends at its limit."""
+        """Run a turn that ends at its limit."""
         return [TextContent("t", "trying"), StateChange(TaskState.FAILED, "20 turns were not enough", "turn_limit")]
 
 
 async def answer_elsewhere(agent: MemoryAgent) -> None:
-    """What another surface does: it answers the first question that is open."""
+    """Answer the first open question, as another surface does."""
     for snapshot in await agent.tasks():
         if snapshot.pending:
             answer = ToolCallConfirmation(snapshot.pending[0].tool_call_id, "proceed_once")
@@ -251,7 +251,7 @@ async def answer_elsewhere(agent: MemoryAgent) -> None:
 
 
 async def seed(agent: MemoryAgent, text: str) -> None:
-    """A session that an earlier run left with an open question."""
+    """Store a session that an earlier run left with an open question."""
     turn = await agent.prompt(PromptMessage(text, settings={"workspace_path": WORKSPACE}))
     async for _ in turn.deliveries:
         pass
@@ -261,19 +261,19 @@ class ForwardLoop(asyncio.SelectorEventLoop):
     """An event loop whose clock can be put forward."""
 
     forward = 0.0
-    """Seconds by which it is ahead."""
+    """Seconds by which the clock is ahead of the monotonic clock."""
 
     def time(self) -> float:
-        """Return the seconds of the monotonic clock, and those it was put forward by."""
+        """Return the monotonic time in seconds plus `forward`."""
         return super().time() + self.forward
 
     def put_forward(self, seconds: float) -> None:
-        """Let all that is due within these seconds be due now."""
+        """Run everything that is due within these seconds now."""
         self.forward += seconds
 
 
 async def run(arguments: argparse.Namespace) -> int:
-    """The exit code of the front."""
+    """Run the front and return its exit code."""
     scenarios = Scenarios()
     gate = scenarios.gate if arguments.slow_list else None
     agent = RecordingAgent(scenarios.script(arguments.scenario), arguments.record, gate)

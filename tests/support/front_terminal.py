@@ -15,7 +15,7 @@ TESTS = Path(__file__).resolve().parent.parent
 def front_terminal(
     *arguments: str, columns: int = 80, rows: int = 50, environment: Mapping[str, str] | None = None
 ) -> Generator[PtyProgram]:
-    """`support.front_program` with these arguments in a terminal of `columns` x `rows`."""
+    """Start `support.front_program` with these arguments in a terminal of `columns` x `rows`."""
     command = [sys.executable, "-m", "support.front_program", *arguments]
     variables = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(TESTS), **(environment or {})}
     with pty_program(command, folder=Path.cwd(), environment=variables, columns=columns, rows=rows) as program:

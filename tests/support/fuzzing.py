@@ -1,7 +1,7 @@
 """Seeds and time limits of the fuzz tests in tests/fuzz.
 
-Together they take FUZZ_SECONDS (12 by default, an hour in ``make fuzz``); each names its share of that. FUZZ_SEED
-repeats a run: one seed makes the same cases in the same order, only their number depends on the machine.
+Together they take FUZZ_SECONDS (12 by default, an hour in ``make fuzz``); each test takes a share. FUZZ_SEED
+repeats a run: one seed makes the same cases in the same order; only their number depends on the machine.
 """
 
 import os
@@ -10,11 +10,11 @@ import time
 from collections.abc import Iterator
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "12"))
-"""Seconds that all fuzz tests take together, one after the other."""
+"""Duration in seconds of all fuzz tests, one after the other."""
 SEED = int(os.environ.get("FUZZ_SEED", str(random.SystemRandom().randrange(10**6))))
 """Seed of the whole run."""
 TIMEOUT = SECONDS * 4 + 300
-"""Time limit of one fuzz test in seconds, for ``@pytest.mark.timeout``: a loaded machine ends its last case late."""
+"""Time limit of one fuzz test in seconds, for ``@pytest.mark.timeout``: the last case ends late on a loaded machine."""
 
 
 def seconds(share: float) -> float:
@@ -23,9 +23,9 @@ def seconds(share: float) -> float:
 
 
 def cases(name: str, share: float, least: int = 1) -> Iterator[random.Random]:
-    """Yield a source of chance for each case of the test `name`, until its time is over.
+    """Yield a random generator for each case of the test `name`, until its time is over.
 
-    There are at least `least` cases. The case under way is printed when the test fails in it, and the count at the end.
+    There are at least `least` cases. A failing test prints its case; a test prints the number of cases at its end.
     """
     chance = random.Random(f"{SEED} {name}")  # noqa: S311 - to be repeated
     end = time.monotonic() + seconds(share)

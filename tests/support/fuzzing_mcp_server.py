@@ -1,6 +1,6 @@
-"""An MCP server on stdio that writes what a file holds before it answers a call: ``python -S ... FILE``; no SDK.
+"""An MCP server on stdio that writes a file's content before it answers a call: ``python -S ... FILE``; no SDK.
 
-In what the file holds, ``@ID@`` is the id of the call.
+``@ID@`` in the file is replaced by the id of the call.
 """
 
 import json

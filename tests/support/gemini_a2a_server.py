@@ -1,6 +1,6 @@
 """The real gemini-cli-a2a-server (npm, the locked version) as a process of its own, with a scripted model.
 
-It speaks the dialect ``coderAgent``. It needs no network: its model is a GeminiWire. HOME is a folder of the test's.
+It speaks the dialect ``coderAgent``. It needs no network: its model is a GeminiWire. HOME is a folder of the test.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from support.programs import node_package, require
 from support.waiting import eventually_async
 
 SECONDS = 90
-"""How long the start may take: 2 s on a quiet machine, 20 s on a busy one."""
+"""Maximum seconds for the start: it takes 2 s on a quiet machine, 20 s on a busy one."""
 _SETTINGS: Mapping[str, Any] = {
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
@@ -33,7 +33,7 @@ _SETTINGS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class GeminiA2aServer:
-    """A server that answers."""
+    """A server that answers requests."""
 
     process: asyncio.subprocess.Process
     url: str
@@ -51,10 +51,10 @@ async def gemini_a2a_server(
     environment: Mapping[str, str] | None = None,
     script: Path | None = None,
 ) -> AsyncGenerator[GeminiA2aServer]:
-    """Start the server with its HOME and its log in ``folder``; it is ended afterwards.
+    """Start the server with its HOME and its log in ``folder``; end it afterwards.
 
-    ``settings`` are added to its ``settings.json``, e.g. ``mcpServers``. ``script`` is its program when it is not the
-    one of the locked package.
+    ``settings`` are added to its ``settings.json``, e.g. ``mcpServers``. ``script`` is another program than
+    that of the locked package.
     """
     program = script or node_package("@google/gemini-cli-a2a-server") / "dist" / "a2a-server.mjs"
     home = folder / "home"
@@ -86,7 +86,7 @@ async def gemini_a2a_server(
             stderr=log,
             cwd=workspace,
             env=variables,
-            # The node of the virtual environment is a script that starts the real one: both are ended.
+            # The node of the virtual environment is a script that starts the real one: both are killed.
             start_new_session=True,
         )
     url = f"http://127.0.0.1:{port}/"

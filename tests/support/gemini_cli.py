@@ -1,6 +1,6 @@
 """The real Gemini CLI (npm, the locked version) in IDE mode, in a terminal, with a scripted model instead of Google's.
 
-A user's helper: type a prompt, read the screen, answer its dialogs; and what the model was told. Its HOME and TMPDIR
+Helpers for a user: type a prompt, read the screen, answer its dialogs; and requests to the model. Its HOME and TMPDIR
 are those of the test, so it finds the companions that the test started.
 """
 
@@ -35,21 +35,21 @@ _CONTEXT = re.compile(r"editor context.*?```json\n(.*?)\n```", re.DOTALL)
 
 
 class GeminiCli(CodingCli):
-    """Made by :func:`gemini_cli`."""
+    """The Gemini CLI in its terminal, made by :func:`gemini_cli`."""
 
     working = "(esc to cancel"
 
     async def sees_files(self, count: int) -> None:
-        """Wait until the CLI has an editor context with so many open files."""
+        """Wait until the CLI has an editor context with this number of open files."""
         await self.shows(f"{count} open file{'s' if count > 1 else ''} (F4")
 
     def typed(self) -> str:
-        """What stands at the prompt: the last line that begins so, above the footer. Empty while a dialog is open."""
+        """Return the text at the prompt: the last line with its mark above the footer. Empty while a dialog is open."""
         line, _, below = self.terminal.screen.rpartition("\n > ")[2].partition("\n")
         return line if FOOTER in below else ""
 
     async def status(self) -> str:
-        """What `/ide status` says."""
+        """Return the answer to `/ide status`."""
         # Before the commands are loaded, when none is suggested, it would be a prompt for the model.
         await self.type("/ide status", "Check status of IDE integration")
 
@@ -61,21 +61,21 @@ class GeminiCli(CodingCli):
         return await eventually_async(answered, SECONDS, what="the answer of /ide status")
 
     def editor_context(self, request: int = -1) -> dict[str, Any]:
-        """The editor context, or the changes of it, that came with the last message of a model request; {} for none."""
+        """Return the editor context, or its changes, sent with the last message of a model request; {} for none."""
         for part in self.wire.model_requests[request].json["contents"][-1]["parts"]:
             if found := _CONTEXT.search(part.get("text", "")):
                 return json.loads(found[1])
         return {}
 
     def tool_response(self) -> dict[str, Any]:
-        """What the model was told last about a tool call."""
+        """Return the response to the last tool call that the model received."""
         contents: list[dict[str, Any]] = self.wire.model_requests[-1].json["contents"]
         parts = [part for content in contents for part in content["parts"]]
         return next(part["functionResponse"]["response"] for part in reversed(parts) if "functionResponse" in part)
 
 
 def gemini_environment(model: GeminiWire) -> dict[str, str]:
-    """All that the CLI gets from its surroundings."""
+    """Return the whole environment of the CLI."""
     return {
         **cli_environment(),
         "GEMINI_API_KEY": "none",
@@ -95,11 +95,11 @@ async def gemini_cli(
     settings: Mapping[str, Any] = SETTINGS,
     first: str = PROMPT,
 ) -> AsyncGenerator[GeminiCli]:
-    """Start the CLI in `folder`, below the command `before`; it is ended afterwards, and nothing of the script is left.
+    """Start the CLI in `folder`, below the command `before`; end it afterwards, and check that the script was used up.
 
-    Returns when it shows the companion's context with `files` open files; 0 waits for its prompt alone. `environment`
-    is added to what it has from its surroundings, `settings` are those of the user;
-    `first` is what it shows in place of its prompt when they make it ask something.
+    Returns when it shows the companion's context with `files` open files; 0 waits only for its prompt. `environment`
+    is added to its environment, `settings` are those of the user; `first` is the text that it shows in place of
+    its prompt if the settings make it ask a question.
     """
     program = node_package("@google/gemini-cli") / "bundle" / "gemini.js"
     file = Path(os.environ["HOME"]) / ".gemini" / "settings.json"

@@ -1,6 +1,6 @@
 """A fake Gemini API: /v1beta/models/M:streamGenerateContent?alt=sse, :generateContent and :countTokens.
 
-Good enough for google-genai and for the real Gemini CLI. See scripted_wire.py for how to use it.
+It works with google-genai and the real Gemini CLI. See scripted_wire.py for how to use it.
 """
 
 import json
@@ -34,7 +34,7 @@ STATUS = {
 
 
 class GeminiWire(ScriptedWire):
-    """`base_url` goes into GOOGLE_GEMINI_BASE_URL."""
+    """A fake Gemini API; put `base_url` into GOOGLE_GEMINI_BASE_URL."""
 
     provider = "gemini"
 
@@ -90,7 +90,7 @@ class GeminiWire(ScriptedWire):
 
 
 def _parts(reply: Reply) -> Iterator[list[dict[str, Any]]]:
-    """The parts of each chunk."""
+    """Yield the parts of each chunk."""
     for step in reply.steps:
         match step:
             case Say(texts, signature):
@@ -122,7 +122,7 @@ def _chunk(parts: list[dict[str, Any]], request: WireRequest) -> dict[str, Any]:
 
 
 def _usage(usage: WireUsage) -> dict[str, int]:
-    # Gemini counts thoughts beside the candidates, and what was cached inside the prompt.
+    # Gemini counts thoughts beside the candidates, and cached tokens inside the prompt.
     counts = {
         "promptTokenCount": usage.input,
         "candidatesTokenCount": usage.output - usage.thoughts,

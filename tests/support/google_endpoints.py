@@ -1,6 +1,6 @@
-"""What Google's credentials ask, on this machine: a token endpoint, a metadata server, IAM, and a server behind them.
+"""Google's endpoints for credentials, on this machine: a token endpoint, a metadata server, IAM, and an MCP server.
 
-Real google-auth code speaks to it. What was asked is in ``asked``, by the name of the endpoint.
+Real google-auth code calls them. ``asked`` holds the requests, by the name of the endpoint.
 """
 
 import base64
@@ -26,7 +26,7 @@ from support.oauth_mcp_server import WHOAMI
 
 @dataclass(slots=True)
 class GoogleEndpoints:
-    """``refuses``: the token endpoint gives nothing. ``tokens``: those that the MCP server takes."""
+    """The endpoints. ``refuses``: the token endpoint issues nothing. ``tokens``: tokens that the MCP server accepts."""
 
     origin: str
     refuses: bool = False
@@ -34,7 +34,7 @@ class GoogleEndpoints:
     tokens: set[str] = field(default_factory=set[str])
     asked: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    """The headers of each request that the MCP server took."""
+    """The headers of each request that the MCP server accepted."""
 
     def app(self) -> Starlette:
         return Starlette(
@@ -106,7 +106,7 @@ class GoogleEndpoints:
         return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
     def write_user(self, path: Path) -> Path:
-        """What ``gcloud auth application-default login`` leaves."""
+        """Write the file of ``gcloud auth application-default login``."""
         path.write_text(
             json.dumps(
                 {
@@ -121,7 +121,7 @@ class GoogleEndpoints:
         return path
 
     def write_account(self, path: Path) -> Path:
-        """The key of a service account."""
+        """Write the key of a service account."""
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         pem = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -144,7 +144,7 @@ class GoogleEndpoints:
 
 @contextlib.asynccontextmanager
 async def google_endpoints() -> AsyncGenerator[GoogleEndpoints]:
-    """All of it, listening."""
+    """Start all endpoints."""
     listener = socket.create_server(("127.0.0.1", 0))
     found = GoogleEndpoints(f"http://127.0.0.1:{listener.getsockname()[1]}")
     async with asgi_server(found.app(), listener):

@@ -1,7 +1,7 @@
-"""A folder as somebody hostile would have it cloned: everything that a tool could wait for, run, or choke on.
+"""A folder as an attacker would have it cloned, with everything that a tool could wait for, run, or fail on.
 
-Whatever in it is ever run leaves a file in the folder `canary`. Nothing in it is to be run, waited for, followed out of
-the folder, or written outside.
+Each of its programs leaves a file in the folder `canary` if it is run. No tool may run its programs, wait for its
+files, follow links out of the folder, or write outside it.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any
 FILES = int(os.environ.get("CLONE_FILES", "5000"))
 """Files in one branch of the tree."""
 CATASTROPHIC = "*a" * 12 + "b"
-"""A pattern that takes for ever where it is matched with backtracking, against a name of sixty ``a``."""
+"""A pattern that never ends in practice if it is matched with backtracking, against a name of sixty ``a``."""
 ODD_NAMES = (
     b"new\nline.py",
     b"\x1b]0;owned\x07\x1b[2J.py",
@@ -41,18 +41,18 @@ IMPORTS = (
 
 @dataclass(frozen=True, slots=True)
 class HostileClone:
-    """The folder, one beside it that must stay as it is, and where the traces of programs are."""
+    """The folder, one beside it that must not change, and the folder with the traces of programs."""
 
     folder: Path
     outside: Path
     canary: Path
 
     def traces(self) -> list[str]:
-        """Names of the programs of the clone that ran."""
+        """Return the names of the clone's programs that ran."""
         return sorted(entry.name for entry in self.canary.iterdir())
 
     def state(self) -> dict[bytes, tuple[int, int, int]]:
-        """Mode, size and time of everything in the folder and beside it."""
+        """Return mode, size and time of every file in the folder and beside it."""
         found: dict[bytes, tuple[int, int, int]] = {}
         waiting = [os.fsencode(self.folder), os.fsencode(self.outside)]
         while waiting:
@@ -60,7 +60,7 @@ class HostileClone:
             try:
                 entries = list(os.scandir(folder))
             except OSError:
-                continue  # deeper than a path may be long
+                continue  # deeper than a path may be
             for entry in entries:
                 try:
                     seen = entry.stat(follow_symlinks=False)
@@ -77,7 +77,7 @@ class HostileClone:
 
 
 def hostile_clone(root: Path, files: int = FILES) -> HostileClone:
-    """Make the clone in `root`, which is made."""
+    """Create `root` and the clone in it."""
     clone = HostileClone(root / "clone", root / "outside", root / "canary")
     for folder in (clone.folder, clone.outside, clone.canary):
         folder.mkdir(parents=True)
@@ -111,7 +111,7 @@ def _special_files(folder: Path, outside: Path) -> None:
     }.items():
         (folder / name).symlink_to(target)
     for name, device in {"zero.bin": os.makedev(1, 5), "console.bin": os.makedev(5, 1)}.items():
-        with suppress(PermissionError):  # only root makes them
+        with suppress(PermissionError):  # only root can make them
             os.mknod(folder / name, 0o666 | stat.S_IFCHR, device)
     for name in ("huge.bin", "huge.md", "huge.py"):
         with (folder / name).open("wb") as file:
@@ -136,7 +136,7 @@ def _many_files(folder: Path, count: int) -> None:
 
 
 def _deep_tree(folder: Path) -> None:
-    """Folders in folders, until their path is longer than the system takes one (4096 bytes)."""
+    """Nest folders until their path is longer than the system allows (4096 bytes)."""
     name = "d" * 200
     descriptor = os.open(folder, os.O_RDONLY)
     for _ in range(25):
@@ -149,7 +149,7 @@ def _deep_tree(folder: Path) -> None:
 
 
 def program(clone: HostileClone, name: str) -> str:
-    """A program of the clone that leaves a trace with this name."""
+    """Return a program of the clone that leaves a trace with this name."""
     path = clone.folder / "bin" / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"#!/bin/sh\n: > '{clone.canary}/{name}'\nexit 0\n", encoding="utf-8")
@@ -312,10 +312,10 @@ STAND_INS: Mapping[str, Callable[[Path], object]] = {
     "nested": _nested,
     "huge": _sparse,
 }
-"""What stands in the place of a file, by name."""
+"""Substitutes for a file, by name."""
 SETTINGS = (".gemini/settings.json",)
 OTHERS = (".mcp.json", "GEMINI.md", ".gemini/commands/x.toml", ".geminiignore", ".gitignore", ".aiexclude", ".env")
-"""Files of a project that are read when its folder is opened, besides its settings."""
+"""Files of a project, besides its settings, that are read when its folder is opened."""
 
 
 def folder_of_stand_ins(folder: Path, kind: str, names: Iterable[str]) -> Path:

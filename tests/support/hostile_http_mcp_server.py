@@ -1,6 +1,6 @@
 """An MCP server over streamable HTTP whose ``tools/call`` answers misbehave in one way; in this process, no SDK.
 
-What each way is, the code says. Answers are JSON bodies, unless the way says other.
+The code describes each way. Answers are JSON bodies, unless the way says otherwise.
 """
 
 import gzip
@@ -48,7 +48,7 @@ QUESTIONS: dict[str, Any] = {
         "serverInfo": {"name": "hasty", "version": "1"},
     },
 }
-"""Ways to take ``server/discover`` of a server that is used with the handshake: a status, an error or a result."""
+"""Answers to ``server/discover`` of a server used with the handshake, by way: a status, an error or a result."""
 
 NO_ANSWERS: dict[str, Any] = {
     "a number": 7,
@@ -62,7 +62,7 @@ NO_ANSWERS: dict[str, Any] = {
     "a request": {"jsonrpc": "2.0", "id": "{id}", "method": "ping"},
     "a notification": {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "hi"}},
 }
-"""Bodies in JSON that answer no call; ``{id}`` is the call's id."""
+"""JSON bodies that answer no call; ``{id}`` is the call's id."""
 
 NOTE = {"level": "info", "data": "[{note}]"}
 
@@ -72,7 +72,7 @@ def text(value: str) -> Any:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one connection; ``way`` and the counts are those of the server."""
+    """The handler of one connection; ``way`` and the counts are those of the server."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -221,7 +221,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(events)
 
     def drip(self) -> None:
-        """A body of which a byte comes now and then."""
+        """Send a body byte by byte, slowly."""
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", "1000")
@@ -251,7 +251,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def hostile_http(way: str, port: int = 0) -> Generator[tuple[str, type[Handler]]]:
-    """The server's URL, and its handler, which counts what it sent."""
+    """Run the server; yield its URL and its handler, which counts what it sent."""
     handler = type("HandlerOfOneServer", (Handler,), {"way": way, "is_over": threading.Event(), "methods": []})
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})

@@ -1,7 +1,7 @@
-"""An MCP server on stdio that misbehaves in one way, named by its first argument; a program, without the SDK.
+"""A program, an MCP server on stdio without the SDK, that misbehaves in the way of its first argument.
 
-A second argument is a file that it writes its process id to, a third one where it notes calls. What each way is, the
-code says.
+A second argument is a file for its process id, a third one a log of calls. The code describes
+each way.
 """
 
 import json
@@ -140,7 +140,7 @@ def call(request: Any) -> None:
         case "slow" | "slow-read-only":
             with Path(sys.argv[3]).open("a") as file:
                 file.write("call\n")
-            # Until it is told to be quick: the file is made between two processes of the agent.
+            # Until the test makes it quick: the file is made between two processes of the agent.
             if Path(sys.argv[3] + ".quick").exists():
                 reply(request, text("slow but sure"))
         case "where":
@@ -201,7 +201,7 @@ def main() -> None:
         case "grandchild":
             subprocess.Popen(["sleep", "1000"])
         case "launcher":
-            # As npx does: the server is a child, and it starts something that leaves the process group.
+            # As with npx: the server is a child, and it starts a process that leaves the process group.
             with Path(sys.argv[2]).open("a") as file:
                 stray = subprocess.Popen(["sleep", "1000"], start_new_session=True)
                 file.write(f"{stray.pid}\n")

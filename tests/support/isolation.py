@@ -1,6 +1,6 @@
-"""What a test sees of the machine it runs on: folders of its own, and an environment without anybody's keys or editors.
+"""The machine as a test sees it: folders of its own, and an environment without the developer's keys and editors.
 
-The autouse fixture of tests/conftest.py puts it in place for each test; what several tests share has its own.
+The autouse fixture of tests/conftest.py applies it to each test; fixtures shared by several tests have their own.
 """
 
 import contextlib
@@ -65,9 +65,9 @@ FOREIGN_NAMES = frozenset(
         "TMUX",
         "VIMRUNTIME",
         "VISUAL",
-        # Without bytecode each of the many programs that tests start would compile the whole package anew.
+        # Without bytecode each of the many programs that tests start would compile the whole package again.
         "PYTHONDONTWRITEBYTECODE",
-        # Seen by this process at its start already; programs that tests start behave as on a user's machine.
+        # This process saw it at its start; programs that tests start behave as on a user's machine.
         "PYTHONWARNDEFAULTENCODING",
     }
 )
@@ -75,7 +75,7 @@ FOREIGN_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class IsolatedFolders:
-    """The folders that stand for the machine during one test. Their paths are short: a Unix socket's has 108 bytes."""
+    """The folders of one test in place of the user's. Their paths are short: a Unix socket's has at most 108 bytes."""
 
     home: Path
     temporary: Path
@@ -84,7 +84,7 @@ class IsolatedFolders:
 
 @contextlib.contextmanager
 def isolate(patch: pytest.MonkeyPatch) -> Generator[IsolatedFolders]:
-    """Folders that are gone afterwards. `patch` makes the environment theirs, until it is undone."""
+    """Yield folders that are removed afterwards. `patch` makes the environment use them, until it is undone."""
     root = Path(tempfile.mkdtemp(prefix="is-", dir=_short_temporary_folder())).resolve()
     places = IsolatedFolders(home=root / "home", temporary=root / "tmp", runtime=root / "run")
     for folder in (places.home, places.temporary, places.runtime):
@@ -109,7 +109,7 @@ def isolate(patch: pytest.MonkeyPatch) -> Generator[IsolatedFolders]:
     }
     for name, value in isolated.items():
         patch.setenv(name, str(value))
-    # The module remembers the folder that it found first.
+    # The module caches the folder that it found first.
     patch.setattr(tempfile, "tempdir", None)
     try:
         yield places
@@ -118,5 +118,5 @@ def isolate(patch: pytest.MonkeyPatch) -> Generator[IsolatedFolders]:
 
 
 def _short_temporary_folder() -> str | None:
-    """A folder with a short path for temporary files; None leaves the choice to the system."""
+    """Return a folder with a short path for temporary files; None leaves the choice to the system."""
     return "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else None

@@ -1,4 +1,4 @@
-"""Isthmus as its users run it: as a program of its own."""
+"""Isthmus as a program of its own, as its users run it."""
 
 import asyncio
 import json
@@ -16,13 +16,13 @@ from support.waiting import eventually
 
 ISTHMUS = (sys.executable, "-m", "isthmus")
 InProcess = Callable[..., "tuple[int, str, str]"]
-"""Runs a command within the process of the test: its exit status, its output and its errors."""
+"""A function that runs a command within the process of the test: its exit status, output and errors."""
 TERMINAL = Path(__file__).with_name("terminal_job.py")
-"""Runs a program as a job of a terminal of its own."""
+"""The program that runs a program as a job of a terminal of its own."""
 
 
 def isthmus(*arguments: str, folder: Path, text: str | None = None) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end; those of ``isthmus ide`` as a user does, in a terminal."""
+    """Run a command to its end; run those of ``isthmus ide`` in a terminal, as a user does."""
     in_terminal = (sys.executable, "-S", str(TERMINAL)) if arguments[:1] == ("ide",) else ()
     return subprocess.run(
         [*in_terminal, *ISTHMUS, *arguments],
@@ -31,23 +31,23 @@ def isthmus(*arguments: str, folder: Path, text: str | None = None) -> "subproce
 
 
 async def user(*arguments: str, folder: Path, text: str | None = None) -> dict[str, Any]:
-    """What ``isthmus ide`` answers in another terminal."""
+    """Return the answer of ``isthmus ide`` in another terminal."""
     done = await asyncio.to_thread(isthmus, "ide", *arguments, "--json", folder=folder, text=text)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def would_choose(cli: str, folder: Path) -> int | None:
-    """The port to which `isthmus doctor` says that a CLI would connect that is started in a folder."""
+    """Return the port that `isthmus doctor` names for a CLI started in a folder."""
     found = json.loads(isthmus("doctor", "--json", folder=folder).stdout)
     return next((choice["port"] for choice in found["choices"] if choice["cli"] == cli and choice["connects"]), None)
 
 
 def read_line(process: "subprocess.Popen[str]", seconds: float = 30) -> str:
-    """The next line that a program prints; empty when it ended. A failure when nothing comes in time."""
+    """Return the next line that a program prints; empty if it ended. Fails if no line comes in time."""
     assert process.stdout is not None
     line = b""
-    # Byte by byte past Python's buffer, so that select sees whatever has not been read.
+    # Byte by byte past Python's buffer, so that select sees all unread bytes.
     while not line.endswith(b"\n"):
         assert select.select([process.stdout], [], [], seconds)[0], f"nothing printed within {seconds:g} s"
         if not (byte := os.read(process.stdout.fileno(), 1)):
@@ -57,7 +57,7 @@ def read_line(process: "subprocess.Popen[str]", seconds: float = 30) -> str:
 
 
 class CompanionProgram:
-    """``isthmus companion`` that has said that it is ready."""
+    """A running ``isthmus companion`` that has reported that it is ready."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
@@ -79,11 +79,11 @@ class CompanionProgram:
 
     @property
     def url(self) -> str:
-        """Where agents attach."""
+        """The URL that agents attach to."""
         return f"http://127.0.0.1:{self.ready['port']}/mcp"
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Send a signal and wait; its exit status."""
+        """Send a signal, wait, and return the exit status."""
         self.process.send_signal(number)
         return self.process.wait(30)
 
@@ -92,7 +92,7 @@ class CompanionProgram:
 def companion_program(
     folder: Path, *arguments: str, command: tuple[str, ...] = ("companion", "--editor", "headless")
 ) -> Generator[CompanionProgram]:
-    """Start a headless companion in `folder`; it is ended afterwards, whatever happened."""
+    """Start a headless companion in `folder`; end it afterwards in any case."""
     process = subprocess.Popen(
         [*ISTHMUS, *command, "--json", *arguments],
         cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -112,7 +112,7 @@ def companion_program(
 
 @asynccontextmanager
 async def bridge_program(folder: Path, *arguments: str) -> AsyncGenerator[CompanionProgram]:
-    """Start `isthmus bridge` in `folder`. This event loop may serve the IDE: it goes on while the bridge starts."""
+    """Start `isthmus bridge` in `folder`. This event loop may serve the IDE: it runs on while the bridge starts."""
     started = companion_program(folder, *arguments, command=("bridge",))
     bridge = await asyncio.to_thread(started.__enter__)
     try:
@@ -122,7 +122,7 @@ async def bridge_program(folder: Path, *arguments: str) -> AsyncGenerator[Compan
 
 
 def process_ends(pid: int) -> None:
-    """Wait until a process that is not ours to wait for has ended (a zombie has)."""
+    """Wait until a process that is not a child has ended (a zombie has)."""
 
     def ended() -> bool:
         try:

@@ -1,6 +1,6 @@
 """A real Jupyter server and real kernels for tests, with Jupyter folders of their own, and the user at the notebook.
 
-What the browser does goes over the same REST interface and websocket as the browser's, with a client of the test's.
+The browser's requests use the same REST interface and websocket as a real browser's, with a client of the test.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ TOKEN = "the-token-of-the-test"
 
 
 def jupyter_environment(folder: Path) -> dict[str, str]:
-    """The environment of a Jupyter program whose folders are all in `folder`."""
+    """Return the environment of a Jupyter program whose folders are all in `folder`."""
     kept = {
         k: v for k, v in os.environ.items() if not k.startswith(FOREIGN_PREFIXES) and k.upper() not in FOREIGN_NAMES
     }
@@ -54,7 +54,7 @@ def jupyter_environment(folder: Path) -> dict[str, str]:
 
 @dataclass(slots=True)
 class RunningJupyter:
-    """A server; `environment` is what finds it, as on the user's machine."""
+    """A server; `environment` is what a program needs to find it, as on the user's machine."""
 
     process: "subprocess.Popen[bytes]"
     folder: Path
@@ -64,11 +64,11 @@ class RunningJupyter:
 
     @property
     def file(self) -> str:
-        """The file by which it is found."""
+        """The file by which clients find it."""
         return f"{self.environment['JUPYTER_RUNTIME_DIR']}/jpserver-{self.process.pid}.json"
 
     async def request(self, method: str, path: str, body: object = None) -> Any:
-        """What the browser would ask the server."""
+        """Send a request as the browser does."""
         headers = {"authorization": f"token {TOKEN}"}
         async with plain_client(base_url=self.address.url, headers=headers) as http:
             response = await http.request(method, path, json=body)
@@ -76,7 +76,7 @@ class RunningJupyter:
             return response.json() if response.content else None
 
     async def open(self, path: Path, kernel_id: str | None = None) -> str:
-        """Open a notebook (or a console for another file) as in the browser; the id of its kernel, which runs."""
+        """Open a notebook (or a console for another file) as in the browser; return the id of its running kernel."""
         name = str(path.relative_to(self.address.root))
         if name in self.sessions:
             await self.run(self.sessions[name]["kernel"]["id"], "pass")
@@ -85,7 +85,7 @@ class RunningJupyter:
         kind = "notebook" if path.suffix == ".ipynb" else "file"
         body = {"path": name, "name": path.name, "type": kind, "kernel": kernel}
         self.sessions[name] = await self.request("POST", "api/sessions", body)
-        # A kernel counts as active while it starts, too: after this it is so no more by itself.
+        # A kernel counts as active while it starts, too: it is no longer active by itself after this.
         await self.run(self.sessions[name]["kernel"]["id"], "pass")
         return self.sessions[name]["kernel"]["id"]
 
@@ -96,7 +96,7 @@ class RunningJupyter:
 
     @asynccontextmanager
     async def channels(self, kernel_id: str) -> AsyncGenerator["Browser"]:
-        """The websocket of a notebook in the browser."""
+        """Open the websocket of a notebook in the browser."""
         url = f"{self.address.url.replace('http', 'ws', 1)}api/kernels/{kernel_id}/channels?session_id=browser"
         headers = {"authorization": f"token {TOKEN}"}
         async with connect(url, additional_headers=headers, open_timeout=60, proxy=None, max_size=None) as socket:
@@ -122,7 +122,7 @@ class RunningJupyter:
 
 
 class Browser:
-    """Speaks to a kernel as the notebook in a browser does."""
+    """A client that speaks to a kernel as the notebook in a browser does."""
 
     def __init__(self, socket: Any) -> None:
         self._socket = socket
@@ -153,7 +153,7 @@ class Browser:
         await self._socket.send(json.dumps(message | {"buffers": []}))
 
     async def until(self, kind: str, message_id: str = "cell", **content: object) -> dict[str, Any]:
-        """Wait for a message about a cell."""
+        """Wait for a message about a cell, and return it."""
         async with asyncio.timeout(60):
             while True:
                 frame = await self._socket.recv()
@@ -170,7 +170,7 @@ class Browser:
 
 @asynccontextmanager
 async def running_jupyter(root: Path, *arguments: str, **variables: str) -> AsyncGenerator[RunningJupyter]:
-    """Start a server that serves `root`."""
+    """Start a server for the files in `root`."""
     server = await _start(root, *arguments, **variables)
     try:
         yield server
@@ -183,8 +183,8 @@ _shared: list[RunningJupyter] = []
 
 @asynccontextmanager
 async def shared_jupyter(folder: Path) -> AsyncGenerator[RunningJupyter]:
-    """A server for many tests, as starting one takes seconds: it serves the folder in which pytest keeps those of all
-    tests. Notebooks opened meanwhile are closed afterwards; a server that a test ended is started anew for the next."""
+    """Start a server for many tests, as a start takes seconds: it serves the folder in which pytest keeps those of all
+    tests. Notebooks that a test opened are closed afterwards; a server that a test ended is started again."""
     if _shared and _shared[0].process.poll() is not None:
         _shared.pop().end()
     if not _shared:

@@ -13,7 +13,7 @@ from support.review_page import visiting
 
 
 class JupyterDriver:
-    """In a browser: at the notebooks of a real Jupyter server, and at the review page."""
+    """A user in a browser: at the notebooks of a real Jupyter server, and at the review page."""
 
     def __init__(self, jupyter: RunningJupyter, editor: JupyterEditor) -> None:
         self._jupyter = jupyter
@@ -51,7 +51,7 @@ class JupyterDriver:
 
 @asynccontextmanager
 async def jupyter_user(folder: Path) -> AsyncGenerator[JupyterDriver]:
-    """See DRIVERS in support.editor_driver."""
+    """Yield a user, as DRIVERS in support.editor_driver needs it."""
     async with shared_jupyter(folder) as running:
         editor = await jupyter.attach(running.file, (str(folder),), poll_seconds=0.1)
         yield JupyterDriver(running, editor)

@@ -1,4 +1,4 @@
-"""A program with few descriptors, whose error output goes to a file."""
+"""A program with few file descriptors, whose error output goes to a file."""
 
 import subprocess
 from collections.abc import Generator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextmanager
 def limited_program(folder: Path, *command: str) -> Generator[tuple["subprocess.Popen[str]", Path]]:
-    """Start a program with 1,024 descriptors at the most, of which it has 256 at first."""
+    """Start a program with at most 1,024 file descriptors, of which it has 256 at first."""
     limited = ("sh", "-c", 'ulimit -Sn 256; ulimit -Hn 1024; exec "$@"', "sh", *command)
     log = folder / "stderr.log"
     with log.open("wb") as errors:

@@ -1,4 +1,4 @@
-"""MCP servers in memory, as slash commands see them."""
+"""MCP servers in memory, for slash commands."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus, Ser
 
 @dataclass
 class ListedServers:
-    """Implements ToolServers; connecting anew finds a further tool. The lists tell what was asked of it."""
+    """A fake ToolServers; a reconnect finds another tool. The lists record its calls."""
 
     states: dict[str, ServerStatus] = field(default_factory=dict[str, ServerStatus])
     state: DiscoveryState = DiscoveryState.COMPLETED
@@ -65,7 +65,7 @@ class ListedServers:
 
 
 def notes_and_locked() -> ListedServers:
-    """A server that is connected, and one that wants a login."""
+    """Return a connected server, and one that needs a login."""
     tool = ServerTool("search", "Finds things.", {"type": "object", "properties": {"text": {"type": "string"}}})
     notes = ServerStatus(
         "notes", ServerState.CONNECTED, "stdio", "Notes of the team", (tool,), ("summary",), summary=("Command: notes",)

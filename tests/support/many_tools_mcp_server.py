@@ -1,7 +1,7 @@
-"""An MCP server on stdio with as many tools as one likes: ``python many_tools_mcp_server.py COUNT``.
+"""An MCP server on stdio with any number of tools: ``python many_tools_mcp_server.py COUNT``.
 
-Each ``record_NUMBER_ANIMAL`` has a description of some length and answers with its number. Two more say of themselves
-that they only read, and that they may destroy things.
+Each ``record_NUMBER_ANIMAL`` has a long description and answers with its number. Two more are annotated as
+read-only and as destructive.
 """
 
 import sys
@@ -18,7 +18,7 @@ HINTS = [
 
 
 def tool(number: int) -> dict[str, Any]:
-    """The tool of a number; it is about the animal of the number modulo 8, and says so at length."""
+    """Return the tool of a number; its long description names the animal of the number modulo 8."""
     animal = ANIMALS[number % len(ANIMALS)]
     text = f"Keeps record number {number}, that of the {animal}. " + f"Everything about the {animal} is kept. " * 8
     return {"name": f"record_{number}_{animal}", "description": text, "inputSchema": SCHEMA}

@@ -1,9 +1,9 @@
-"""The client of the MCP project's conformance suite: isthmus's own MCP host, driven as one scenario wants.
+"""The client of the MCP project's conformance suite: the MCP host of Isthmus, driven for one scenario.
 
-``python mcp_conformance_client.py URL``, with the scenario in MCP_CONFORMANCE_SCENARIO and what it gives (clients,
+``python mcp_conformance_client.py URL``, with the scenario in MCP_CONFORMANCE_SCENARIO and its data (clients,
 keys, calls to make) as JSON in MCP_CONFORMANCE_CONTEXT. It connects, logs in as a user with a browser does, lists, and
-calls tools; everything that goes over the wire is the host's. The suite judges that, so what a call answers is printed
-and no more.
+calls tools; all traffic comes from the host. The suite judges that traffic, so the results of calls are only
+printed.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
 CONTEXT: Mapping[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
 NAME = "conformance"
 DOCUMENT = "https://conformance-test.local/client-metadata.json"
-"""Client metadata document that the suite expects of a client that has one."""
+"""The client metadata document that the suite expects, for clients that have one."""
 MAXIMUM_LOGINS = 3
 ARGUMENTS: Mapping[str, Mapping[str, Any]] = {"add_numbers": {"a": 5, "b": 3}}
-"""Arguments of tools that need some."""
+"""Arguments of tools that need specific ones."""
 
 
 def server(url: str, home: Path) -> dict[str, Any]:
-    """The server's entry in the settings file, with what the scenario gives."""
+    """Return the server's entry in the settings file, with the scenario's data."""
     oauth: dict[str, Any] = {}
     if SCENARIO == "auth/basic-cimd":
         oauth["clientMetadataUrl"] = DOCUMENT
@@ -77,7 +77,7 @@ def browser(url: str) -> bool:
 
 
 async def log_in(host: McpHost, scope: ToolScope) -> bool:
-    """Log in; False when that failed. A login that was kept and has ended since is tried again, as a user would."""
+    """Log in; return False if that failed. A stored login that has expired is tried again, as a user would."""
     try:
         async for line in host.login(scope, NAME):
             print(line)
@@ -88,7 +88,7 @@ async def log_in(host: McpHost, scope: ToolScope) -> bool:
 
 
 async def tools_of(host: McpHost, scope: ToolScope) -> Mapping[str, Tool]:
-    """The server's tools, after a login where it wants one."""
+    """Return the server's tools, after a login where it needs one."""
     tools = (await host.tools(scope)).tools
     for _ in range(MAXIMUM_LOGINS):
         (status,) = await host.servers(scope)
@@ -102,7 +102,7 @@ async def tools_of(host: McpHost, scope: ToolScope) -> Mapping[str, Tool]:
 
 
 async def call(host: McpHost, scope: ToolScope, name: str, arguments: Mapping[str, Any]) -> None:
-    """Call a tool; when it wants a login with more, log in and call it again, a few times at the most."""
+    """Call a tool; if it needs a login with more scopes, log in and call it again, a few times at most."""
     for _ in range(MAXIMUM_LOGINS):
         tool = (await host.tools(scope)).tools.get(name)
         if tool is None:
@@ -120,20 +120,20 @@ async def call(host: McpHost, scope: ToolScope, name: str, arguments: Mapping[st
 
 
 async def accept(question: UserQuestion, withdrawn: "asyncio.Future[str] | None" = None) -> Reply:
-    """Accept what a server asks as it is proposed."""
+    """Accept a server's question with its proposed values."""
     (option, *_) = sorted(question.accepting)
     return Chosen(option)
 
 
 async def run(tool: Tool, arguments: Mapping[str, Any], workspace: Path) -> ToolResult:
-    """Call a tool as a turn does; the server's questions are accepted as they are proposed."""
+    """Call a tool as a turn does; the server's questions are accepted with their proposed values."""
     context = CallContext(Workspace(workspace), "call-1", workspace.parent / "outputs", {}, ask=accept)
     approved = Approved(await tool.propose(arguments, context))
     return await tool.run(arguments, replace(context, approved=approved))
 
 
 def arguments_for(tool: Tool) -> Mapping[str, Any]:
-    """Arguments that fit a tool's schema."""
+    """Return arguments that fit a tool's schema."""
     if tool.name in ARGUMENTS:
         return ARGUMENTS[tool.name]
     samples: dict[str, Any] = {"string": "x", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
@@ -143,7 +143,7 @@ def arguments_for(tool: Tool) -> Mapping[str, Any]:
 
 
 async def drive(host: McpHost, scope: ToolScope) -> None:
-    """Do what the scenario wants to see."""
+    """Do the steps of the scenario."""
     tools = await tools_of(host, scope)
     print(f"tools: {', '.join(tools)}")
     if "toolCalls" in CONTEXT:

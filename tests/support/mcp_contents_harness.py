@@ -1,4 +1,4 @@
-"""A harness with the real MCP host and servers of our own that have prompts, resources and instructions."""
+"""A harness with the real MCP host and test servers that have prompts, resources and instructions."""
 
 import json
 import sys
@@ -15,19 +15,19 @@ SERVER = Path(__file__).resolve().parent / "contents_mcp_server.py"
 
 
 def contents_server(folder: Path, **settings: Any) -> dict[str, Any]:
-    """The configuration of a server whose folder is `folder`."""
+    """Return the configuration of a server whose folder is `folder`."""
     folder.mkdir(exist_ok=True)
     return {"command": sys.executable, "args": ["-S", str(SERVER), str(folder)], **settings}
 
 
 def write_listing(folder: Path, **listings: Any) -> None:
-    """What the server of `folder` lists instead of its own."""
+    """Make the server of `folder` list these items instead of its own."""
     folder.mkdir(exist_ok=True)
     (folder / "listings.json").write_text(json.dumps(listings))
 
 
 def asked(folder: Path) -> list[Any]:
-    """What the server of `folder` was asked for: methods and parameters."""
+    """Return the requests to the server of `folder`: methods and parameters."""
     file = folder / "asked"
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
@@ -36,7 +36,7 @@ def asked(folder: Path) -> list[Any]:
 async def harness_with(
     open_harness: OpenHarness, tmp_path: Path, servers: dict[str, Any], patience: float = 20.0, **options: Any
 ) -> AsyncGenerator[CommandHarness]:
-    """A harness whose user has these servers."""
+    """Start a harness whose user has these servers."""
     user = tmp_path / "user"
     user.mkdir(exist_ok=True)
     async with (

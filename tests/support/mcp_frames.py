@@ -15,11 +15,11 @@ KEYS = (
     *("progressToken", "progress", "total", "requestId", "_meta"),
 )
 ID = b"@ID@"
-"""In a generated message: the id of the request that is answered."""
+"""Placeholder in a generated message for the id of the answered request."""
 
 
 def value(chance: random.Random, depth: int = 0) -> Any:
-    """Any JSON value, often one that does not fit."""
+    """Return any JSON value, often one that does not fit."""
     leaves: list[Any] = [None, True, 0, -1, 10**400, 1e308, "", "x" * 2_000, "\x1b[2J\u202e", "half \ud83d", [], {}]
     if depth > 3 or chance.random() < 0.6:
         return chance.choice(leaves)
@@ -29,9 +29,9 @@ def value(chance: random.Random, depth: int = 0) -> Any:
 
 
 def frame(chance: random.Random, methods: tuple[str, ...] = METHODS, *, is_json: bool = False) -> bytes:
-    """One line: a message with a few things wrong, nested far too deeply, or bytes that are none.
+    """Return one line: a message with a few errors, nested far too deeply, or bytes that are not a message.
 
-    ``is_json``: it is JSON all the same, and no deeper than messages are.
+    ``is_json``: it is valid JSON nevertheless, and not deeper than messages are.
     """
     kind = chance.uniform(0.15 if is_json else 0, 1)
     if kind < 0.1:
@@ -56,8 +56,8 @@ def frame(chance: random.Random, methods: tuple[str, ...] = METHODS, *, is_json:
 
 
 def events(chance: random.Random) -> bytes:
-    """A piece of a stream of server-sent events: each carries a frame, or is wrong itself; the last one is ended."""
-    is_json = chance.random() < 0.5  # what is none ends the request that it comes for
+    """Return a piece of an event stream: each event carries a frame, or is malformed; the last one is complete."""
+    is_json = chance.random() < 0.5  # invalid JSON ends the request that it comes for
     return b"".join(_event(chance, is_json=is_json) for _ in range(chance.randrange(1, 12))) + b"\n\n"
 
 
@@ -78,7 +78,7 @@ def _event(chance: random.Random, *, is_json: bool) -> bytes:
 
 
 def pieces(chance: random.Random, data: bytes) -> Iterator[bytes]:
-    """The bytes in order, cut at any place; sometimes at every one."""
+    """Yield the bytes in order, cut anywhere; sometimes at every byte."""
     if chance.random() < 0.1:
         yield from (data[i : i + 1] for i in range(min(len(data), 300)))
         data = data[300:]

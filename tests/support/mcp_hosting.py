@@ -1,4 +1,4 @@
-"""Hosts of MCP servers for tests, with servers as a settings file would have them."""
+"""Hosts of MCP servers for tests, with servers as in a settings file."""
 
 import contextlib
 import functools
@@ -25,7 +25,7 @@ HOSTILE = Path(__file__).resolve().parent / "hostile_mcp_server.py"
 
 
 def hostile(way: str, *arguments: str, **settings: Any) -> dict[str, Any]:
-    """The configuration of a server that misbehaves as `way` says."""
+    """Return the configuration of a server that misbehaves in the way `way`."""
     return {"command": sys.executable, "args": ["-S", str(HOSTILE), way, *arguments], **settings}
 
 
@@ -40,7 +40,7 @@ def write_servers(home: Path, servers: Mapping[str, Any]) -> None:
 async def hosting(
     home: Path, servers: Mapping[str, Any], own: ToolSet | None = None, **options: Any
 ) -> AsyncGenerator[McpHost]:
-    """A host whose user has these servers; closed at the end."""
+    """Start a host whose user has these servers; close it at the end."""
     write_servers(home, servers)
     settings: dict[str, Any] = {"patience": 60.0, "environment": dict(os.environ), **options}
     host = McpHost(own or ToolSet(), HostOptions(home, **settings))
@@ -51,14 +51,14 @@ async def hosting(
 
 
 SOON_ENDED = McpTimeouts(exit_seconds=(0.1, 0.5))
-"""Programs are told soon to end: those that hang on purpose do not do it by themselves."""
+"""Short waits before programs are killed: programs that hang on purpose do not end by themselves."""
 hosting_soon_ended = functools.partial(hosting, timeouts=SOON_ENDED)
 
 
 async def status_when(
     host: McpHost, scope: ToolScope, name: str, state: ServerState, seconds: float = 60
 ) -> ServerStatus:
-    """The status of a server, once it is in `state`."""
+    """Return the status of a server, once it is in `state`."""
     found: list[ServerStatus] = []
 
     async def reached() -> bool:
@@ -72,14 +72,14 @@ async def status_when(
 
 
 def node_server(name: str, *arguments: str) -> dict[str, Any]:
-    """The configuration of a server of the npm packages."""
+    """Return the configuration of a server of the npm packages."""
     script = node_package(f"{PACKAGES}/{name}") / "dist" / "index.js"
     return {"command": str(require("node")), "args": [str(script), *arguments]}
 
 
 @contextlib.contextmanager
 def everything_over(transport: str) -> Generator[int]:
-    """The everything server over HTTP; gives its port."""
+    """Start the everything server over HTTP and yield its port."""
     port = free_port()
     script = node_package(f"{PACKAGES}/server-everything") / "dist" / "index.js"
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What other processes find of a user's MCP servers."""
+"""A user's MCP servers and tools as other processes see them."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ PROGRAM = Path(__file__).parent / "mcp_tools_program.py"
 
 
 async def process_lists(home: Path, workspace: Path, **environment: str) -> dict[str, Any]:
-    """The names of its ``tools``, and state and problem of each of its ``servers``."""
+    """Return the names of its ``tools``, and state and problem of each of its ``servers``."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         str(PROGRAM),
@@ -32,7 +32,7 @@ async def process_lists(home: Path, workspace: Path, **environment: str) -> dict
 
 
 async def are_connected(agent: RemoteAgent, workspace: Path, *servers: str) -> None:
-    """Wait until an agent is connected to these servers: a turn waits for them some seconds only."""
+    """Wait until an agent is connected to these servers: a turn waits only some seconds for them."""
     scope = CommandScope(settings={"workspace_path": str(workspace)})
 
     async def listed() -> bool:

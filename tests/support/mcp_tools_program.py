@@ -1,4 +1,4 @@
-"""A process that hosts the MCP servers of a user, prints their states and tools as JSON, and ends: HOME WORKSPACE."""
+"""A program that hosts the MCP servers of a user, prints their states and tools as JSON, and ends: HOME WORKSPACE."""
 
 import asyncio
 import json

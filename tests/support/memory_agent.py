@@ -1,7 +1,7 @@
-"""An AgentClient in memory, with scripted turns: what a server needs under it before, and besides, the real engine.
+"""An AgentClient in memory, with scripted turns: an agent for servers under test, without the real engine.
 
 It is a real, small implementation of the port: numbered events, replay, live subscribers, open questions, first
-answer wins, cancel. A script gives each prompt's steps. It keeps nothing on disk and runs no model and no tool.
+answer wins, cancel. A script gives each prompt's steps. It stores nothing on disk and runs no model and no tool.
 """
 
 import asyncio
@@ -65,14 +65,14 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A step: nothing happens until the test sets the event."""
+    """A step: wait until the test sets the event."""
 
     event: asyncio.Event
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A step: an event that is sent but not kept."""
+    """A step: an event that is sent but not stored."""
 
     event: AgentEvent
 
@@ -82,7 +82,7 @@ Script: TypeAlias = Callable[[PromptMessage], Sequence[Step]]
 
 
 def write_file_call(call_id: str = "call-1", path: str = "/workspace/a.txt") -> ToolCall:
-    """A write_file call that waits for permission."""
+    """Return a write_file call that waits for permission."""
     diff = FileDiff(path.rsplit("/", 1)[-1], path, "new\n", "old\n", "-old\n+new\n")
     return ToolCall(
         tool_call_id=call_id,
@@ -94,7 +94,7 @@ def write_file_call(call_id: str = "call-1", path: str = "/workspace/a.txt") -> 
 
 
 def conversation(message: PromptMessage) -> Sequence[Step]:
-    """The script of Appendix A when the prompt says "edit", else one that answers at once."""
+    """Return the script of Appendix A when the prompt contains "edit", else one that answers at once."""
     if "edit" in message.text:
         return (
             Thought(AgentThought("Plan", "Change the file.")),
@@ -107,7 +107,7 @@ def conversation(message: PromptMessage) -> Sequence[Step]:
 
 @dataclass(slots=True)
 class MemoryTask:
-    """A task: its events so far, and what it has still to do."""
+    """A task: its events so far, and its remaining steps."""
 
     snapshot: TaskSnapshot
     events: list[Delivery] = field(default_factory=list[Delivery])
@@ -158,7 +158,7 @@ class MemoryAgent:
         context_id: str | None = None,
         message_id: str = "",
     ) -> Turn:
-        """Answer questions; all of them are checked before any is taken."""
+        """Answer questions; check all answers before one is applied."""
         task = self._find(task_id, context_id)
         waiting = {call.tool_call_id: call for call in task.snapshot.pending}
         for confirmation in confirmations:
@@ -187,7 +187,7 @@ class MemoryAgent:
         return turn
 
     async def follow(self, task_id: str, after: int | None = None) -> Turn:
-        """What comes after an event, or from now on."""
+        """Return the events after a given one, or the new ones."""
         task = self._find(task_id)
         return self._turn(task, task.snapshot.seq if after is None else after)
 
@@ -204,7 +204,7 @@ class MemoryAgent:
         return task.snapshot
 
     async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
-        """The task now."""
+        """Return the task's current state."""
         snapshot = self._find(task_id).snapshot
         if history_length is None:
             return snapshot
@@ -213,16 +213,16 @@ class MemoryAgent:
         )
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
-        """The tasks, most recently changed first."""
+        """Return the tasks, most recently changed first."""
         found = sorted((task.snapshot for task in self._tasks.values()), key=lambda item: -item.updated_at)
         return [replace(snapshot, history=()) for snapshot in found[:limit]]
 
     async def list_tasks(self, query: TaskQuery) -> TaskList:
-        """A page of them."""
+        """Return a page of tasks."""
         return select_tasks(await self.tasks(len(self._tasks)), query)
 
     async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
-        """One command, which takes arguments."""
+        """Return one command, which takes arguments."""
         return (SlashCommand("say", "Say something", (SlashCommandArgument("text", "What to say", True),)),)
 
     async def execute(self, command: CommandMessage) -> Execution:
@@ -345,7 +345,7 @@ def _folded(snapshot: TaskSnapshot, delivery: Delivery) -> TaskSnapshot:
 
 
 def decided(call: ToolCall, confirmation: ToolCallConfirmation) -> Sequence[AgentEvent]:
-    """What happens to a call after its answer; the tool ``failing`` fails."""
+    """Return the events of a call after its answer; the tool ``failing`` fails."""
     if confirmation.selected_option_id == "cancel":
         return (ToolCallUpdate(_without_question(call, ToolCallStatus.CANCELLED)),)
     if call.tool_name == "failing":

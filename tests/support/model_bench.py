@@ -1,4 +1,4 @@
-"""A model of each provider beside the fake server it talks to: the bench of the ChatModel contract."""
+"""A model of each provider beside the fake server it talks to: the fixture of the ChatModel contract."""
 
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -41,14 +41,14 @@ QUESTION = ModelRequest("You are a test.", (Message("user", (Text("What is here?
 
 @dataclass(frozen=True)
 class Provider:
-    """What differs between the providers in a test."""
+    """Differences between the providers in a test."""
 
     name: str
     wire: type[ScriptedWire]
     key: str
     base_url: str
     messages: Callable[[WireRequest], list[Any]]
-    """The assistant's messages of a request, as the provider's JSON."""
+    """Returns the assistant's messages of a request, as the provider's JSON."""
     unknown: Mapping[str, Any]
     """A part that no client knows."""
     raw_safety: str
@@ -111,7 +111,7 @@ each_built_in_provider = pytest.mark.parametrize("provider", BUILT_IN)
 
 @dataclass
 class Bench:
-    """A model, the server it talks to, and the waits it asked for."""
+    """A model, the server it talks to, and the pauses between retries that it asked for."""
 
     model: ChatModel
     wire: ScriptedWire
@@ -158,7 +158,7 @@ async def bench(
 
 
 def continued(done: Done, *results: ModelToolResult, text: str = "") -> ModelRequest:
-    """The request after an answer, which has been in the journal meanwhile."""
+    """Return the request after an answer, which was stored in the journal in between."""
     kept = message_from_json(json.loads(json.dumps(message_to_json(done.message))))
     parts = (*results, Text(text)) if text else results
     return replace(QUESTION, messages=(*QUESTION.messages, kept, Message("user", parts)))

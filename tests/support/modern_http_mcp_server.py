@@ -1,4 +1,4 @@
-"""An MCP server over HTTP that speaks the 2026-07-28 revision alone, and refuses ``initialize`` in one way.
+"""An MCP server over HTTP that speaks only the 2026-07-28 revision, and refuses ``initialize`` in one way.
 
 It runs in the event loop of the test: the real server of the SDK, behind a gate that answers ``initialize`` itself.
 """
@@ -30,21 +30,21 @@ REFUSALS: dict[str, tuple[int, Any]] = {
     "page of HTTP 404": (404, None),
     "page of HTTP 405": (405, None),
 }
-"""Ways to refuse: the HTTP status, and the JSON-RPC error; None: a page of HTML."""
+"""Refusals by way: the HTTP status, and the JSON-RPC error; None: an HTML page."""
 ANSWERED = "answered with the new revision"
 LOGIN = "wants a login"
-"""The handshake is refused with HTTP 400, and all else with 401."""
+"""The way that refuses the handshake with HTTP 400, and every other request with 401."""
 
 
 class RefusingGate:
-    """ASGI middleware that answers ``initialize`` as ``way`` says, and passes everything else on."""
+    """ASGI middleware that refuses ``initialize`` in the way ``way``, and passes every other request on."""
 
     def __init__(self, inner: ASGIApp, way: str) -> None:
         self._inner = inner
         self._way = way
         self.methods: list[str] = []
         self.revisions: list[str | None] = []
-        """Revision that the header of each request named."""
+        """Revision in the header of each request."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -93,7 +93,7 @@ class RefusingGate:
 
 @contextlib.asynccontextmanager
 async def modern_http(way: str, port: int = 0) -> AsyncGenerator[tuple[str, RefusingGate]]:
-    """The server's URL, and the gate, which knows what it was asked; it has the tools ``add`` and ``grow``."""
+    """Run a server with the tools ``add`` and ``grow``; yield its URL and the gate, which records requests."""
     server: MCPServer[Any] = MCPServer("modern")
 
     @server.tool()

@@ -1,6 +1,6 @@
-"""An MCP server on stdio that knows no handshake, only the revision of 2026: ``python modern_mcp_server.py``.
+"""An MCP server on stdio that has no handshake, only the revision of 2026: ``python modern_mcp_server.py``.
 
-Its tool ``grow`` adds a tool ``grown`` and says so to whoever listens.
+Its tool ``grow`` adds a tool ``grown`` and notifies subscribers.
 """
 
 from typing import Any

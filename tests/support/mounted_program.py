@@ -20,28 +20,28 @@ LISTENS = re.compile(r"Uvicorn running on (http://127\.0\.0\.1:[0-9]+) ")
 
 @dataclass(frozen=True, slots=True)
 class MountedProgram:
-    """The application, which listens; ``url`` has no slash at its end."""
+    """The listening application; ``url`` has no slash at its end."""
 
     process: asyncio.subprocess.Process
     url: str
 
     @asynccontextmanager
     async def user(self, name: str) -> AsyncGenerator[httpx.AsyncClient]:
-        """An HTTP client with the cookie that the application gave this user at a login."""
+        """Log a user in; yield an HTTP client with the cookie from that login."""
         async with httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=60) as http:
             answer = await http.post("/login", json={"user": name, "password": PASSWORD})
             assert answer.status_code == 200, answer.text
             yield http
 
     async def kill(self) -> None:
-        """As ``kill -9`` does."""
+        """Kill the process, as ``kill -9`` does."""
         self.process.kill()
         await asyncio.wait_for(self.process.wait(), 60)
 
 
 @asynccontextmanager
 async def mounted_program(folder: Path, environment: Mapping[str, str]) -> AsyncGenerator[MountedProgram]:
-    """Run the application with its data in ``folder``; it is killed afterwards."""
+    """Run the application with its data in ``folder``; kill it afterwards."""
     log_path = folder / "uvicorn.log"
     log_path.unlink(missing_ok=True)
     with log_path.open("ab") as log:

@@ -28,15 +28,15 @@ end
 return pids
 """
 _NO_PROVIDER = ("--cmd", "let g:loaded_python3_provider = 0")
-"""Else a Python file makes Neovim look for a Python with its plugin host: a second, ten on a busy machine."""
+"""Arguments without which a Python file makes Neovim look for a Python plugin host: a second, ten on a busy machine."""
 
 AT_ONCE = ("--cmd", "let g:isthmus_review = {'pause': 0, 'reading': 0}")
-"""Reviews and questions come to the front and take keys at once: for tests that are not about when they do."""
+"""Arguments with which reviews and questions take keys at once: for tests that do not check that pause."""
 
 
 @dataclass(slots=True)
 class RunningNeovim:
-    """The user at the keyboard. `address` is where a companion attaches."""
+    """The user at the keyboard. A companion attaches at `address`."""
 
     process: asyncio.subprocess.Process
     address: str
@@ -63,12 +63,12 @@ class RunningNeovim:
         return await self.connection.request("nvim_exec_lua", code, list(arguments), timeout=30)
 
     async def mode(self) -> str:
-        """The mode as `:help mode()` names it."""
+        """Return the mode as `:help mode()` names it."""
         mode: dict[str, Any] = await self.connection.request("nvim_get_mode", timeout=30)
         return mode["mode"]
 
     async def lines(self) -> list[str]:
-        """The lines of the current buffer."""
+        """Return the lines of the current buffer."""
         return await self.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, true)")
 
     async def set_lines(self, *lines: str) -> None:
@@ -76,19 +76,19 @@ class RunningNeovim:
         await self.lua("vim.api.nvim_buf_set_lines(0, 0, -1, true, ...)", list(lines))
 
     async def tabs(self) -> int:
-        """How many tab pages there are."""
+        """Return the number of tab pages."""
         return await self.lua("return vim.fn.tabpagenr('$')")
 
     async def buffers(self) -> list[str]:
-        """The names of all buffers, hidden ones too."""
+        """Return the names of all buffers, hidden ones too."""
         return await self.lua("return vim.tbl_map(vim.api.nvim_buf_get_name, vim.api.nvim_list_bufs())")
 
     async def jobs(self) -> list[int]:
-        """The process ids of the jobs that Neovim runs: with the plugin the companion is the only one."""
+        """Return the process ids of the jobs that Neovim runs: with the plugin the companion is the only one."""
         return await self.lua(_JOBS)
 
     async def quit(self, command: str = "qall!") -> None:
-        """Leave Neovim, and wait until it is gone."""
+        """Quit Neovim, and wait until it has ended."""
         with suppress(RpcClosedError):
             await self.command(command)
         await asyncio.wait_for(self.process.wait(), 30)
@@ -100,7 +100,7 @@ async def running_neovim(
 ) -> AsyncGenerator[RunningNeovim]:
     """Start Neovim with `folder` as its working directory; it is killed at the end.
 
-    `reviews` are the arguments that say when reviews take keys; without any, they do as at a user's.
+    `reviews` are the arguments that set when reviews take keys; without any, the default applies.
     """
     address = str(Path(tempfile.mkdtemp(prefix="nvim-")) / "socket")
     process = await asyncio.create_subprocess_exec(
@@ -129,12 +129,12 @@ async def neovim_with_plugin(folder: Path, **settings: Any) -> AsyncGenerator[Ru
 
 
 def vim_literal(value: Any) -> str:
-    """A value as Vim script: JSON, but for what is true."""
+    """Return a value as Vim script: JSON, with a special case for true."""
     return json.dumps(value).replace("true", "v:true").replace("false", "v:false")
 
 
 async def _connected(address: str) -> RpcConnection:
-    # The socket is there a moment before anybody listens on it.
+    # The socket exists a moment before Neovim listens on it.
     made: list[RpcConnection] = []
 
     async def listens() -> bool:
@@ -147,7 +147,7 @@ async def _connected(address: str) -> RpcConnection:
 
 
 class Heard:
-    """What an editor told, collected in the background."""
+    """The events of an editor, collected in the background."""
 
     def __init__(self, editor: Editor) -> None:
         self.events: list[EditorEvent] = []
@@ -159,11 +159,11 @@ class Heard:
 
     @property
     def decisions(self) -> list[DiffAccepted | DiffRejected]:
-        """The decisions about reviews, in order."""
+        """Return the decisions about reviews, in order."""
         return [event for event in self.events if isinstance(event, (DiffAccepted, DiffRejected))]
 
     async def decision(self) -> DiffAccepted | DiffRejected:
-        """Wait for the one decision there is to be."""
+        """Wait for the only decision, and return it."""
         await eventually_async(lambda: self.decisions, what="a decision")
         assert len(self.decisions) == 1
         return self.decisions[0]
@@ -171,7 +171,7 @@ class Heard:
 
 @asynccontextmanager
 async def hearing(editor: Editor) -> AsyncGenerator[Heard]:
-    """What an editor tells until the end."""
+    """Collect the events of an editor until the end."""
     heard = Heard(editor)
     try:
         yield heard

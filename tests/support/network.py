@@ -1,7 +1,7 @@
-"""Keeps the tests' own process on this machine: no other name is resolved, no other address is reached.
+"""A guard that confines the tests' own process to this machine: no other name is resolved, no other address reached.
 
-A test that tries gets the error of a machine without a network, at once and everywhere. Programs that tests start are
-not held by this; they are given addresses of this machine alone.
+A test that tries gets the error of a machine without a network, at once and everywhere. Programs that tests start
+are not confined by it; they get only addresses of this machine.
 """
 
 import errno
@@ -17,7 +17,7 @@ _REACHING = {"socket.connect", "socket.sendto", "socket.sendmsg"}
 def is_here(host: object) -> bool:
     """Return whether `host`, a name or an address, is this machine, or an address that needs no resolving.
 
-    For ``getaddrinfo`` no host at all means this machine.
+    For ``getaddrinfo`` a missing host means this machine.
     """
     if host is None or host in ("", b""):
         return True
@@ -28,7 +28,7 @@ def is_here(host: object) -> bool:
 
 
 def may_reach(address: object) -> bool:
-    """Return whether a socket may connect or send to `address`: loopback, a Unix socket, or none at all."""
+    """Return whether a socket may connect or send to `address`: loopback, a Unix socket, or a missing address."""
     if not isinstance(address, tuple) or not address:
         return True
     host = str(cast("tuple[object, ...]", address)[0])

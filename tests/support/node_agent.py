@@ -13,7 +13,7 @@ SDKS = {"0.3": "@a2a-js/sdk", "1.0": "a2a-js-1"}
 
 @asynccontextmanager
 async def node_agent(version: str, binding: str, *flags: str) -> AsyncGenerator[str]:
-    """The URL of the agent, which speaks one version of A2A over one binding."""
+    """Start the agent with one version of A2A over one binding, and yield its URL."""
     node_package(SDKS[version])
     process = await asyncio.create_subprocess_exec(
         str(require("node")),
@@ -26,7 +26,7 @@ async def node_agent(version: str, binding: str, *flags: str) -> AsyncGenerator[
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        # The node of the virtual environment is a script that starts the real one: both are ended.
+        # The node of the virtual environment is a script that starts the real one: both are killed.
         start_new_session=True,
     )
     try:

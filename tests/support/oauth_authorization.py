@@ -1,7 +1,7 @@
-"""An authorization server for tests: registers clients, checks what OAuth 2.1 says is to be checked, renews tokens.
+"""An authorization server for tests: registers clients, makes the checks of OAuth 2.1, renews tokens.
 
-It redirects at once, as if the user had agreed. How it behaves is in its attributes; what it was asked, in ``log``
-and ``asked``.
+It redirects at once, as if the user had agreed. Its attributes set its behaviour; ``log`` and ``asked`` record
+the requests.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A token that holds: until when, for what."""
+    """A valid token: its scope and when it expires."""
 
     ends_at: float
     scope: str = ""
@@ -29,9 +29,10 @@ class Issued:
 
 @dataclass(slots=True)
 class AuthorizationServer:
-    """``origin`` and ``path`` make the issuer. ``seconds``: how long tokens hold. ``published``: what metadata is.
+    """The server: ``origin`` and ``path`` make the issuer, and tokens expire after ``seconds``.
 
-    ``rotates``: a refresh token works once. ``answers_after``: seconds that the token endpoint takes.
+    ``published`` names its kind of metadata. ``rotates``: a refresh token works only once. ``answers_after``: delay of
+    the token endpoint in seconds.
     """
 
     origin: str
@@ -44,11 +45,11 @@ class AuthorizationServer:
     answers_after: float = 0.0
     fails_with: int | None = None
     refuses_once: str | None = None
-    """An error of RFC 6749 that the token endpoint answers the next request with."""
+    """An error of RFC 6749 that the token endpoint returns for the next request."""
     takes_documents: bool = False
     sends_issuer: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What is published besides, or instead."""
+    """Additional or replaced members of the metadata."""
     log: list[str] = field(default_factory=list[str])
     asked: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     """The parameters of each request to authorize, for a token, to revoke."""
@@ -56,7 +57,7 @@ class AuthorizationServer:
     codes: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     tokens: dict[str, Issued] = field(default_factory=dict[str, Issued])
     refreshing: dict[str, str] = field(default_factory=dict[str, str])
-    """Refresh tokens and the scopes they are for."""
+    """Refresh tokens and their scopes."""
 
     @property
     def issuer(self) -> str:
@@ -67,7 +68,7 @@ class AuthorizationServer:
         return found if found is not None and found.ends_at >= time.time() else None
 
     def add_client(self, name: str, redirect_uri: str, secret: str | None = None) -> None:
-        """A client that somebody registered by hand."""
+        """Add a client that was registered by hand."""
         self.clients[name] = {"client_id": name, "redirect_uris": [redirect_uri], "client_secret": secret}
 
     def routes(self) -> list[Route]:
@@ -180,7 +181,7 @@ class AuthorizationServer:
         return JSONResponse(self.issue(scope))
 
     def issue(self, scope: str = "") -> dict[str, Any]:
-        """New tokens."""
+        """Issue new tokens."""
         token, renewal = secrets.token_hex(16), secrets.token_hex(16)
         self.tokens[token] = Issued(time.time() + self.seconds, scope)
         self.refreshing[renewal] = scope

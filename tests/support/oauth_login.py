@@ -1,4 +1,4 @@
-"""A user who logs in to MCP servers: reads what is told, opens the page, comes back with what the browser shows."""
+"""A user who logs in to MCP servers: reads the messages, opens the page, returns with the browser's final page."""
 
 import json
 import re
@@ -13,23 +13,23 @@ from support.plain_http import plain_client
 
 
 def shows(url: str) -> bool:
-    """The user has a browser at hand, and the test is it."""
+    """Return True, as for a user with a browser: the test plays it."""
     return True
 
 
 def page_in(text: str) -> str | None:
-    """The address of a page to log in at, in what was told."""
+    """Return the address of the login page in a message."""
     found = re.search(r"https?://\S+/authorize\?\S+", text)
     return None if found is None else found[0]
 
 
 def query_of_page(page: str) -> dict[str, str]:
-    """The parameters of a page's address."""
+    """Return the parameters of a page's address."""
     return dict(httpx2.URL(page).params)
 
 
 async def log_in(host: McpHost, scope: ToolScope, name: str = "s") -> list[str]:
-    """Log in as a user with a browser does; gives what was told."""
+    """Log in as a user with a browser does; return the messages."""
     told: list[str] = []
     async with plain_client(follow_redirects=True) as browser:
         async for line in host.login(scope, name):
@@ -40,7 +40,7 @@ async def log_in(host: McpHost, scope: ToolScope, name: str = "s") -> list[str]:
 
 
 async def ended_at(url: str) -> str:
-    """The address that a browser ends at, on a machine where nobody takes the redirect."""
+    """Return the last address of a browser, on a machine where nothing listens for the redirect."""
     async with plain_client() as browser:
         answer = await browser.get(url)
     return answer.headers["location"]
@@ -51,12 +51,12 @@ def tokens_path(home: Path) -> Path:
 
 
 def entries(home: Path) -> list[dict[str, Any]]:
-    """What is kept."""
+    """Return the stored logins."""
     return json.loads(tokens_path(home).read_text())
 
 
 def let_end(home: Path, *servers: str) -> None:
-    """The tokens that are kept of these servers have ended; without any, all."""
+    """Let the stored tokens of these servers expire; of all servers if none is given."""
     kept = entries(home)
     for entry in kept:
         if not servers or entry["serverName"] in servers:

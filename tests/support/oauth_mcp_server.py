@@ -1,6 +1,6 @@
-"""An MCP server over HTTP and over SSE that wants a login, with its authorization server beside it in the same process.
+"""An MCP server over HTTP and SSE that needs a login, with its authorization server beside it in the same process.
 
-What it was asked is in ``log``, together with what the authorization server was asked.
+``log`` holds its requests, together with those of the authorization server.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ WHOAMI: dict[str, Any] = {
 
 @dataclass(slots=True)
 class OAuthMcpServer:
-    """``url`` is the endpoint over HTTP, ``sse_url`` the one over SSE.
+    """The MCP server. ``url`` is the endpoint over HTTP, ``sse_url`` the one over SSE.
 
-    ``publishes_resource``: there is RFC 9728 metadata. ``wanted_scope``: what tokens must be for. ``call_scope``: what
-    they must be for besides, to call the tool. ``parameter``: where tokens are in URLs; None: in the header.
+    ``publishes_resource``: it has RFC 9728 metadata. ``wanted_scope``: scope that tokens need. ``call_scope``: further
+    scope for calls of the tool. ``parameter``: query parameter with the token in URLs; None: it is in the header.
     """
 
     origin: str
@@ -43,7 +43,7 @@ class OAuthMcpServer:
     parameter: str | None = None
     resource: dict[str, Any] = field(default_factory=dict[str, Any])
     headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    """The headers of each request that was logged in."""
+    """The headers of each authorized request."""
     sessions: dict[str, asyncio.Queue[str | None]] = field(default_factory=dict[str, "asyncio.Queue[str | None]"])
 
     @property
@@ -147,14 +147,14 @@ class OAuthMcpServer:
         return JSONResponse({**found, **self.resource})
 
     def close_streams(self) -> None:
-        """End the streams of events."""
+        """End all event streams."""
         for queue in self.sessions.values():
             queue.put_nowait(None)
 
 
 @contextlib.asynccontextmanager
 async def oauth_mcp_server(path: str = "") -> AsyncGenerator[OAuthMcpServer]:
-    """The server, listening; the issuer is below `path`."""
+    """Start the server; the issuer is below `path`."""
     listener = socket.create_server(("127.0.0.1", 0))
     origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
     found = OAuthMcpServer(origin, AuthorizationServer(origin, path))

@@ -1,4 +1,4 @@
-"""A hosted agent that does at once what the first word of a message says."""
+"""A hosted agent that obeys the first word of a message."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,7 +8,7 @@ from isthmus.events import AgentEvent, AgentMessage, ArtifactPart, ArtifactUpdat
 
 
 class Obedient:
-    """``wait`` goes on when ``gate`` is set."""
+    """The agent. Its command ``wait`` ends when ``gate`` is set."""
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()

@@ -29,10 +29,10 @@ FINISH = {"stop": "stop", "length": "length", "safety": "content_filter"}
 
 @dataclass(frozen=True, slots=True)
 class Quirks:
-    """How a server differs from OpenAI's own.
+    """Differences between a server and OpenAI's own.
 
     `index_zero`: every tool call has index 0, and comes whole in one chunk (Ollama, some proxies).
-    `no_ids`: tool calls have no id. `thought_field`: where the thoughts are (`reasoning_content`: DeepSeek, llama.cpp,
+    `no_ids`: tool calls have no id. `thought_field`: the field with thoughts (`reasoning_content`: DeepSeek, llama.cpp,
     vLLM; `reasoning`: OpenRouter, Ollama, newer vLLM). `no_done`: the stream ends without `[DONE]`.
     """
 
@@ -43,7 +43,7 @@ class Quirks:
 
 
 class OpenAIWire(ScriptedWire):
-    """`base_url` goes into OPENAI_BASE_URL (it ends in /v1)."""
+    """A fake OpenAI API; put `base_url` into OPENAI_BASE_URL (it ends in /v1)."""
 
     provider = "openai"
 

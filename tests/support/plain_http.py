@@ -1,6 +1,6 @@
 """HTTP clients of servers on this machine, without TLS.
 
-They make no TLS context: one with every authority of the world in it takes 20 ms of the processor.
+They make no TLS context: loading all certificate authorities takes 20 ms of processor time.
 """
 
 import ssl
@@ -9,11 +9,11 @@ from typing import Any
 import httpx2
 
 SECONDS = 60
-"""How long an answer may take on a busy machine."""
+"""Maximum seconds for a response on a busy machine."""
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Trusts nobody; what a request that is not made by a client of here is given as ``verify``."""
+"""A context that trusts nobody; pass it as ``verify`` to requests without a client of this module."""
 
 
 def plain_client(*, verify: ssl.SSLContext = NO_TLS, **options: Any) -> httpx2.AsyncClient:
-    """A client with these options of httpx2, without proxies; with ``verify`` of a server that does speak TLS."""
+    """Return a client with these options of httpx2, without proxies; pass ``verify`` for a server that uses TLS."""
     return httpx2.AsyncClient(trust_env=False, timeout=SECONDS, verify=verify, **options)

@@ -1,4 +1,4 @@
-"""The MCP server on stdio of programs that start in no time: tools alone, and no SDK, which takes a second to import.
+"""The main loop of MCP servers on stdio that start quickly: only tools, and no SDK, which takes a second to import.
 
 Such a program is run with ``python -S`` and finds this module beside it.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def serve(name: str, tools: Sequence[Any], call: Callable[[str, Any], str]) -> None:
-    """Answer each request until there are no more; `call` gives the text of a call of a tool by its name."""
+    """Answer each request until the input ends; `call` returns the text of a tool call by the tool's name."""
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request:

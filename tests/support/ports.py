@@ -1,7 +1,7 @@
-"""Ports that a test chooses before somebody listens there.
+"""Ports that a test chooses before a server listens on them.
 
-The system gives the ports of its ephemeral range to whoever connects or asks for any free port: one that was free a
-moment ago is soon somebody else's, in tests that run side by side. Below that range nobody is given one unasked.
+The system assigns ports of its ephemeral range to any process that connects or asks for a free port: a port that was
+free a moment ago is soon taken, in tests that run side by side. It assigns no port below that range unasked.
 """
 
 import os
@@ -14,7 +14,7 @@ _chance = random.Random(os.urandom(8))  # noqa: S311 - not a secret; test proces
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 at which nobody listens, and that the system gives to nobody."""
+    """Return a port of 127.0.0.1 on which nothing listens, and that the system assigns to no process."""
     for _ in range(100):
         port = _chance.randint(_LOWEST, _HIGHEST)
         with socket.socket() as probe:

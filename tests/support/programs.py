@@ -1,7 +1,7 @@
-"""Where tests find the real programs they talk to: nvim, node, rg, git, and the npm packages of tests/peers/node.
+"""Paths of the real programs that tests use: nvim, node, rg, git, and the npm packages of tests/peers/node.
 
 A missing program skips the test on a developer's machine and fails it in continuous integration (CI=true), so that
-nothing is silently untested there. Nothing is installed from here: that is `make setup` and `make peers`.
+nothing is silently untested there. This module installs nothing: that is done by `make setup` and `make peers`.
 """
 
 import os
@@ -22,13 +22,13 @@ _BUBBLEWRAP = NODE_PEERS.parents[2] / ".cache" / "bubblewrap" / "bin"
 _EMACS = NODE_PEERS.parents[2] / ".cache" / "emacs" / "bin" / "emacs"
 _PYTHON_PEER = NODE_PEERS.parents[2] / ".cache" / "bench-peers" / "bin" / "python"
 IN_CI = os.environ.get("CI", "").lower() == "true"
-"""Whether this run may not skip. Read once: the environment of a test has no CI, which changes how real CLIs behave."""
+"""Whether this run may not skip. Read once: tests have no CI variable, as it changes the behaviour of real CLIs."""
 
 
 def require(name: str) -> Path:
-    """The absolute path of the program `name`: from the virtual environment, else from PATH.
+    """Return the absolute path of the program `name`: from the virtual environment, else from PATH.
 
-    When there is none the test is skipped, or fails under CI=true.
+    If it is missing the test is skipped, or fails under CI=true.
     """
     scripts = sysconfig.get_path("scripts")
     found = shutil.which(name, path=scripts) or shutil.which(name)
@@ -38,9 +38,9 @@ def require(name: str) -> Path:
 
 
 def node_package(name: str) -> Path:
-    """The folder of the installed npm package `name`, such as "@google/gemini-cli".
+    """Return the folder of the installed npm package `name`, such as "@google/gemini-cli".
 
-    When it is not installed the test is skipped, or fails under CI=true.
+    If it is missing the test is skipped, or fails under CI=true.
     """
     folder = NODE_PEERS / "node_modules" / name
     if not (folder / "package.json").is_file():
@@ -49,9 +49,9 @@ def node_package(name: str) -> Path:
 
 
 def python_peer() -> Path:
-    """The interpreter of the environment with a2a-sdk 1.3, which cannot be in the tests' own.
+    """Return the interpreter of the environment with a2a-sdk 1.3, which conflicts with that of the tests.
 
-    When it is not installed the test is skipped, or fails under CI=true.
+    If it is missing the test is skipped, or fails under CI=true.
     """
     if not _PYTHON_PEER.is_file():
         unavailable(f"there is no {_PYTHON_PEER}; `make peers` makes it")
@@ -59,9 +59,9 @@ def python_peer() -> Path:
 
 
 def bubblewrap() -> Path:
-    """The folder with bubblewrap, for PATH: where the system has it, else where `make peers` puts it.
+    """Return the folder with bubblewrap, for PATH: the system's, else the one that `make peers` installs.
 
-    When it is not there, or does not work on this machine, the test is skipped, or fails under CI=true.
+    If it is missing, or does not work on this machine, the test is skipped, or fails under CI=true.
     """
     found = shutil.which("bwrap")
     folder = _BUBBLEWRAP if found is None else Path(found).absolute().parent
@@ -72,9 +72,9 @@ def bubblewrap() -> Path:
 
 
 def emacs() -> Path:
-    """The program Emacs: where `make peers` puts it, else the one on PATH, which must be 28 or newer.
+    """Return the program Emacs: the one that `make peers` installs, else the one on PATH, which must be 28 or newer.
 
-    When there is none the test is skipped, or fails under CI=true.
+    If it is missing the test is skipped, or fails under CI=true.
     """
     if _EMACS.is_file():
         return _EMACS
@@ -85,7 +85,7 @@ def emacs() -> Path:
 
 
 def unavailable(reason: str) -> NoReturn:
-    """End the test because something it needs is missing: skipped, or failed under CI=true."""
+    """Skip the test because a requirement is missing, or fail it under CI=true."""
     if IN_CI:
         pytest.fail(f"{reason} (CI=true: a skip for a missing program is a failure)", pytrace=False)
     pytest.skip(reason)

@@ -1,7 +1,7 @@
-"""A program in a terminal of its own, as a user has it before them: keys go in, the screen comes out.
+"""A program in a terminal of its own, as a user sees it: keys go in, the screen comes out.
 
-A pseudo-terminal and pyte's screen behind it; a thread keeps reading, so that the program never waits for us. Not
-pexpect: it forks, which Python warns of while other threads run.
+A pseudo-terminal and pyte's screen behind it; a thread keeps reading, so that the program never waits for the test.
+Not pexpect: it forks, and Python warns of a fork while other threads run.
 """
 
 import codecs
@@ -29,12 +29,12 @@ END_SECONDS = 5.0
 TAKE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 )
-"""Makes the terminal the one of the session, which Ctrl-C comes from, and becomes the program."""
+"""Command that makes the terminal that of the session, which Ctrl-C comes from, and becomes the program."""
 
 
 class _Screen(pyte.Screen):
     def draw(self, data: str) -> None:
-        # pyte drops all that follows a variation selector in the same piece of text.
+        # pyte drops all text that follows a variation selector in the same piece.
         super().draw(data.replace("\N{VARIATION SELECTOR-15}", "").replace("\N{VARIATION SELECTOR-16}", ""))
 
     def select_graphic_rendition(self, *attrs: int, private: bool = False) -> None:
@@ -44,7 +44,7 @@ class _Screen(pyte.Screen):
 
 
 class PtyProgram:
-    """Made by :func:`pty_program`. ``terminal`` is the descriptor of the terminal's outer end."""
+    """A program in a terminal, made by :func:`pty_program`. ``terminal`` is the outer end's file descriptor."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", terminal: int, columns: int, rows: int) -> None:
         self.process = process
@@ -54,7 +54,7 @@ class PtyProgram:
         self._shown: str | None = None
         self._received = bytearray()
         self._shown: str | None = None
-        """Text of the screen; None: to be made when somebody looks, as pyte takes long to put its cells together."""
+        """Text of the screen, or None if it is out of date: pyte takes long to assemble its cells."""
         self._lock = threading.Lock()
         self._stopped, self._stop = os.pipe()
         self._is_hung_up = False
@@ -63,7 +63,7 @@ class PtyProgram:
 
     @property
     def screen(self) -> str:
-        """What stands on the screen now, without blanks at the ends of lines and empty lines at its end."""
+        """The text on the screen, without blanks at the ends of lines and empty lines at its end."""
         with self._lock:
             if self._shown is None:
                 self._shown = "\n".join(line.rstrip() for line in self._screen.display).rstrip()
@@ -79,7 +79,7 @@ class PtyProgram:
 
     @property
     def received(self) -> bytes:
-        """Every byte that the program wrote until now."""
+        """All bytes that the program has written so far."""
         with self._lock:
             return bytes(self._received)
 
@@ -90,7 +90,7 @@ class PtyProgram:
             return self._screen.title
 
     def color_of(self, text: str) -> str:
-        """The foreground colour of the first cell of `text`."""
+        """Return the foreground colour of the first cell of `text`."""
         with self._lock:
             for row, line in enumerate(self._screen.display):
                 if (column := line.find(text)) >= 0:
@@ -98,10 +98,10 @@ class PtyProgram:
         raise AssertionError(f"{text!r} is not on the screen:\n{self.screen}")
 
     def screen_with(self, text: str) -> str:
-        """The screen, which must have this text on it: a condition to wait on.
+        """Return the screen, which must contain this text: a condition to wait on.
 
         Raises:
-            AssertionError: it has not; the message is the screen.
+            AssertionError: it does not; the message is the screen.
         """
         screen = self.screen
         assert text in screen, screen
@@ -119,7 +119,7 @@ class PtyProgram:
         return self
 
     def wait_until_gone(self, pattern: str, seconds: float = 30) -> "PtyProgram":
-        """Wait until the screen does not match any more."""
+        """Wait until the screen no longer matches."""
         eventually(lambda: not re.search(pattern, self.screen), seconds, what=f"{pattern!r} gone from the screen")
         return self
 
@@ -131,7 +131,7 @@ class PtyProgram:
         return self
 
     def resize(self, columns: int, rows: int) -> "PtyProgram":
-        """Give the window another size; the program is told as by a terminal."""
+        """Resize the window; the program is notified as by a terminal."""
         with self._lock:
             self._screen.resize(rows, columns)
             self._shown = None
@@ -140,27 +140,27 @@ class PtyProgram:
         return self.signal(signal.SIGWINCH)
 
     def signal(self, number: signal.Signals) -> "PtyProgram":
-        """Send a signal to the program alone."""
+        """Send a signal only to the program."""
         self.process.send_signal(number)
         return self
 
     def hang_up(self) -> None:
-        """Take the terminal away, as a terminal emulator that is closed does."""
+        """Close the terminal, as a terminal emulator does."""
         if not self._is_hung_up:
             self._is_hung_up = True
-            os.close(self._stop)  # first: while the reader waits for more, the terminal stays
+            os.close(self._stop)  # first: the terminal stays while the reader waits for more
             self._reader.join(END_SECONDS)
             os.close(self._stopped)
             os.close(self.terminal)
 
     def wait_for_exit(self, seconds: float = 30) -> int:
-        """The exit code, or minus the signal that ended it; all that it wrote has been read then."""
+        """Return the exit code, or minus the signal that ended it; its whole output has been read then."""
         status = self.process.wait(seconds)
         self._reader.join(seconds)
         return status
 
     def end(self) -> None:
-        """Kill the program and all that it started, and wait until it is gone."""
+        """Kill the program and all processes that it started, and wait until it has ended."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
@@ -173,7 +173,7 @@ class PtyProgram:
 
     def _read(self) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        # EIO: nobody has the other end any more.
+        # EIO: no process has the other end open any more.
         with suppress(OSError):
             while self.terminal in select.select((self.terminal, self._stopped), (), ())[0]:
                 if not (data := os.read(self.terminal, 65536)):
@@ -194,7 +194,7 @@ def pty_program(
     columns: int = 120,
     rows: int = 50,
 ) -> Generator[PtyProgram]:
-    """Start a program in a terminal and a session of its own; its whole process group is ended afterwards."""
+    """Start a program in a terminal and a session of its own; its whole process group is killed afterwards."""
     terminal, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     command = [sys.executable, "-ISc", TAKE_TERMINAL, *arguments]

@@ -1,4 +1,4 @@
-"""Push notifications of a real engine and journal: what delivers them, and what a receiver was told."""
+"""Push notifications of a real engine and journal: their delivery, and the receiver's record."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -26,14 +26,14 @@ FINE = Answer(204, {"content-length": "0"})
 
 @dataclass(slots=True)
 class Pushing:
-    """An engine whose news are delivered."""
+    """An engine whose push notifications are delivered."""
 
     engine: Engine
     journal: SqliteJournal
     pushes: UserPushes
 
     async def prompted(self, text: str = "hello") -> TaskSnapshot:
-        """A task that rests."""
+        """Return a task that has stopped."""
         turn = await self.engine.prompt(PromptMessage(text))
         await all_of(turn)
         return await self.engine.get(turn.task_id)
@@ -43,7 +43,7 @@ class Pushing:
 async def pushing(
     folder: Path, agent: Agent, sender: PushSender | None = None, limits: PushLimits = QUICK
 ) -> AsyncGenerator[Pushing]:
-    """An engine with a journal in `folder`; what failed is sent again at once."""
+    """Start an engine with a journal in `folder`; failed notifications are sent again at once."""
     journal = await SqliteJournal.open(folder / "journal.sqlite")
     sender = sender or PushSender(ALLOWED)
     engine = Engine(agent, journal, EngineOptions(WorkspaceRule(default=folder)))
@@ -58,12 +58,12 @@ async def pushing(
 
 
 def states(server: WireServer) -> list[str]:
-    """The states that a receiver was told."""
+    """Return the states that a receiver got."""
     return [request.json["status"]["state"] for request in server.requests]
 
 
 async def told(server: WireServer, *expected: str) -> None:
-    """Wait until a receiver was told these states, and no others."""
+    """Wait until a receiver got these states, and no others."""
 
     def check() -> bool:
         assert states(server) == list(expected)

@@ -43,17 +43,17 @@ _TYPED = re.compile(r"^> (.*)\n─", re.MULTILINE)
 
 
 class QwenCode(CodingCli):
-    """Made by :func:`qwen_code`."""
+    """Qwen Code in its terminal, made by :func:`qwen_code`."""
 
     working = "esc to cancel"
 
     def typed(self) -> str:
-        """What stands at the prompt, between two rules; empty while a dialog is open."""
+        """Return the text at the prompt, between two rules; empty while a dialog is open."""
         lines = _TYPED.findall(self.terminal.screen)
         return lines[-1].strip() if lines else ""
 
     async def status(self) -> str:
-        """What `/ide status` says, with the names of the open files that it knows of."""
+        """Return the answer to `/ide status`, with the names of its open files."""
         await self.type("/ide status", "check status of IDE integration")
 
         def answered() -> str:
@@ -71,18 +71,18 @@ class QwenCode(CodingCli):
         raise AssertionError(f"{name} is not among the open files of Qwen Code:\n{self.terminal.screen}")
 
     def editor_context(self, request: int = -1) -> str:
-        """The editor context, or the changes of it, that came with the last message of a model request; "" for none."""
+        """Return the editor context, or its changes, sent with the last message of a model request; "" for none."""
         content = self.wire.model_requests[request].json["messages"][-1]["content"]
         parts = [{"text": content}] if isinstance(content, str) else content
         return "".join(found for part in parts for found in _CONTEXT.findall(part.get("text", "")))
 
     async def rewrite(self, path: Path, text: str, closing: str | None = None) -> None:
-        """Have the model read a file, which it must have done, and then write it anew, as :meth:`propose` does."""
+        """Have the model read a file, as Qwen Code requires, and then rewrite it, as :meth:`propose` does."""
         self.wire.add(Reply.of(Call("read_file", {"file_path": str(path)})))
         await self.propose(Call("write_file", {"file_path": str(path), "content": text}), closing)
 
     def tool_response(self) -> str:
-        """What the model was told last about a tool call."""
+        """Return the response to the last tool call that the model received."""
         messages: list[dict[str, Any]] = self.wire.model_requests[-1].json["messages"]
         content: Any = next(message["content"] for message in reversed(messages) if message["role"] == "tool")
         return content if isinstance(content, str) else "".join(part["text"] for part in content)
@@ -95,10 +95,9 @@ async def qwen_code(
     environment: Mapping[str, str] | None = None,
     settings: Mapping[str, Any] = SETTINGS,
 ) -> AsyncGenerator[QwenCode]:
-    """Start the CLI in `folder`, below the command `before`; it is ended afterwards, and nothing of the script is left.
+    """Start the CLI in `folder`, below the command `before`; end it afterwards, and check that the script was used up.
 
-    Returns when it shows its prompt. `environment` is added to what it has from its surroundings, `settings`
-    are those of the user.
+    Returns when it shows its prompt. `environment` is added to its environment, `settings` are those of the user.
     """
     program = node_package("@qwen-code/qwen-code") / "cli.js"
     file = Path(os.environ["HOME"]) / ".qwen" / "settings.json"
@@ -110,7 +109,7 @@ async def qwen_code(
             "OPENAI_API_KEY": "none",
             "OPENAI_BASE_URL": model.base_url,
             "OPENAI_MODEL": "scripted",
-            # Else it starts itself a second time, with more memory.
+            # Otherwise it starts itself a second time, with more memory.
             "QWEN_CODE_NO_RELAUNCH": "true",
             **(environment or {}),
         }

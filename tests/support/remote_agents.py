@@ -1,4 +1,4 @@
-"""Our client of an A2A server, for as long as a test needs it."""
+"""A client of an A2A server, open during a test."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -8,7 +8,7 @@ from isthmus.a2a import RemoteAgent
 
 @asynccontextmanager
 async def remote_agent(url: str, token: str) -> AsyncGenerator[RemoteAgent]:
-    """A client of the server at `url`."""
+    """Yield a client of the server at `url`."""
     agent = await RemoteAgent.connect(url, token)
     try:
         yield agent

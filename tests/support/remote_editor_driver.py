@@ -1,6 +1,6 @@
-"""A user at an editor that is reached through its IDE extension: a companion of ours, of one protocol, stands for it.
+"""A user at an editor behind an IDE extension: a companion of Isthmus, with one protocol, plays the extension.
 
-Their hands are at the headless editor behind that companion; the editor under test is the remote one before it.
+The user acts in the headless editor behind that companion; the editor under test is the remote one in front of it.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from support.waiting import eventually_async
 
 
 class RemoteEditorDriver:
-    """Answers in the editor behind; `editor` is the remote one."""
+    """A user who answers in the editor behind; `editor` is the remote one."""
 
     def __init__(self, protocol: str, behind: HeadlessEditor, editor: RemoteEditor) -> None:
         self.protocol = protocol
@@ -60,7 +60,7 @@ class RemoteEditorDriver:
         self._behind.quit()
 
     async def _id(self, review: DiffReview) -> str:
-        """The review that the companion behind made of this one."""
+        """Return the id of the review that the companion behind made of this one."""
 
         def found() -> str | None:
             asked = [each.id for each in self._behind.open_reviews if each.file_path == review.file_path]
@@ -72,7 +72,7 @@ class RemoteEditorDriver:
 
 
 class _SeeingPeer(ClaudePeer):
-    """Spec 3 does not tell when a review is shown; this one looks, so that no test waits for the time that is given."""
+    """A peer that looks for the diff view: the Claude IDE protocol does not report it, and tests do not wait."""
 
     behind: HeadlessEditor
 
@@ -91,7 +91,7 @@ class _SeeingPeer(ClaudePeer):
 
 
 def remote_editor_driver(protocol: str) -> Callable[[Path], AbstractAsyncContextManager[RemoteEditorDriver]]:
-    """A user behind an IDE extension that speaks `protocol` alone."""
+    """Return a driver whose IDE extension speaks only `protocol`."""
 
     @asynccontextmanager
     async def driver(folder: Path) -> AsyncGenerator[RemoteEditorDriver]:
@@ -101,7 +101,7 @@ def remote_editor_driver(protocol: str) -> Callable[[Path], AbstractAsyncContext
         serving = asyncio.create_task(host.run(ready.set_result))
         await asyncio.wait({serving, ready}, timeout=30, return_when=asyncio.FIRST_COMPLETED)
         try:
-            # Nobody writes the files that are accepted here: no view waits for that.
+            # No client writes the files that are accepted here: no view waits for that.
             deadlines = replace(DEADLINES, written=0.1)
             if protocol == "claude":
                 client = _SeeingPeer(folder, os.environ, deadlines=deadlines)

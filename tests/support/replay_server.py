@@ -1,7 +1,7 @@
-"""A server that plays a golden transcript: it holds each request of the client to the recorded one, and answers it.
+"""A server that plays a golden transcript: it compares each request with the recorded one, and answers it.
 
-Only messages are played, in their order: ``tasks/get`` is answered at any time with the task as it last was, as a
-client may look as often as it likes. The names in a transcript (TASK, CALL-1 ...) go out as they are.
+Only messages are played, in their order: ``tasks/get`` is answered at any time with the task's last state, as a
+client may poll as often as it likes. The placeholders in a transcript (TASK, CALL-1 ...) are sent unchanged.
 """
 
 import json
@@ -13,11 +13,11 @@ from support.wire_server import Answer, WireRequest, WireServer
 
 Json = dict[str, Any]
 FREE = frozenset({"messageId", "contextId", "answered_by"})
-"""What a client chooses itself."""
+"""Members whose values a client chooses."""
 
 
 class ReplayServer(WireServer):
-    """Plays the lines of a transcript to one client; ``card`` is what it says of itself."""
+    """A server that plays the lines of a transcript to one client; ``card`` is its agent card."""
 
     def __init__(self, lines: Sequence[Json], card: Mapping[str, Any]) -> None:
         super().__init__(self._play)
@@ -32,7 +32,7 @@ class ReplayServer(WireServer):
 
     @property
     def is_over(self) -> bool:
-        """Every message was played."""
+        """Whether every message was played."""
         return not self._rest
 
     def _play(self, request: WireRequest) -> Answer:
@@ -75,7 +75,7 @@ class ReplayServer(WireServer):
 
 
 def without(value: Any, names: frozenset[str]) -> Any:
-    """The value without members of these names, and without objects that hold nothing then."""
+    """Return the value without members of these names, and without objects that are then empty."""
     if isinstance(value, dict):
         source = cast("Json", value)
         kept = {key: without(item, names) for key, item in source.items() if key not in names}

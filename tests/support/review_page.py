@@ -1,4 +1,4 @@
-"""The user at the review page, with what a browser does with its forms: cookies, newlines, ticked boxes, Origin."""
+"""The user at the review page, with a browser's handling of forms: cookies, newlines, ticked boxes, Origin."""
 
 import re
 from collections.abc import AsyncGenerator, Mapping
@@ -15,7 +15,7 @@ from support.plain_http import plain_client
 
 @dataclass(slots=True)
 class Form:
-    """One form as a browser has it: where it goes, and what it would send. `fields` may be changed before."""
+    """One form as a browser sees it: its target and its fields. `fields` may be changed before it is sent."""
 
     action: str
     fields: dict[str, str] = field(default_factory=dict[str, str])
@@ -58,7 +58,7 @@ class _Forms(HTMLParser):
 
 @dataclass(slots=True)
 class Page:
-    """A page that was loaded."""
+    """A loaded page."""
 
     status: int
     text: str
@@ -68,18 +68,18 @@ class Page:
 
 
 class Visitor:
-    """A browser with one visit of the page. Made by :func:`visiting`."""
+    """A browser with one visit of the page, made by :func:`visiting`."""
 
     def __init__(self, http: httpx2.AsyncClient, base: str) -> None:
         self._http = http
         self.base = base
 
     async def overview(self) -> Page:
-        """The first page."""
+        """Load the first page."""
         return await self.get(f"{self.base}/")
 
     async def review(self, review: DiffReview) -> Page:
-        """The page of one review."""
+        """Load the page of one review."""
         return await self.get(f"{self.base}/review/{review.id}")
 
     async def get(self, path: str) -> Page:
@@ -95,7 +95,7 @@ class Visitor:
         return _page(await self._http.post(form.action, data=fields | {"action": action}, headers=sent))
 
     async def answer(self, review: DiffReview, action: str, text: str | None = None) -> None:
-        """Accept, reject or keep a review, with another text typed into its field."""
+        """Accept, reject or keep a review, with another text typed into its field, if given."""
         form = (await self.review(review)).forms[0]
         if text is not None:
             form.fields["text"] = text
@@ -108,7 +108,7 @@ def _page(response: httpx2.Response) -> Page:
     parser = _Forms()
     parser.feed(response.text)
     for form in parser.forms:
-        # The first newline behind the tag is no part of the text.
+        # The first newline after the tag is not part of the text.
         for name in form.fields:
             if name == "text" or name.startswith("source-"):
                 form.fields[name] = form.fields[name].removeprefix("\n")
@@ -117,7 +117,7 @@ def _page(response: httpx2.Response) -> Page:
 
 @asynccontextmanager
 async def browser(link: str) -> AsyncGenerator[httpx2.AsyncClient]:
-    """A browser without any cookie, at the host of a link."""
+    """Yield a browser without cookies, at the host of a link."""
     parts = urlsplit(link)
     base = f"http://{parts.netloc}"
     async with plain_client(base_url=base, follow_redirects=True) as http:

@@ -1,4 +1,4 @@
-"""A review page as a program: prints its port, and path and cookie of a visit, and serves until a signal."""
+"""A program with a review page: prints its port, and path and cookie of a visit, and serves until a signal."""
 
 import asyncio
 import http.client

@@ -1,6 +1,6 @@
-"""An MCP server on stdio that speaks one revision alone: ``python -S revision_mcp_server.py REVISION``; no SDK.
+"""An MCP server on stdio that speaks only one revision: ``python -S revision_mcp_server.py REVISION``; no SDK.
 
-Its tool ``grow`` adds what is named by its argument, ``tools``, ``prompts`` or ``resources``, and says so.
+Its tool ``grow`` adds an item, ``tools``, ``prompts`` or ``resources`` as its argument says, and notifies.
 """
 
 import json

@@ -1,6 +1,6 @@
 """MCP servers of every revision over HTTP, in one program: ``python revisions_mcp_server.py KIND REVISION PORT ...``.
 
-Each has the tool ``grow``, which adds a tool, a prompt and a resource, and says so in the way of its revision. KIND is
+Each has the tool ``grow``, which adds a tool, a prompt and a resource, and notifies as its revision defines. KIND is
 ``http`` or ``sse``.
 """
 
@@ -22,7 +22,7 @@ def grown() -> str:
 
 
 def server_of(revision: str) -> MCPServer[Any]:
-    """A server that speaks `revision` alone."""
+    """Return a server that speaks only `revision`."""
     is_modern = revision in MODERN_PROTOCOL_VERSIONS
 
     async def negotiate(ctx: Any, call_next: Any) -> Any:
@@ -30,7 +30,7 @@ def server_of(revision: str) -> MCPServer[Any]:
             return await call_next(ctx)
         if is_modern:
             raise MCPError(METHOD_NOT_FOUND, "Method not found")
-        ctx.params["protocolVersion"] = revision  # as if the client knew no other
+        ctx.params["protocolVersion"] = revision  # as if the client knew only this one
         return await call_next(ctx)
 
     server: MCPServer[Any] = MCPServer(f"of {revision}", middleware=[negotiate])

@@ -1,4 +1,4 @@
-"""What tests of the sandbox share: the sandbox of this machine, and what every confined program needs of it."""
+"""Helpers of sandbox tests: the sandbox of this machine, and the paths that every confined program needs."""
 
 import os
 import sys
@@ -19,30 +19,30 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def with_bubblewrap(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment with bubblewrap on PATH."""
+    """Return the environment with bubblewrap on PATH."""
     return {**environment, "PATH": f"{bubblewrap()}{os.pathsep}{environment['PATH']}"}
 
 
 def confinement(home: Path, *own: Path) -> Confinement:
-    """The sandbox around a user with this home folder, whose agent has folders of its `own`."""
+    """Return the sandbox of a user with this home folder, whose agent has the folders `own`."""
     found = SandboxFinder(PrivatePlaces(home, own), with_bubblewrap()).find()
     assert not isinstance(found, NoSandbox)
     return found
 
 
 def machine_paths() -> list[str]:
-    """What lies in the real home folder on some machines: this checkout, and the interpreters."""
+    """Return the paths in the real home folder that some machines need: this checkout, and the interpreters."""
     node = require("node").resolve().parent.parent
     folders = {REPOSITORY, Path(sys.prefix), Path(sys.base_prefix), Path(sys.base_prefix).resolve(), node}
     return [f"{folder}:ro" for folder in sorted(folders) if folder != Path("/usr")]
 
 
 def confined_shell(home: Path, *own: Path, grace_seconds: float = 2, **opened: Any) -> RunShellCommand:
-    """The shell tool in the sandbox of a user; `opened` is what its policy has besides the usual."""
+    """Return the shell tool in the sandbox of a user; `opened` is added to the usual policy."""
     sandbox = ShellSandbox(confinement(home, *own), SandboxPolicy(**opened))
     return RunShellCommand(sandbox=sandbox, grace_seconds=grace_seconds)
 
 
 def shell_environment(home: Path, **more: str) -> dict[str, str]:
-    """The environment of a task's commands."""
+    """Return the environment of a task's commands."""
     return {"PATH": os.environ["PATH"], "HOME": str(home), **more}

@@ -22,7 +22,7 @@ MODEL = "scripted"
 
 
 class ScriptAgent:
-    """Implements the engine's Agent port."""
+    """An implementation of the engine's Agent port that plays a script."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -74,7 +74,7 @@ class ScriptAgent:
 
 
 class Serve(Protocol):
-    """Serves a script to a raw client."""
+    """A function that serves a script to a raw client."""
 
     def __call__(
         self, script: Script = conversation, options: ServerOptions | None = None
@@ -82,7 +82,7 @@ class Serve(Protocol):
 
 
 def serve_with(kind: str, folder: Path) -> Serve:
-    """A way to serve scripts: by the agent in memory, or by the real engine with a journal in ``folder``."""
+    """Return a function that serves scripts with the agent in memory, or with the real engine in ``folder``."""
 
     @asynccontextmanager
     async def serve(script: Script = conversation, options: ServerOptions | None = None) -> AsyncGenerator[RawClient]:
@@ -98,9 +98,9 @@ def serve_with(kind: str, folder: Path) -> Serve:
 
 @asynccontextmanager
 async def engine_playing(script: Script, folder: Path, *roots: Path) -> AsyncGenerator[Engine]:
-    """A real engine over a journal in ``folder``, its default workspace too; whoever serves it closes it.
+    """Start a real engine over a journal in ``folder``, which is also its default workspace; its server closes it.
 
-    Tasks may work below ``roots``, anywhere when there are none.
+    Tasks may work below ``roots``, or anywhere if none are given.
     """
     journal = await SqliteJournal.open(folder / "journal.sqlite")
     engine = Engine(ScriptAgent(script), journal, EngineOptions(WorkspaceRule(folder, roots), lambda: MODEL))

@@ -1,6 +1,6 @@
 """Scripted answers of a language model, independent of a provider, and the server that all three wires share.
 
-A test writes what the model says; gemini_wire.py, anthropic_wire.py and openai_wire.py put it on their wire:
+A test writes the model's replies; gemini_wire.py, anthropic_wire.py and openai_wire.py encode them:
 
     replies = [Failure(429, retry_after=1), Reply.of(Say("Hello", " there"), Call("glob", {"pattern": "*"}))]
     with GeminiWire(replies) as wire:
@@ -39,7 +39,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """A thought; `signature` is what the provider wants back with it."""
+    """A thought; the provider expects `signature` back with it."""
 
     texts: tuple[str, ...]
     signature: str | None = None
@@ -51,7 +51,7 @@ class Think:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call. `arguments` as a string goes onto the wire as it is, also when it is not JSON."""
+    """A tool call. `arguments` as a string is sent unchanged, even if it is not JSON."""
 
     name: str
     arguments: Mapping[str, Any] | str = field(default_factory=dict[str, Any])
@@ -72,7 +72,7 @@ FinishName: TypeAlias = Literal["stop", "length", "safety"]
 
 @dataclass(frozen=True, slots=True)
 class WireUsage:
-    """Tokens; `input` includes `cached` and `cache_write`, `output` includes `thoughts`, whatever the wire counts."""
+    """Token counts; `input` includes `cached` and `cache_write`, `output` includes `thoughts`, on every wire."""
 
     input: int = 10
     output: int = 5
@@ -83,10 +83,10 @@ class WireUsage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One streamed answer and how its bytes arrive.
+    """One streamed reply and the division of its bytes.
 
-    `piece_size` cuts the stream into pieces of so many bytes; `split_at` cuts it at given text, in the middle of its
-    first character's bytes. `cut_after` bytes the connection is closed; `hold_after` events nothing more comes until
+    `piece_size` cuts the stream into pieces of that many bytes; `split_at` cuts it at given text, in the middle of its
+    first character's bytes. After `cut_after` bytes the connection is closed; after `hold_after` events no more is sent
     the Hold in `hold` is released. `finish` None leaves out the end of the stream, as some servers do.
     """
 
@@ -102,13 +102,13 @@ class Reply:
 
     @classmethod
     def of(cls, *steps: Step, **options: Any) -> "Reply":
-        """A reply of these steps; `options` are the fields of Reply."""
+        """Return a reply of these steps; `options` are the fields of Reply."""
         return replace(cls(steps), **options)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An HTTP error in the provider's form. `kind` picks the text that the real provider sends for it."""
+    """An HTTP error in the provider's form. `kind` selects the text that the real provider sends for it."""
 
     status: int
     message: str = "scripted failure"
@@ -121,7 +121,7 @@ Replies: TypeAlias = Iterable[Script] | Callable[[WireRequest], Script]
 
 
 class ScriptedWire:
-    """The part of a fake provider that is the same on every wire. Subclasses encode."""
+    """The common part of the fake providers. Subclasses encode replies."""
 
     provider: ClassVar[str]
 
@@ -131,7 +131,7 @@ class ScriptedWire:
         self._lock = threading.Lock()
         self._server = WireServer(self._respond, port)
         self.unexpected = 0
-        """How many model requests came when the script was used up."""
+        """Number of model requests that came when the script was used up."""
 
     def __enter__(self) -> Self:
         self._server.start()
@@ -144,12 +144,12 @@ class ScriptedWire:
 
     @property
     def base_url(self) -> str:
-        """What goes into the provider's *_BASE_URL variable."""
+        """The value of the provider's *_BASE_URL variable."""
         return self._server.base_url
 
     @property
     def requests(self) -> list[WireRequest]:
-        """Every request, in order of arrival."""
+        """All requests, in order of arrival."""
         return self._server.requests
 
     @property
@@ -158,33 +158,33 @@ class ScriptedWire:
         return [request for request in self.requests if self.asks_model(request)]
 
     def add(self, *replies: Script) -> None:
-        """More replies at the end of the list."""
+        """Add replies at the end of the list."""
         with self._lock:
             self._queue.extend(replies)
 
     def forget(self) -> None:
-        """What was not asked for yet is not said any more."""
+        """Remove the replies that were not requested yet."""
         with self._lock:
             self._queue.clear()
 
     def asks_model(self, request: WireRequest) -> bool:
-        """Whether a request asks for an answer of the model."""
+        """Return whether a request asks for a reply of the model."""
         raise NotImplementedError
 
     def answer_other(self, request: WireRequest) -> Answer:
-        """The answer to a request that does not ask the model, e.g. to count tokens."""
+        """Return the response to any other request, e.g. to count tokens."""
         raise NotImplementedError
 
     def events(self, reply: Reply, request: WireRequest) -> Sequence[bytes]:
-        """The reply as events of the wire, each whole."""
+        """Return the reply as complete events of the wire."""
         raise NotImplementedError
 
     def failure(self, failure: Failure, request: WireRequest) -> Answer:
-        """The failure in the provider's form."""
+        """Return the failure in the provider's form."""
         raise NotImplementedError
 
     def unstreamed(self, reply: Reply, request: WireRequest) -> Answer | None:
-        """The reply as one document, when the request does not want a stream."""
+        """Return the reply as one document, if the request does not ask for a stream."""
         return None
 
     def _respond(self, request: WireRequest) -> Answer:
@@ -225,18 +225,18 @@ class ScriptedWire:
 
 
 def retry_headers(failure: Failure) -> dict[str, str]:
-    """The Retry-After header of a failure, where it has one."""
+    """Return the Retry-After header of a failure, if it has one."""
     return {} if failure.retry_after is None else {"retry-after": f"{failure.retry_after:g}"}
 
 
 def split_arguments(text: str) -> tuple[str, ...]:
-    """The text of a tool call's arguments as a provider streams it: in three parts where it is long enough."""
+    """Return the text of a tool call's arguments as a provider streams it: in three parts if it is long enough."""
     third = max(1, len(text) // 3)
     return tuple(part for part in (text[:third], text[third : 2 * third], text[2 * third :]) if part) or ("",)
 
 
 def replies_of_yaml(text: str) -> list[Script]:
-    """The replies of a script file; see the module's docstring."""
+    """Return the replies of a script file; see the module's docstring."""
     import yaml
 
     loaded: Any = yaml.safe_load(text)
@@ -259,7 +259,7 @@ def _reply_of(item: Mapping[str, Any]) -> Script:
 
 
 def run_as_program(wire: Callable[[Replies, int], ScriptedWire]) -> None:
-    """Serve a script file until Ctrl-C; prints the address first and then a line for each request."""
+    """Serve a script file until Ctrl-C; print the address first and then a line for each request."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--script", type=Path, required=True)
     parser.add_argument("--port", type=int, default=0)

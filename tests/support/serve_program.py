@@ -29,18 +29,18 @@ scenarios:
 
 @dataclass(frozen=True, slots=True)
 class ServeProgram:
-    """A server that has said that it is ready."""
+    """A server that has reported that it is ready."""
 
     process: asyncio.subprocess.Process
     url: str
     token: str
 
     def client(self) -> AbstractAsyncContextManager[RemoteAgent]:
-        """A client of it."""
+        """Return a client of it."""
         return remote_agent(self.url, self.token)
 
     async def end(self, number: int) -> int:
-        """Send a signal; the exit status."""
+        """Send a signal and return the exit status."""
         self.process.send_signal(number)
         return await asyncio.wait_for(self.process.wait(), 60)
 
@@ -53,7 +53,7 @@ async def serve_program(
     script: str = EDIT_SCRIPT,
     environment: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[ServeProgram]:
-    """Start the server with its script, data and token in ``folder``; it is ended afterwards, whatever happened."""
+    """Start the server with its script, data and token in ``folder``; end it afterwards in any case."""
     (folder / "script.yaml").write_text(script, encoding="utf-8")
     token_file = folder / "token"
     command = [

@@ -1,6 +1,6 @@
-"""``isthmus serve`` for all tests of a file that leave it as it is: each start takes a second or two of the processor.
+"""``isthmus serve`` for all tests of a file that leave it unchanged: each start takes a second or two of CPU time.
 
-Workspaces are folders in its ``root``, which the user trusts: their servers, sessions and answers are their own.
+Workspaces are folders in its ``root``, which the user trusts: each has its own servers, sessions and answers.
 """
 
 import json
@@ -25,11 +25,11 @@ class SharedServe:
     program: ServeProgram
     agent: RemoteAgent
     folder: Path
-    """Where its data is."""
+    """Folder with its data."""
     root: Path
 
     def workspace(self, name: str) -> Path:
-        """A folder to work in, made when it is first asked for."""
+        """Return a folder to work in, made at its first use."""
         folder = self.root / name
         folder.mkdir(exist_ok=True)
         return folder
@@ -39,7 +39,7 @@ class SharedServe:
 async def shared_serve(
     folder: Path, script: str, *arguments: str, servers: Mapping[str, Any] | None = None
 ) -> AsyncGenerator[SharedServe]:
-    """Start it in surroundings of its own; ``servers`` are the user's MCP servers."""
+    """Start it in an environment of its own; ``servers`` are the user's MCP servers."""
     folder = folder.resolve()
     root = folder / "workspaces"
     root.mkdir()

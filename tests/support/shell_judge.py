@@ -1,6 +1,6 @@
-"""What command lines do in a real bash: run in a sandbox whose PATH has nothing but markers, which record their calls.
+"""Effects of command lines in a real bash: a sandbox whose PATH has only marker programs, which record their calls.
 
-Bubblewrap gives the sandbox: no network, a read-only system, a scratch folder in memory. The program in shell_judge.c
+Bubblewrap makes the sandbox: no network, a read-only system, a scratch folder in memory. The program in shell_judge.c
 runs the lines and looks at the folder after each.
 """
 
@@ -27,19 +27,19 @@ SURROUNDINGS: Mapping[str, str] = {
     "HOME": "/scratch",
     "LC_ALL": "C.UTF-8",
     "BASH_FUNC_command_not_found_handle%%": '() { /judge/bin/notfound "$@"; }',
-    # What a line may expand: an option, an operand that is evaluated, both, and a name for a connection.
+    # Values for expansions in a line: an option, an operand that is evaluated, both, and a name for a connection.
     "x": "-delete",
     "a": "a[$(pwn)]",
     "b": "-v a[$(pwn)]",
     "f": f"/dev/tcp/127.0.0.1/{PORT}",
 }
 _BATCH_BYTES = 30_000
-"""Bytes of lines that are under way: less than a pipe holds, so that nobody waits for the other to read."""
+"""Bytes of lines under way: less than a pipe holds, so that neither side waits for the other to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A program that a line started: the path that bash used, and its words."""
+    """A program that a line started: the path that bash used, and its arguments."""
 
     path: str
     words: tuple[str, ...]
@@ -47,7 +47,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a line did. `changed`: files of the scratch folder; `is_over`: it was ended when its time was over."""
+    """Effects of a line. `changed`: files of the scratch folder; `is_over`: the line was ended at its time limit."""
 
     runs: tuple[Run, ...]
     changed: tuple[str, ...]
@@ -56,7 +56,7 @@ class Report:
 
 
 class ShellJudge:
-    """The sandbox with its program, from `with` to the end of its block. `folder` takes what is compiled."""
+    """The sandbox with its program, as a context manager. `folder` is for the compiled program."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -114,7 +114,7 @@ class ShellJudge:
 
 
 def _system() -> Iterator[str]:
-    """The parts of the system that bash needs, as arguments of bubblewrap."""
+    """Yield the parts of the system that bash needs, as arguments of bubblewrap."""
     for name in ("usr", "bin", "sbin", "lib", "lib32", "lib64"):
         path = Path("/") / name
         if path.is_symlink():
@@ -151,7 +151,7 @@ def _report(data: bytes) -> Report:
     while len(log) >= 4:
         (length,) = struct.unpack_from("=I", log)
         if length > len(log):
-            # More was recorded than a report holds.
+            # More calls were recorded than a report holds.
             break
         path, *words = (word.decode(errors="surrogateescape") for word in log[4:length].split(b"\0")[:-1])
         runs.append(Run(path, tuple(words)))

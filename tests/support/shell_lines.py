@@ -1,6 +1,6 @@
-"""Command lines made by chance, of the kind in which a reader of shell syntax and bash may differ.
+"""Random command lines, of the kind in which a reader of shell syntax and bash may differ.
 
-Three sources, mixed: a grammar whose every place may hold an injection, mutations of known lines, and splices of two.
+Three sources, mixed: a grammar that may inject at every place, mutations of known lines, and splices of two.
 """
 
 import random
@@ -20,7 +20,7 @@ _AROUND = (
 
 
 class LineGenerator:
-    """Lines of one source of chance."""
+    """A generator of lines from one source of randomness."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -123,7 +123,7 @@ class LineGenerator:
     def _effect(self) -> str:
         return self._chance.choice(EFFECTS)
 
-    # --- Changes ----------------------------------------------------------------------------------------------------
+    # --- Mutations --------------------------------------------------------------------------------------------------
 
     def _mutated(self, line: str) -> str:
         pick = self._chance

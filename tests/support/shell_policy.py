@@ -1,4 +1,4 @@
-"""The shell policy held against bash: lines that run without a question, and what they ran that nobody allowed."""
+"""The shell policy compared with bash: lines that run without a question, and their calls without permission."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from support.shell_judge import Report, Run
 
 _PROGRAMS = "ls,echo,cat,find,printf,test,grep,sort,head,wc,[,[[,true,false,:,cd,pwd,./run.sh,uniq,wait,unset"
 GRANTED: frozenset[tuple[str, ...]] = frozenset({("git", "status"), *((name,) for name in _PROGRAMS.split(","))})
-"""Prefixes that the user allowed for good. `unset` evaluates what it is given, so that no line with it may run."""
+"""Prefixes that the user allowed permanently. `unset` evaluates its arguments, so no line with it may run."""
 _FIND_ACTIONS = re.compile(r"-delete|-exec|-execdir|-ok|-okdir|-fls|-fprint|-fprint0|-fprintf")
 _SORT_SHORT = re.compile(r"-[A-Za-z]*?[oT].*")
 _SORT_LONG = ("--output", "--temporary-directory", "--compress-program")
@@ -24,7 +24,7 @@ class Command(Protocol):
 
 
 class Analysis(Protocol):
-    """What is the same in every version of the policy."""
+    """The interface that every version of the policy has."""
 
     @property
     def commands(self) -> Sequence[Command]:
@@ -38,7 +38,7 @@ class Analysis(Protocol):
 
 
 def is_allowed(analysis: Analysis | None) -> bool:
-    """Whether a line runs without a question where GRANTED was allowed."""
+    """Return whether a line runs without a question if the user has allowed GRANTED."""
     return (
         analysis is not None
         and bool(analysis.commands)
@@ -49,7 +49,7 @@ def is_allowed(analysis: Analysis | None) -> bool:
 
 
 def bypass(report: Report) -> str:
-    """Return what a line did that nobody allowed, or nothing. It says the kind first, for counting."""
+    """Return the effect of a line that the user did not allow, or "". The kind comes first, for counting."""
     for run in report.runs:
         if problem := _problem(run):
             return problem
@@ -59,7 +59,7 @@ def bypass(report: Report) -> str:
 
 
 def difference(analysis: Analysis, report: Report) -> str:
-    """Return a call with other words than those that were judged, or nothing. Words that bash expands may be any."""
+    """Return a call with other words than the analysed ones, or "". Words that bash expands may be any."""
     for run in report.runs:
         if not any(_may_become(command, run.words) for command in analysis.commands):
             return f"words: {run.words!r}"

@@ -1,6 +1,6 @@
 """An MCP server over SSE, the transport of MCP's first revision, whose ``tools/call`` misbehaves in one way; no SDK.
 
-What each way is, the code says. It runs in this process.
+The code describes each way. It runs in this process.
 """
 
 import json
@@ -17,7 +17,7 @@ LARGE = 3 * 1024**2
 
 
 class SseHandler(BaseHTTPRequestHandler):
-    """Answers one connection; ``way``, ``events`` and ``calls`` are those of the server."""
+    """The handler of one connection; ``way``, ``events`` and ``calls`` are those of the server."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -103,7 +103,7 @@ class SseHandler(BaseHTTPRequestHandler):
 
 @contextmanager
 def sse_server(way: str) -> Generator[tuple[str, type[SseHandler]]]:
-    """The server's URL, and its handler, which counts calls."""
+    """Run the server; yield its URL and its handler, which counts calls."""
     handler = type("SseHandlerOfOneServer", (SseHandler,), {"way": way})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

@@ -22,7 +22,7 @@ from support.waiting import eventually_async
 
 
 class RunningPlugin:
-    """The process, and the pipes of it that are no matter of the companion."""
+    """The process, and its pipes for the user, which the companion does not use."""
 
     def __init__(self, folder: Path, **changes: object) -> None:
         theirs_in, self.outgoing = os.pipe()
@@ -40,7 +40,7 @@ class RunningPlugin:
         self._answers = os.fdopen(answers, encoding="utf-8")
 
     async def do(self, do: str, **how: object) -> Any:
-        """A command of the user, as stdio_plugin.py has it; its answer. EOFError: the plugin has ended."""
+        """Run a user command of stdio_plugin.py and return its answer. Raises EOFError if the plugin has ended."""
         return await asyncio.to_thread(self._do, do, **how)
 
     def _do(self, do: str, **how: object) -> Any:
@@ -51,16 +51,16 @@ class RunningPlugin:
         return json.loads(line)
 
     async def heard(self, method: str) -> list[dict[str, Any]]:
-        """The messages of this method that the companion sent."""
+        """Return the messages of this method that the companion sent."""
         return [message for message in await self.do("heard") if message.get("method") == method]
 
     async def hears(self, method: str) -> list[dict[str, Any]]:
-        """The same, as soon as there is one."""
+        """Wait for a message of this method, and return all of them."""
         return await eventually_async(lambda: self.heard(method), what=method)
 
     @contextmanager
     def stopped(self) -> Generator[None]:
-        """The process does nothing meanwhile, and reads nothing."""
+        """Stop the process meanwhile, so that it reads nothing."""
         self.process.send_signal(signal.SIGSTOP)
         try:
             yield
@@ -85,7 +85,7 @@ class RunningPlugin:
 
 
 class StdioDriver:
-    """In front of the plugin; see EditorDriver in support.editor_driver."""
+    """A user in front of the plugin; see EditorDriver in support.editor_driver."""
 
     def __init__(self, plugin: RunningPlugin, editor: StdioEditor) -> None:
         self.plugin = plugin
@@ -121,7 +121,7 @@ class StdioDriver:
 
 
 def offset(text: str, place: Position) -> int:
-    """Of a position in UTF-16 units, in code points: not by our own functions, which are under test."""
+    """Convert a position in UTF-16 units to code points, without the functions under test."""
     lines = text.split("\n")
     before = lines[place.line].encode("utf-16-le")[: 2 * place.character].decode("utf-16-le")
     return sum(len(line) + 1 for line in lines[: place.line]) + len(before)
@@ -131,7 +131,7 @@ def offset(text: str, place: Position) -> int:
 async def stdio_driver(
     folder: Path, limits: PluginLimits = PATIENT_PLUGIN, **changes: object
 ) -> AsyncGenerator[StdioDriver]:
-    """A user in front of a plugin; `changes` are members of its ``initialize``."""
+    """Yield a user in front of a plugin; `changes` are members of its ``initialize``."""
     plugin = RunningPlugin(folder, **changes)
     try:
         editor = await stdio.attach(plugin.incoming, plugin.outgoing, limits)
@@ -145,7 +145,7 @@ async def stdio_driver(
 
 @asynccontextmanager
 async def told(editor: Editor) -> AsyncGenerator[list[EditorEvent]]:
-    """What the editor tells meanwhile."""
+    """Collect the editor's events meanwhile."""
     events: list[EditorEvent] = []
 
     async def listen() -> None:
@@ -159,17 +159,17 @@ async def told(editor: Editor) -> AsyncGenerator[list[EditorEvent]]:
 
 
 def review_of(path: Path, proposed: str = "new\n") -> DiffReview:
-    """A review of a file."""
+    """Return a review of a file."""
     return DiffReview("r1", str(path), proposed, "owner", "An agent")
 
 
 def made(workspace: Path, name: str = "a.py", content: bytes = b"one\n") -> Path:
-    """A file."""
+    """Make a file and return its path."""
     path = workspace / name
     path.write_bytes(content)
     return path
 
 
 async def equals(value: "asyncio.Future[object] | object", expected: object) -> bool:
-    """Whether a value, or what is awaited, is this."""
+    """Return whether a value, or the result of an awaitable, equals `expected`."""
     return (await value if asyncio.iscoroutine(value) else value) == expected

@@ -1,6 +1,6 @@
 """An editor's plugin for tests, a program of its own: it speaks docs/reference/editor-port.md on its standard streams.
 
-It is an editor that keeps its buffers in memory and counts in code points (utf-32); it uses nothing of Isthmus. The
+It is an editor that keeps its buffers in memory and counts in code points (utf-32); it does not import Isthmus. The
 user acts by lines of JSON on the file descriptor in argv[1] (``{"do": NAME, ...}``), each answered by a line on the
 one in argv[2]. argv[3] is a JSON object with members of ``initialize`` to change.
 """
@@ -20,11 +20,11 @@ Object: TypeAlias = dict[str, Any]
 
 
 class FailureError(Exception):
-    """What the agent is told."""
+    """An error whose text the agent gets."""
 
 
 class Buffer:
-    """An open file: its text, what of it is on disk, and the selection as two offsets."""
+    """An open file: its text, the text on disk, and the selection as two offsets."""
 
     def __init__(self, path: str) -> None:
         self.text = self.saved = Path(path).read_bytes().decode("utf-8", "replace")
@@ -33,7 +33,7 @@ class Buffer:
 
 
 class Plugin:
-    """The editor. Both threads use it under its lock."""
+    """The editor. Both threads hold its lock while they use it."""
 
     def __init__(self, changes: Object) -> None:
         self.changes = changes
@@ -70,7 +70,7 @@ class Plugin:
         return json.loads(self.input.read(length)) if line else None
 
     def run(self) -> None:
-        """Initialize, then answer until the companion ends."""
+        """Initialize, then answer requests until the companion ends."""
         self.send(id="start", method="initialize", params=self.initialize())
         while (message := self.read()) is not None:
             with self.lock:
@@ -99,7 +99,7 @@ class Plugin:
         else:
             self.send(id=message["id"], result=result)
 
-    # What the companion asks.
+    # Requests of the companion.
 
     def on_workspace_workspaceFolders(self) -> list[Object]:
         return self.answers.get("folders") or self.changes.get("workspaceFolders", [{"uri": Path.cwd().as_uri()}])
@@ -176,10 +176,10 @@ class Plugin:
     def on_editor_setTerminalEnvironment(self, variables: Object) -> None:
         self.answers["terminals"] = variables
 
-    # What the user does.
+    # Actions of the user.
 
     def do(self, do: str, **how: object) -> object:
-        """One command; `do_...` says which there are."""
+        """Run one command; the methods `do_...` are the commands."""
         return getattr(self, "do_" + do)(**how)
 
     def do_open(self, path: str) -> None:
@@ -256,7 +256,7 @@ def offset_of(text: str, place: Object) -> int:
 
 
 def user(plugin: Plugin, commands: int, answers: int) -> None:
-    """Do what the user does, line by line."""
+    """Run the user's commands, line by line."""
     with os.fdopen(commands, encoding="utf-8") as source, os.fdopen(answers, "w", encoding="utf-8") as sink:
         for line in source:
             with plugin.lock:

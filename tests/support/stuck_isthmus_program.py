@@ -1,7 +1,7 @@
-"""Isthmus on a machine whose name server and keyring never answer: what asks them stands still, as in the C library.
+"""Isthmus on a machine whose name server and keyring never answer: a call of either blocks, as in the C library.
 
-The name of each one that was asked is a file in the folder STUCK. A name below ``.example`` is one that is asked for.
-What a login asks by HTTP has two seconds instead of ten.
+The name of each blocked call is a file in the folder STUCK. Only names below ``.example`` block.
+HTTP requests of a login have a timeout of two seconds instead of ten.
 """
 
 import os

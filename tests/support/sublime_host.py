@@ -1,8 +1,8 @@
 """Sublime Text's plugin host for tests: the part of its API that plugins/sublime uses, over buffers in memory.
 
-Named and behaving as https://www.sublimetext.com/docs/api_reference.html has it: points count code points, texts have
-``\\n`` alone, commands and callbacks of ``set_timeout`` run on one main thread. :func:`loaded_plugin` loads the plugin
-with it; nothing of Sublime itself is here.
+Names and behaviour are those of https://www.sublimetext.com/docs/api_reference.html: points count code points, texts
+have only ``\\n``, commands and callbacks of ``set_timeout`` run on one main thread. :func:`loaded_plugin` loads the
+plugin with it; nothing of Sublime itself is here.
 """
 
 import importlib
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(__file__).resolve().parents[2] / "plugins" / "sublime"
 """The package's folder."""
 NAME = "Isthmus"
-"""What Sublime Text imports it as."""
+"""Module name under which Sublime Text imports it."""
 
 
 class Region:
@@ -145,7 +145,7 @@ class View:
             self.run_command(name)
 
     def type(self, text: str) -> None:
-        """Type into it as keys do that are bound to no command: plugins are told afterwards."""
+        """Type text as keys that are bound to no command; then send the events to plugins."""
         if not self.is_locked:
             self.run_command("insert", {"characters": text})
 
@@ -203,7 +203,7 @@ class Window:
             self.choose(-1)
 
     def choose(self, index: int) -> None:
-        """As the user does in the panel that is open; -1: they close it."""
+        """Choose an item in the open panel; -1 closes it."""
         assert self.panel is not None
         (_, on_select, _), self.panel = self.panel, None
         on_select(index)
@@ -215,7 +215,7 @@ class _Command:
 
 
 class SublimeHost:
-    """Sublime with one window on a folder. `do` runs something on the main thread, as everything else does."""
+    """Sublime with one window on a folder. `do` runs a function on the main thread, as Sublime does."""
 
     def __init__(self, folder: Path, command: list[str]) -> None:
         self.settings = Settings(command=command)
@@ -227,7 +227,7 @@ class SublimeHost:
         self.editor: Any = None
         """The plugin's own object."""
         self.pause: Any = None
-        """Its module of pauses, with the clock; reviews decide at once, unless a test sets its READING."""
+        """The plugin's module of pauses, with the clock; reviews decide at once, unless a test sets its READING."""
         self._work: queue.Queue[Callable[[], object] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -237,7 +237,7 @@ class SublimeHost:
             work()
 
     def do(self, work: Callable[[], Any]) -> Any:
-        """What `work` returns."""
+        """Run `work` on the main thread and return its result."""
         future: Future[Any] = Future()
 
         def run() -> None:
@@ -251,31 +251,31 @@ class SublimeHost:
 
     @property
     def companion(self) -> "subprocess.Popen[bytes] | None":
-        """The process of the newest companion."""
+        """Return the process of the newest companion."""
         return self.companions[-1] if self.companions else None
 
     def start(self) -> None:
-        """Start one; to be called on the main thread, as :meth:`stop`."""
+        """Start the plugin's companion; call this and :meth:`stop` on the main thread."""
         self.editor.start()
         self.companions.append(self.editor.companion.process)
 
     def stop(self) -> None:
-        """Tell it to end."""
+        """Stop the companion."""
         self.editor.stop()
 
     def crash(self) -> None:
-        """Leave the companion behind without a word."""
+        """Leave the companion behind without a message."""
         assert self.companion is not None
         assert self.companion.stdin is not None
         self.companion.stdin.close()
 
     def end(self) -> None:
-        """The main thread ends."""
+        """End the main thread."""
         self._work.put(None)
         self._thread.join()
 
     def module(self) -> types.ModuleType:
-        """The module `sublime`."""
+        """Return the module `sublime`."""
         module = types.ModuleType("sublime")
         module.__dict__.update(
             Region=Region,
@@ -298,7 +298,7 @@ class SublimeHost:
 
 @contextmanager
 def loaded_plugin(folder: Path) -> Generator[SublimeHost]:
-    """A host that has loaded the plugin; it is unloaded afterwards."""
+    """Yield a host that has loaded the plugin; unload it afterwards."""
     command = [sys.executable, "-m", "isthmus", "companion", "--editor", "stdio"]
     base = types.ModuleType("sublime_plugin")
     base.__dict__.update(TextCommand=_Command, ApplicationCommand=object, EventListener=object)

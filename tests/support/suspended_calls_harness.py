@@ -1,4 +1,4 @@
-"""A tool that asks in the middle of its work, and an agent that calls it in a real engine over a real journal."""
+"""A tool that asks questions during its work, and an agent that calls it in a real engine over a real journal."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -45,7 +45,7 @@ OPTIONS = (ConfirmationOption("accept", "Yes"), ConfirmationOption("always", "Al
 
 @dataclass
 class AskingTool:
-    """Asks ``questions`` times, one after the other; ``log`` says what happened to each of its calls."""
+    """A tool that asks ``questions`` times, one after the other; ``log`` records the outcome of each of its calls."""
 
     name: str = "inquire"
     kind: ToolKind = ToolKind.OTHER
@@ -53,7 +53,7 @@ class AskingTool:
     asks_model: bool = False
     log: list[str] = field(default_factory=list[str])
     withdrawals: list[asyncio.Future[str]] = field(default_factory=list[asyncio.Future[str]])
-    """One for each question: its result, the reason, takes the question back."""
+    """A future for each question; its result, the reason, withdraws the question."""
     description: str = "Asks."
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
 
@@ -87,7 +87,7 @@ class AskingTool:
 
 @dataclass
 class Released:
-    """Tools that note how often they were released."""
+    """Tools that count how often they were released."""
 
     tool_set: ToolSet
     count: int = 0
@@ -122,7 +122,7 @@ class SuspendedCallsHarness:
         return self.take(events(await all_of(turn)))
 
     async def ended(self, state: TaskState = TaskState.COMPLETED) -> None:
-        """Wait until the task came to a state by itself."""
+        """Wait until the task reaches a state by itself."""
 
         async def has_ended() -> bool:
             return (await self.engine.get(self.task)).state is state
@@ -163,7 +163,7 @@ async def harness(
     replies: list[list[Call] | str] | None = None,
     takes_over: bool = True,
 ) -> AsyncGenerator[SuspendedCallsHarness]:
-    """An agent in an engine whose model calls the tools and then ends its turn."""
+    """Start an agent in an engine whose model calls the tools and then ends its turn."""
     called = [*(Call(tool.name, {}) for tool in tools)]
     script = [
         Reply.of(*(item if isinstance(item, list) else [Say(item)]))

@@ -1,4 +1,4 @@
-"""Runs a program as a user does: as a job in the foreground of a terminal, under what is the terminal's shell.
+"""A program that runs another one as a user does: as a foreground job of a terminal, below the terminal's shell.
 
 ``terminal_job.py PROGRAM [ARGUMENTS]...``. Input and output are its own, and its exit code is the program's.
 """
@@ -12,7 +12,7 @@ import termios
 
 
 def main() -> int:
-    """Be the shell of a new terminal, and run one job in it."""
+    """Act as the shell of a new terminal, and run one job in it."""
     os.setsid()
     _, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)

@@ -1,4 +1,4 @@
-"""Calls tools as the turn loop does: propose, then run with what was proposed."""
+"""Helpers that call tools as the turn loop does: propose, then run with the proposal."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from isthmus.tools.workspace import Workspace
 
 
 def tool_context(workspace: Path, environment: Mapping[str, str] | None = None) -> ToolContext:
-    """A context whose long outputs go beside the workspace."""
+    """Return a context whose long outputs go beside the workspace."""
     return ToolContext(
         Workspace(workspace), "call-1", workspace.parent / "outputs", dict(environment or {"PATH": os.environ["PATH"]})
     )
@@ -23,7 +23,7 @@ def running(
     progress: Callable[[str], object] = str,
     ask: AskUser = nobody_to_ask,
 ) -> CallContext:
-    """The context of a call that runs where it was proposed."""
+    """Return the context of a call that runs where it was proposed."""
 
     def show(text: str) -> None:
         progress(text)
@@ -34,14 +34,14 @@ def running(
 async def result_of(
     tool: Tool, context: ToolContext, approved: Approved | None = None, /, **arguments: Any
 ) -> ToolResult:
-    """The result of a call; without `approved` the tool's own proposal is approved."""
+    """Return the result of a call; without `approved` the tool's own proposal is approved."""
     return (await progress_and_result(tool, context, approved, **arguments))[1]
 
 
 async def progress_and_result(
     tool: Tool, context: ToolContext, approved: Approved | None = None, /, **arguments: Any
 ) -> tuple[list[str], ToolResult]:
-    """Everything that a call shows, and its result."""
+    """Return the progress of a call, and its result."""
     if approved is None:
         approved = Approved(await tool.propose(arguments, context))
     shown: list[str] = []
@@ -51,7 +51,7 @@ async def progress_and_result(
 async def success_of(
     tool: Tool, context: ToolContext, approved: Approved | None = None, /, **arguments: Any
 ) -> ToolSucceeded:
-    """The result of a call that has to succeed."""
+    """Return the result of a call that must succeed."""
     result = await result_of(tool, context, approved, **arguments)
     assert isinstance(result, ToolSucceeded), result
     return result
@@ -60,14 +60,14 @@ async def success_of(
 async def failure_of(
     tool: Tool, context: ToolContext, approved: Approved | None = None, /, **arguments: Any
 ) -> ToolFailed:
-    """The result of a call that has to run and fail."""
+    """Return the result of a call that must run and fail."""
     result = await result_of(tool, context, approved, **arguments)
     assert isinstance(result, ToolFailed), result
     return result
 
 
 def said(result: ToolResult) -> str:
-    """What the model reads of a result, without the mark around what an MCP server wrote."""
+    """Return the text that the model reads, without the mark around the text of an MCP server."""
     assert isinstance(result, ToolSucceeded), result
     text, begin, end = result.for_model, "<untrusted_context>\n", "\n</untrusted_context>"
     if not text.startswith(begin):

@@ -1,4 +1,4 @@
-"""Golden transcripts: what goes over the wire, one JSON object a line, with names for what differs between runs.
+"""Golden transcripts: the messages on the wire, one JSON object a line, with placeholders for values that differ.
 
 A line is ``{"client": {"method": ..., "params": ...}}`` or ``{"server": RESULT, "has_id": BOOL}``. In it ``TASK`` and
 ``CONTEXT`` stand for ids, ``TIME`` for a timestamp, ``WORKSPACE`` for the folder, ``MESSAGE`` for generated ids of
@@ -16,13 +16,13 @@ _TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 
 
 def read_transcript(name: str) -> Sequence[dict[str, Any]]:
-    """The lines of a transcript; lines that begin with ``//`` explain it."""
+    """Return the lines of a transcript; lines that begin with ``//`` explain it."""
     lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines if line and not line.startswith("//")]
 
 
 def exchanges(lines: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Each request with what the server says to it."""
+    """Return each request with the server's responses to it."""
     found: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
     for line in lines:
         if "client" in line:
@@ -33,7 +33,7 @@ def exchanges(lines: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], lis
 
 
 def with_names(value: Any, names: Mapping[str, str]) -> Any:
-    """A received value with names for what differs; ``names`` maps received texts to names."""
+    """Return a received value with placeholders for what differs; ``names`` maps received texts to placeholders."""
     if isinstance(value, dict):
         source = cast("dict[str, Any]", value)
         return {key: _named(key, item, names) for key, item in source.items()}
@@ -43,7 +43,7 @@ def with_names(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def with_values(value: Any, values: Mapping[str, str]) -> Any:
-    """The opposite: a line with the values of this run."""
+    """Return a line with the values of this run in place of the placeholders."""
     text = json.dumps(value)
     for name, item in values.items():
         value = json.dumps(item)[:-1]

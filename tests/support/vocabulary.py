@@ -54,7 +54,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """A field of a Python type: its bare type, how it is held, and its protobuf number (None outside spec 2)."""
+    """A field of a Python type: its bare type, its container, and its protobuf number (None outside the proto)."""
 
     name: str
     kind: Any
@@ -66,7 +66,7 @@ class FieldType:
 
 @cache
 def fields_of(kind: type) -> tuple[FieldType, ...]:
-    """The fields of a dataclass of the vocabulary."""
+    """Return the fields of a dataclass of the vocabulary."""
     hints = get_type_hints(kind, include_extras=True)
     found: list[FieldType] = []
     for field in fields(kind):
@@ -91,18 +91,18 @@ def fields_of(kind: type) -> tuple[FieldType, ...]:
 
 
 def values_of(kind: type[T]) -> st.SearchStrategy[T]:
-    """Every value of a message or event type; oneofs hold at most one member."""
+    """Return a strategy for a message or event type; oneofs have at most one member set."""
     return cast("st.SearchStrategy[T]", _values_of(kind))
 
 
 @cache
 def _values_of(kind: type) -> st.SearchStrategy[Any]:
-    """One strategy for a type, also where it holds itself: a new one at each depth is slow to make and to draw from."""
+    """Return one strategy for a type, also for a recursive one: a new one at each depth is slow to make and to use."""
     return st.deferred(lambda: _values(kind))
 
 
 def any_of(kinds: Sequence[type[object]]) -> st.SearchStrategy[object]:
-    """Every value of any of these types."""
+    """Return a strategy for the values of any of these types."""
     return st.one_of(*(values_of(kind) for kind in kinds))
 
 
@@ -116,7 +116,7 @@ def _values(kind: type) -> st.SearchStrategy[Any]:
             try:
                 return kind(**chosen)
             except OneofError:
-                for field in reversed(fields_of(kind)):  # one member less, until one is left
+                for field in reversed(fields_of(kind)):  # drop members until one is left
                     if field.optional and chosen[field.name] is not None:
                         chosen[field.name] = None
                         break
@@ -176,7 +176,7 @@ _TOKEN = re.compile(
 
 
 def published_proto() -> Proto:
-    """``development_tool.proto`` as it is installed with the package."""
+    """Return ``development_tool.proto`` as installed with the package."""
     text = re.sub(r"//[^\n]*", "", (files("isthmus") / "development_tool.proto").read_text(encoding="utf-8"))
     messages: dict[str, list[ProtoField]] = {}
     enums: dict[str, dict[str, int]] = {}
@@ -201,5 +201,5 @@ def published_proto() -> Proto:
 
 
 def event_types() -> tuple[type, ...]:
-    """Every member of the union AgentEvent."""
+    """Return every member of the union AgentEvent."""
     return typing.get_args(events.AgentEvent)

@@ -1,7 +1,7 @@
 """A server that behaves as the VS Code companion of Gemini CLI does, made with the MCP Python SDK.
 
 Answers as event streams or as JSON, the first context with the GET stream, notifications to all sessions, a bare ping
-as keep-alive, unknown sessions refused with 400. What a test wants to go wrong goes wrong through its methods.
+as keep-alive, unknown sessions refused with 400. Its methods cause the faults that a test needs.
 """
 
 import asyncio
@@ -66,32 +66,32 @@ class VsCodeCompanion:
         return path
 
     async def send(self, method: str, params: Mapping[str, Any] | None = None) -> None:
-        """Tell all sessions."""
+        """Send a notification to all sessions."""
         for session in self._sessions:
             with contextlib.suppress(Exception):
                 await session.send_notification(_Notification(method=method, params=dict(params) if params else None))
 
     async def look_at(self, *files: Mapping[str, Any]) -> None:
-        """The user looks at these files."""
+        """Put the focus on these files, as the user does."""
         self.context = {"workspaceState": {"openFiles": list(files)}}
         await self.send("ide/contextUpdate", self.context)
 
     async def accept(self, path: str, content: str) -> None:
-        """The user accepts."""
+        """Accept a diff, as the user does."""
         await self.send("ide/diffAccepted", {"filePath": path, "content": content})
 
     async def reject(self, path: str) -> None:
-        """The user closes the view."""
+        """Close a diff view, as the user does."""
         await self.send("ide/diffRejected", {"filePath": path, "content": "left in the view"})
 
     async def forget_sessions(self) -> None:
-        """Break every stream and forget who was connected, as a reload of the window does."""
+        """Break every stream and forget all sessions, as a reload of the window does."""
         former = self._manager
         self._restart.set()
         await eventually_async(lambda: self._manager is not former and self._manager is not None)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """One request."""
+        """Serve one request."""
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         self.requests.append((scope["method"], headers.get("authorization")))
         if headers.get("authorization") != f"Bearer {TOKEN}":
@@ -175,7 +175,7 @@ async def _refuse(send: "Send", status: int, text: str) -> None:
 async def vscode_companion(
     *, as_json: bool = False, stream: bool = True, tools: tuple[str, ...] = ("openDiff", "closeDiff")
 ) -> AsyncGenerator[VsCodeCompanion]:
-    """A window that listens; no discovery file yet."""
+    """Yield a listening window; it has no discovery file yet."""
     companion = VsCodeCompanion(as_json=as_json, stream=stream, tools=tools)
     listener = socket.create_server(("127.0.0.1", 0))
     companion.port = listener.getsockname()[1]

@@ -1,7 +1,7 @@
 """Waiting for a condition with a deadline: the only way a test waits.
 
-Tests never sleep for a guessed time. They poll what they wait for, and a deadline that passes is a failure that says
-what was waited for and what was seen last. A condition may also be written with `assert`: AssertionError counts as
+Tests never sleep for a guessed time. They poll a condition, and a deadline that passes is a failure that names
+the condition and the last value. A condition may also be written with `assert`: AssertionError counts as
 "not yet"; every other exception is passed on at once.
 """
 
@@ -14,14 +14,14 @@ from typing import TypeVar
 T = TypeVar("T")
 
 INTERVAL = 0.01
-"""Seconds between two looks at a condition."""
+"""Seconds between two checks of a condition."""
 
 
 def eventually(condition: Callable[[], T], seconds: float = 30, *, what: str = "") -> T:
     """Call `condition` until it returns something true, and return that.
 
-    After `seconds` an AssertionError says `what` was waited for and what came last. Not for use inside an event loop:
-    there it is `eventually_async`.
+    After `seconds` raise an AssertionError with `what` and the last value. Not for use inside an event loop:
+    use `eventually_async` there.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -39,7 +39,7 @@ def eventually(condition: Callable[[], T], seconds: float = 30, *, what: str = "
 
 
 async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: float = 30, *, what: str = "") -> T:
-    """`eventually` for a running event loop, which goes on meanwhile. `condition` may return a value or an awaitable.
+    """Do the same as `eventually` in a running event loop. `condition` may return a value or an awaitable.
 
     An awaitable that never ends is cut off at the deadline as well.
     """
@@ -69,7 +69,7 @@ async def _settled(value: T | Awaitable[T], seconds: float) -> T:
         return value
     running = asyncio.ensure_future(value)
     try:
-        # Not asyncio.timeout: a TimeoutError that the condition itself raises has to stay one.
+        # Not asyncio.timeout: a TimeoutError that the condition itself raises must stay one.
         done, _ = await asyncio.wait({running}, timeout=max(seconds, INTERVAL))
         if not done:
             raise _CutOffError

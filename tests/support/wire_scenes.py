@@ -1,4 +1,4 @@
-"""What the agent does in each golden transcript, and what the client sends."""
+"""The agent's steps and the client's messages in each golden transcript."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """``call`` makes the call that asks, for a workspace; ``answer`` is the ToolCallConfirmation that comes."""
+    """A scene: ``call`` makes the call that asks, for a workspace; ``answer`` is the client's ToolCallConfirmation."""
 
     prompt: str
     call: Callable[[str], ToolCall]
@@ -36,7 +36,7 @@ class Scene:
     thought: AgentThought = field(default_factory=lambda: AgentThought("Plan", "Change the file."))
 
     def steps(self, workspace: str) -> Sequence[Step]:
-        """What the agent does."""
+        """Return the agent's steps."""
         return (Thought(self.thought), Ask((self.call(workspace),)), TextContent("text-1", self.text))
 
 
@@ -82,4 +82,4 @@ SCENES: Mapping[str, Scene] = MappingProxyType(
         "confirm_generic": Scene("Look at the page", _generic, {**_once(), "selected_option_id": "cancel"}),
     }
 )
-"""By the name of the transcript; in A2A 1.0 it has ``_v1`` behind it."""
+"""Scenes by the name of the transcript; that of A2A 1.0 ends in ``_v1``."""

@@ -1,8 +1,8 @@
 """A real HTTP/1.1 server with scripted answers, for the tests of every provider's streaming wire.
 
 It runs in a thread of its own, so that sync tests, async tests and other processes can all talk to it. It can split
-the bytes of an answer anywhere, pause, hold, or cut the connection in mid-stream; it records every request and sees
-when a client leaves before the answer is complete. It knows nothing of models: see scripted_wire.py.
+the bytes of a response anywhere, pause, hold, or cut the connection in mid-stream; it records every request and
+notices a client that disconnects before the response is complete. It does not know models: see scripted_wire.py.
 
     with WireServer(lambda request: Answer.json({"ok": True})) as server:
         ...  # server.base_url, server.requests
@@ -28,13 +28,13 @@ READ_SIZE = 65536
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Nothing is sent for this many seconds."""
+    """A pause of this many seconds in the response."""
 
     seconds: float
 
 
 class Hold:
-    """Nothing is sent until `release` is called, from any thread; a client that leaves meanwhile is seen at once."""
+    """A pause until `release` is called, from any thread; a client that disconnects meanwhile is noticed at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -42,7 +42,7 @@ class Hold:
         self._waiting: list[Callable[[], None]] = []
 
     def release(self) -> None:
-        """Let the answer go on."""
+        """Continue the response."""
         with self._lock:
             self._released = True
             waiting, self._waiting = self._waiting, []
@@ -61,11 +61,11 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The connection is closed here, in the middle of the body."""
+    """A close of the connection in the middle of the body."""
 
 
 def _wake(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
-    # A loop that is closed has nobody who waits.
+    # A closed loop has no waiters.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(event.set)
 
@@ -75,7 +75,7 @@ Piece: TypeAlias = bytes | Pause | Hold | Cut
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server sends. Each `bytes` piece is written and flushed by itself, as one HTTP chunk."""
+    """The response. Each `bytes` piece is written and flushed separately, as one HTTP chunk."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -83,13 +83,13 @@ class Answer:
 
     @classmethod
     def json(cls, body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> "Answer":
-        """A whole JSON document."""
+        """Return a response with a whole JSON document."""
         return cls(status, {"content-type": "application/json", **(headers or {})}, (json.dumps(body).encode(),))
 
 
 @dataclass(slots=True)
 class WireRequest:
-    """One request as it came. Header names are lower case; `path` has no query."""
+    """One request as received. Header names are lower case; `path` has no query."""
 
     method: str
     path: str
@@ -97,9 +97,9 @@ class WireRequest:
     headers: Mapping[str, str]
     body: bytes
     disconnected: threading.Event = field(default_factory=threading.Event)
-    """Set when the client closed the connection before the answer was complete."""
+    """Set when the client closed the connection before the response was complete."""
     answered: threading.Event = field(default_factory=threading.Event)
-    """Set when the whole answer was sent."""
+    """Set when the whole response was sent."""
 
     @property
     def json(self) -> Any:
@@ -122,7 +122,7 @@ def in_pieces_of(data: bytes, size: int) -> tuple[bytes, ...]:
 
 
 class WireServer:
-    """Serves `respond` on a free port of 127.0.0.1 while its `with` block runs."""
+    """A server that calls `respond` on a free port of 127.0.0.1 while its `with` block runs."""
 
     def __init__(self, respond: Respond, port: int = 0) -> None:
         self._respond = respond
@@ -141,7 +141,7 @@ class WireServer:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The listening port."""
         return self._port
 
     def __enter__(self) -> Self:
@@ -154,7 +154,7 @@ class WireServer:
         self.stop()
 
     def start(self) -> None:
-        """Listen; returns when connections are accepted."""
+        """Listen; return when connections are accepted."""
         self._thread.start()
         if not self._ready.wait(START_DEADLINE) or self._failure is not None:
             raise RuntimeError("the wire server did not start") from self._failure
@@ -193,14 +193,14 @@ class WireServer:
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
-        # What is being accepted becomes a connection first: asyncio would leave it to the garbage collector.
+        # A connection that is being accepted is completed first: asyncio would leave it to the garbage collector.
         self._loop.remove_reader(server.sockets[0])
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         server.close()
         while connections:
             for task, writer in tuple(connections.items()):
-                writer.transport.abort()  # closing would wait for whoever does not read an answer, past the loop's end
+                writer.transport.abort()  # close() would wait for a client that does not read, past the loop's end
                 task.cancel()
             await asyncio.gather(*connections, return_exceptions=True)
         await asyncio.sleep(0)
@@ -259,7 +259,7 @@ class _Connection:
                 return None
 
     async def _answer(self, request: WireRequest) -> bool:
-        """Send the answer; False when the connection is of no more use."""
+        """Send the response; return False if the connection cannot be used again."""
         sending = asyncio.ensure_future(self._send_answer(request))
         watching = asyncio.ensure_future(self._watch())
         try:
@@ -277,7 +277,7 @@ class _Connection:
             await asyncio.gather(sending, watching, return_exceptions=True)
 
     async def _watch(self) -> None:
-        """Ends when the client closes; what it sends before its turn is kept for the next request."""
+        """Return when the client closes; input before its turn is kept for the next request."""
         with contextlib.suppress(ConnectionError):
             while data := await self._reader.read(READ_SIZE):
                 self._http.receive_data(data)

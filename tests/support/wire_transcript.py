@@ -1,10 +1,10 @@
-"""Plays a transcript of what a real client and its IDE say to each other: the client's lines go to a companion.
+"""A player of transcripts between a real client and its IDE: it sends the client's lines to a companion.
 
-A transcript is a text file. `C>` is a message of the client, `S>` one of the server, `P>` something that the user
-does in the (headless) editor, `#` a comment. The `S>` lines that follow each other may come in any order, but all of
+A transcript is a text file. `C>` is a message of the client, `S>` one of the server, `P>` an action of the user
+in the (headless) editor, `#` a comment. The `S>` lines that follow each other may come in any order, but all of
 them, and nothing else, must have come before the next `C>` or `P>` line. $WORKSPACE is the path of the workspace and
 $URL its file URL. "$ANY" stands for any value, {"$JSON": VALUE} for a text that is this value as JSON, and "..." as a
-key or last item for whatever else there is.
+key or last item for any further content.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _RANGE = re.compile(r"(\S+) (\d+):(\d+)-(\d+):(\d+)")
 
 
 async def play(transcript: Path, connection: ClientConnection, editor: HeadlessEditor, workspace: Path) -> None:
-    """Play it to its end; an AssertionError names the line that was not answered as written."""
+    """Play the transcript; raise an AssertionError that names the line without the written response."""
     told: list[Any] = []
     expected: list[tuple[int, Any]] = []
     for number, line in enumerate(transcript.read_text(encoding="utf-8").splitlines(), 1):
@@ -54,13 +54,13 @@ async def _receive(connection: ClientConnection, expected: list[tuple[int, Any]]
             expected.remove(found)
             told.append(message)
         else:
-            # A notification that says what was said before changes nothing.
+            # A notification that repeats an earlier one changes nothing.
             is_repeated = "method" in message and message in told
             assert is_repeated, f"line {expected[0][0]}: {message} instead of {expected}"
 
 
 def matches(expected: Any, actual: Any) -> bool:
-    """Whether a message is the one that was written down."""
+    """Return whether a message matches the written one."""
     if expected == "$ANY":
         return True
     if isinstance(expected, dict) and "$JSON" in expected and isinstance(actual, str):

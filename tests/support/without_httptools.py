@@ -1,4 +1,4 @@
-"""A pytest plugin that hides httptools, as on an interpreter without wheels of it: ``-p support.without_httptools``."""
+"""A pytest plugin that hides httptools, as on an interpreter without its wheels: ``-p support.without_httptools``."""
 
 import sys
 
