@@ -38,7 +38,7 @@ async def test_messages_to_one_task_are_refused_beyond_the_cap_with_the_reason(t
         await asyncio.gather(*(send(range(first, MESSAGES, SENDERS)) for first in range(SENDERS)))
         assert found == {None: INBOX_MESSAGES, -32000: MESSAGES - INBOX_MESSAGES}
         (reason,) = refused
-        assert f"at most {INBOX_MESSAGES} messages" in reason
+        assert f"the limit is {INBOX_MESSAGES} messages" in reason
         assert "Send this one again later." in reason
         agent.release.set()
 
