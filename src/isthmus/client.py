@@ -124,7 +124,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class CommandScope:
-    """Where slash commands are looked up and run: a task's session, a session, a workspace, or the agent's default.
+    """Scope in which slash commands are found and run: a task's session, a session, a workspace, or the default.
 
     ``settings`` are AgentSettings as received.
     """
@@ -146,9 +146,9 @@ class CommandMessage:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How a slash command began. ``turn`` is the task that it runs as, from its first event; None when it does not.
+    """The start of a slash command. ``turn`` is its task from the first event on; None when it did not start.
 
-    ``message`` says why it did not start, and what to do.
+    ``message`` then says why, and what to do.
     """
 
     status: CommandExecutionStatus
@@ -158,7 +158,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class PushTarget:
-    """Where news of a task is sent: a PushNotificationConfig of A2A.
+    """Destination of push notifications about a task: a PushNotificationConfig of A2A.
 
     ``token`` comes back in ``X-A2A-Notification-Token``. ``scheme`` and ``credentials`` make the Authorization header.
     """
@@ -172,10 +172,10 @@ class PushTarget:
 
 @dataclass(frozen=True, slots=True)
 class TaskQuery:
-    """Which tasks to list, the last changed first: at most ``limit`` of those that fit all that is not None.
+    """Filter for a list of tasks, last changed first: at most ``limit`` of those that fit every field but None.
 
-    ``since`` is Unix time in seconds: changed then or later. ``after`` is the place of the task that the page before
-    ended with.
+    ``since`` is Unix time in seconds: changed then or later. ``after`` is the position of the last task on the page
+    before.
     """
 
     limit: int = 100
@@ -186,7 +186,7 @@ class TaskQuery:
 
 
 class TaskPlace(NamedTuple):
-    """Where a task stands in the order of changes; of tasks that changed at once, the lower id comes first."""
+    """Position of a task in the order of changes; of tasks that changed at once, the lower id comes first."""
 
     updated_at: float
     task_id: str
@@ -201,7 +201,7 @@ class TaskList:
 
 
 def select_tasks(tasks: Iterable[TaskSnapshot], query: TaskQuery) -> TaskList:
-    """What a query finds among tasks that are all at hand."""
+    """Return the tasks of a sequence that a query matches."""
     fitting = [
         task
         for task in tasks
@@ -219,7 +219,7 @@ def select_tasks(tasks: Iterable[TaskSnapshot], query: TaskQuery) -> TaskList:
 
 @dataclass(frozen=True, slots=True)
 class UserLimits:
-    """How much one user may have at once; None is no limit.
+    """Limits of one user; None means no limit.
 
     ``max_tasks`` counts tasks that have not ended: those that work and those that wait for an answer. ``max_running``
     counts those that work.
@@ -262,7 +262,7 @@ class LineCompleter(Protocol):
     """An agent that can say how what somebody types may go on; one that is far may not."""
 
     async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
-        """How the line may go on, behind a command's name or in a prompt: whole lines. Empty when nobody knows."""
+        """Return completions of a line, behind a command's name or in a prompt, as whole lines; empty if none."""
         ...
 
 
@@ -271,7 +271,7 @@ class LongFollower(Protocol):
     """An agent whose tasks can be followed while they wait for a user, too."""
 
     async def follow_to_end(self, task_id: str, after: int | None = None) -> Turn:
-        """As :meth:`AgentClient.follow`, but the deliveries end with the task alone, whoever answers its questions."""
+        """Follow a task as :meth:`AgentClient.follow` does, but past its questions, until the task ends."""
         ...
 
 
@@ -296,12 +296,12 @@ class AgentClient(Protocol):
     ) -> Turn:
         """Answer questions of a task. The first answer wins; a later one for the same call raises InvalidRequest.
 
-        The same answers with the same ``message_id`` are no later ones: what came of the first is told again.
+        The same answers with the same ``message_id`` do not count as later ones: the first outcome is returned again.
         """
         ...
 
     async def follow(self, task_id: str, after: int | None = None) -> Turn:
-        """What comes after event ``after`` (replayed, then live), or from now on when it is None."""
+        """Return the events after number ``after`` (replayed, then live), or from now on when it is None."""
         ...
 
     async def cancel(self, task_id: str) -> TaskSnapshot:
@@ -309,7 +309,7 @@ class AgentClient(Protocol):
         ...
 
     async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
-        """The task now, with at most ``history_length`` messages (None: a default); the agent may have a limit."""
+        """Return the task with at most ``history_length`` messages (None: a default); the agent may have a limit."""
         ...
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
@@ -327,7 +327,7 @@ class AgentClient(Protocol):
     async def execute(self, command: CommandMessage) -> Execution:
         """Start a slash command as a task of its own, in the session of its scope or in a new one.
 
-        What cannot be started is no error: the Execution says FAILED_TO_START and why.
+        A command that cannot be started is not an error: the Execution says FAILED_TO_START and why.
         """
         ...
 

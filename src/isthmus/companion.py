@@ -1,4 +1,4 @@
-"""What files with custom tools import: ``from isthmus import companion``, then ``@companion.tool`` on a function.
+"""The decorator for custom tools: ``from isthmus import companion``, then ``@companion.tool`` on a function.
 
 The file is given to ``isthmus companion --tools FILE.py`` (docs/how-to/companion-tools.md). A program that runs a
 companion itself decorates with :meth:`isthmus.ide.companion.Companion.tool` instead.

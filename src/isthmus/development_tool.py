@@ -1,4 +1,4 @@
-"""The vocabulary of the development-tool extension: the messages and enums of spec 2, sections 3.2 and 3.3.
+"""The vocabulary of the development-tool extension: messages and enums of its document, sections 3.2 and 3.3.
 
 The numbers in the annotations are the protobuf field numbers of the document; ``development_tool.proto`` is the same
 text for other languages, and a test holds both together. Deliberately not here: how any of this goes over a wire
@@ -12,7 +12,7 @@ from typing import Annotated, TypeAlias, cast
 from isthmus.encoding.codec import JsonObject, camel, from_json, require_at_most_one
 
 EXTENSION_URI = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md"
-"""The extension's URI as the sample agent card of spec 2 has it; the key of our objects in metadata."""
+"""The extension's URI as in the sample agent card of its document; the key of our objects in metadata."""
 
 
 # --- Initialization and configuration -------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def merge_agent_settings(before: AgentSettings | None, value: JsonObject) -> Age
 
 
 class ToolCallStatus(Enum):
-    """Where a tool call is in its life: PENDING -> EXECUTING -> SUCCEEDED, FAILED or CANCELLED."""
+    """State of a tool call: PENDING -> EXECUTING -> SUCCEEDED, FAILED or CANCELLED."""
 
     STATUS_UNSPECIFIED = 0
     PENDING = 1
@@ -125,7 +125,7 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetails:
-    """Why a tool failed: ``message`` for the user, ``type`` a category such as ``read_content_failure``."""
+    """The failure of a tool: ``message`` for the user, ``type`` a category such as ``read_content_failure``."""
 
     message: Annotated[str, 1]
     type: Annotated[str | None, 2] = None
@@ -220,7 +220,7 @@ class AgentThought:
 
 
 class DevelopmentToolEventKind(Enum):
-    """What a TaskStatusUpdateEvent carries."""
+    """Kind of content of a TaskStatusUpdateEvent."""
 
     DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED = 0
     TOOL_CALL_CONFIRMATION = 1
@@ -297,7 +297,7 @@ class ExecuteSlashCommandRequest:
 
 
 class CommandExecutionStatus(Enum):
-    """How the execution of a slash command begins."""
+    """Outcome of starting a slash command."""
 
     COMMAND_EXECUTION_STATUS_UNSPECIFIED = 0
     STARTED = 1

@@ -1,4 +1,4 @@
-"""What happens to a task: ``AgentEvent``, the closed union of what leaves the agent, one row of the journal each.
+"""Events of a task: ``AgentEvent``, the closed union of everything that leaves the agent, one journal row each.
 
 The messages inside are those of :mod:`isthmus.development_tool`. Deliberately not here: how events go over a wire
 (``isthmus.a2a``), and what is done with them.
@@ -44,7 +44,7 @@ class TaskState(StrEnum):
 
 
 class InternalEvent:
-    """What is kept for the agent alone: no wire and no front shows it by itself."""
+    """An event that is kept for the agent alone: no wire and no front shows it by itself."""
 
     __slots__ = ()
 
@@ -87,10 +87,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class CommandPrompt(InternalEvent):
-    """What a command says to the model in the user's place, e.g. the text of a custom command. Not shown.
+    """The message to the model that a command writes for the user, e.g. the text of a custom command. Not shown.
 
-    ``media`` is what of it is no text. ``requested_file`` is the path of the file that the user asked for by the
-    command; empty: none.
+    ``media`` is the content other than text. ``requested_file`` is the path of the file that the user asked for by the
+    command, or empty.
     """
 
     text: str
@@ -100,17 +100,16 @@ class CommandPrompt(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class EditorContext(InternalEvent):
-    """What the user's editor told, as text for the model: what it showed when a prompt was taken up, and later what
-    it found wrong after edits. Not shown to clients."""
+    """The editor's context as text for the model: its view at the prompt, later problems after edits. Not shown."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReferredContent(InternalEvent):
-    """What a prompt refers to of MCP servers, as it was read when the prompt was taken up. Not shown.
+    """The content of MCP servers that a prompt refers to, as read when the prompt was taken up. Not shown.
 
-    ``media`` is what of it is no text.
+    ``media`` is the content other than text.
     """
 
     text: str
@@ -258,9 +257,9 @@ class ModelUsed(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class ToolResultRecorded(InternalEvent):
-    """What the model is told about a call; the user sees the ToolCall's own result. Not shown to clients.
+    """The result of a call for the model; the user sees the ToolCall's own result. Not shown to clients.
 
-    ``media`` is what of the result is no text.
+    ``media`` is the content other than text.
     """
 
     tool_call_id: str
@@ -318,7 +317,7 @@ class ToolsLoaded(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord(InternalEvent):
-    """What an agent wants to find again, whatever happens to its process; a later one replaces it. Not shown."""
+    """Data that an agent keeps across restarts of its process; a later record replaces it. Not shown."""
 
     data: JsonObject
 

@@ -127,7 +127,7 @@ class ModelUsage:
 
 @dataclass(slots=True)
 class TaskView:
-    """What is known about one task.
+    """One task as its events so far show it.
 
     ``seq`` is that of the last kept event seen. ``live`` is by tool call id, ``messages`` and ``artifacts`` by theirs,
     in the order in which they began. ``command`` is the slash command that the task runs, ``restored`` the checkpoint
@@ -245,13 +245,13 @@ class TaskView:
         return True
 
     def take_answer(self, accepted: ConfirmationAccepted) -> None:
-        """The question of the call is answered; the first answer counts."""
+        """Note the answer to a call's question; the first answer counts."""
         view = self.calls.get(accepted.confirmation.tool_call_id)
         if view is not None and view.confirmation is None:
             view.confirmation, view.answered_by = accepted.confirmation, accepted.answered_by
 
     def take_snapshot(self, snapshot: TaskSnapshot) -> None:
-        """The task stands like this now, and the events that led there are not to be had."""
+        """Replace the view by a snapshot, when the events that led to it are not available."""
         self.state, self.error, self.reason = snapshot.state, snapshot.error, snapshot.reason
         self.seq = max(self.seq, snapshot.seq)
         pending = {call.tool_call_id: call for call in snapshot.pending}
@@ -263,7 +263,7 @@ class TaskView:
                 self.calls[call.tool_call_id] = CallView(call, was_asked=True)
 
     def _drop_message(self, message_id: str) -> None:
-        """The text is void: another one is said in its place."""
+        """Remove a text that another one replaces."""
         ids = list(self.messages)
         if message_id in ids:
             del self.messages[message_id]

@@ -141,7 +141,7 @@ def test_a_number_that_no_change_has_is_an_error_that_says_which_there_are() -> 
     ["", "[]", "{}", '{"cells": {}}', '{"cells": [1]}', '{"cells": [{}],}', '{"cells": [{},]}', '{"cells": []} x',
      '{"cells": [{}', '{"cells": [{} {}]}', '{"a": 1 "cells": []}', '{"cells": [], "cells": 1}', "[" * 100_000],
 )  # fmt: skip
-def test_what_is_no_notebook_is_said_to_be_none(text: str) -> None:
+def test_a_text_that_is_not_a_notebook_is_refused(text: str) -> None:
     with pytest.raises(NotebookError, match="no notebook"):
         parse(text)
 

@@ -1,1 +1,1 @@
-"""What files were before an agent edited them, and putting them back; base.py is the port, store.py a SQLite file."""
+"""Files as they were before an agent edited them, and their restore; base.py is the port, store.py a SQLite file."""

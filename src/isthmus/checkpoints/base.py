@@ -20,7 +20,7 @@ class CheckpointError(IsthmusError):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFor:
-    """What a checkpoint is taken for: a call of a task. ``about`` is a line for the list, e.g. the prompt's first."""
+    """The call of a task that a checkpoint is taken for. ``about`` is a line for lists, such as the prompt's first."""
 
     context_id: str
     task_id: str
@@ -41,7 +41,7 @@ class CheckpointInfo:
 
 
 class RestoreAction(StrEnum):
-    """What going back does to a file."""
+    """Effect of a restore on a file."""
 
     WRITE = "put back"
     REMOVE = "removed, since it did not exist"
@@ -50,9 +50,9 @@ class RestoreAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileRestore:
-    """What happens to one file; ``path`` is absolute.
+    """Restore of one file; ``path`` is absolute.
 
-    ``changed_by_others``: since the agent's last edit somebody else changed it. ``why`` is set when it is impossible.
+    ``changed_by_others``: the file was changed after the agent's last edit. ``why`` is set when it cannot be restored.
     """
 
     path: str
@@ -63,7 +63,7 @@ class FileRestore:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What going back to a checkpoint would do; files that are as they were are not in it."""
+    """Effects that a restore of a checkpoint would have; unchanged files are not listed."""
 
     checkpoint_id: str
     files: tuple[FileRestore, ...]
@@ -71,9 +71,9 @@ class RestorePlan:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """What going back did. ``undo_id`` is the checkpoint of the files as they were before: nothing is ever lost.
+    """Outcome of a restore. ``undo_id`` is the checkpoint of the files as they were before: nothing is ever lost.
 
-    It is None when no file had to be touched. ``problems`` are the files that could not be restored, in words.
+    It is None when no file had to be changed. ``problems`` describe the files that could not be restored.
     """
 
     done: tuple[FileRestore, ...]
@@ -92,7 +92,7 @@ class Checkpoints(Protocol):
         ...
 
     async def edited(self, checkpoint_id: str) -> None:
-        """The edit that a checkpoint was taken for was made: note what the files are now."""
+        """Note the state of the files after the edit that a checkpoint was taken for."""
         ...
 
     async def list(self, context_id: str) -> "Sequence[CheckpointInfo]":
@@ -100,7 +100,7 @@ class Checkpoints(Protocol):
         ...
 
     async def plan(self, context_id: str, checkpoint_id: str) -> RestorePlan:
-        """What it would do to put back the files that this session edited since a checkpoint.
+        """Return the effects of restoring the files that this session edited since a checkpoint.
 
         Raises:
             CheckpointError: the session has no such checkpoint (any more).

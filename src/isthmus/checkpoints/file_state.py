@@ -20,7 +20,7 @@ MAXIMUM_FILE_BYTES = 20 * 1024 * 1024
 
 
 class UnkeptError(IsthmusError):
-    """What a file was is not known, so that it cannot be put back; or what it is now was not kept."""
+    """The former state of a file is unknown and cannot be restored, or its present state was not kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What going back to a checkpoint means for each file: pure, from what was kept, what was made, and what is there."""
+"""The plan of a restore, file by file: pure, from the states kept before, made by the agent, and present now."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -254,7 +254,7 @@ class CheckpointStore(Checkpoints):
         return RestoreReport(tuple(done), undo_id, tuple(problems))
 
     def _content(self, connection: sqlite3.Connection, state: FileState) -> bytes | None:
-        """What a state holds; None when it holds nothing, or nothing whole is kept."""
+        """Return the content of a state; None when it has none, or not all of it is kept."""
         if state.hash is None:
             return None
         row = connection.execute("SELECT data FROM contents WHERE hash = ?", (state.hash,)).fetchone()

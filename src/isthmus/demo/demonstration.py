@@ -191,7 +191,7 @@ class _Link:
 
 
 def review(text: str) -> str:
-    """What the user makes of a proposal."""
+    """Return a proposal as the user changes it."""
     if "See you soon" in text or "reviewed by a user" in text:
         return text
     changed = text.replace("Goodbye", "See you soon")

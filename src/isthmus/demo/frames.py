@@ -47,7 +47,7 @@ def _event_name(value: Mapping[str, Any]) -> str:
 
 
 def _essence(frame: Frame) -> Any:
-    """What is new in the frame: the params of a request, the message of an event; what is no JSON-RPC, whole."""
+    """Return the params of a request, the message of an event, or the whole frame if it is not JSON-RPC."""
     value = _object(frame.body)
     if not {"params", "error", "result", "method"} & value.keys():
         return frame.body

@@ -13,7 +13,7 @@ from isthmus.errors import IsthmusError
 
 REVIEW_SECONDS = 40.0
 Review: TypeAlias = Callable[[str], str]
-"""What the user makes of the proposed text."""
+"""Returns the proposed text as the user changes it."""
 
 _FIND_PROPOSAL = """
 for _, window in ipairs(vim.api.nvim_list_wins()) do
@@ -31,10 +31,14 @@ class ScriptedUser(Protocol):
     """Somebody at an editor. ``companion_arguments`` attach a companion to that editor."""
 
     @property
-    def editor(self) -> str: ...
+    def editor(self) -> str:
+        """The editor's name, for the output of the demonstration."""
+        ...
 
     @property
-    def companion_arguments(self) -> list[str]: ...
+    def companion_arguments(self) -> list[str]:
+        """The arguments of ``isthmus companion`` that attach it to this editor."""
+        ...
 
     async def change_and_accept(self, path: Path, review: Review) -> None:
         """Wait for the review of ``path``, change the proposal, and accept it."""
@@ -109,7 +113,7 @@ class HeadlessUser:
 async def neovim(
     program: str, opened: Path, folder: Path, environment: Mapping[str, str]
 ) -> AsyncGenerator[NeovimUser]:
-    """A Neovim of its own, headless, without anybody's configuration, with a file open."""
+    """Run a headless Neovim without a configuration, with a file open."""
     address = folder / "nvim.sock"
     arguments = [program, "--headless", "--clean", "-n", "--listen", str(address), str(opened)]
     async with running("Neovim", arguments, environment, opened.parent):

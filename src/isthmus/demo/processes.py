@@ -20,10 +20,10 @@ LAST_WORDS = 2000
 async def running(
     name: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path, *, ready: str | None = None
 ) -> AsyncGenerator[str]:
-    """A process for as long as the block runs. With ``ready``, yields the first line of stdout that holds it.
+    """Run a process as long as the block runs. With ``ready``, yield the first line of stdout that contains it.
 
     Raises:
-        IsthmusError: it ended, or said nothing of the kind within :data:`START_SECONDS`; with its last words.
+        IsthmusError: it ended, or printed no such line within :data:`START_SECONDS`; the text quotes its last lines.
     """
     process = await asyncio.create_subprocess_exec(
         *arguments,

@@ -1,9 +1,9 @@
 """JSON in and out for frozen dataclasses, by their type hints.
 
-Output uses the Python names (snake_case, as Appendix A of spec 2 does), enum names, and leaves out what is None.
-Input also accepts camelCase keys, enum numbers and unknown extra keys (a newer peer must not be refused).
+Output uses the Python names (snake_case, as in Appendix A of the development-tool extension) and enum names, and omits
+None. Input also accepts camelCase keys, enum numbers and unknown extra keys (a newer peer must not be refused).
 A value that does not fit raises :class:`~isthmus.errors.DecodeError` naming the field. This is deliberately
-not a general serialiser: only the shapes that the vocabulary of spec 2 uses are known.
+not a general serialiser: it knows only the shapes that the extension's vocabulary uses.
 """
 
 import re
@@ -24,7 +24,7 @@ JsonObject: TypeAlias = Mapping[str, Any]
 
 T = TypeVar("T")
 MAXIMUM_DEPTH = 100
-"""How deep arrays and objects may be nested in what we read: functions that walk a value call themselves."""
+"""Maximum nesting of arrays and objects in input: functions that walk a value are recursive."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN: frozenset[type] = frozenset({bool, int, float, type(None)})
 _TEXTLESS: set[type] = set(_PLAIN)
@@ -52,10 +52,10 @@ def from_json(kind: type[T], value: object, path: str | None = None) -> T:
 
 
 def well_formed(value: T) -> T:
-    """Return the value with every lone surrogate in its texts replaced by U+FFFD; itself when there is none.
+    r"""Return the value with every lone surrogate in its texts replaced by U+FFFD, or the same value if there is none.
 
-    Such text is no Unicode: it comes in as ``\\ud800`` in JSON or out of file names that are not UTF-8, and could
-    neither be kept nor sent.
+    Text with lone surrogates is not Unicode and could neither be kept nor sent. It comes from ``\ud800`` in JSON or
+    from file names that are not UTF-8.
     """
     kind: type[object] = value.__class__
     return value if kind in _TEXTLESS else _walker(kind)(value)
@@ -79,7 +79,7 @@ def is_deeper(value: object, limit: int = MAXIMUM_DEPTH) -> bool:
 
 @cache
 def _walker(kind: type[object]) -> Callable[[Any], Any]:
-    """How values of a type are made well-formed; worked out once, as every event comes this way."""
+    """Return the function that makes values of a type well-formed; cached, because every event passes it."""
     if issubclass(kind, Enum):
         _TEXTLESS.add(kind)
         return _unchanged

@@ -1,7 +1,7 @@
 """JSON as it goes over the wire: bounded when it comes in, stable and safe in event streams when it goes out.
 
-``decode`` refuses what would hurt later: depth without end, NaN, text that is no Unicode. ``encode`` never fails on
-what a model or a file brought along. ``decode_any_text`` and ``encode_ascii`` carry half surrogate pairs, as the names
+``decode`` refuses input that would hurt later: unlimited depth, NaN, text that is not Unicode. ``encode`` never fails
+on text from a model or a file. ``decode_any_text`` and ``encode_ascii`` carry half surrogate pairs, as the names
 of files that are not UTF-8 have them. Deliberately not here: any meaning of the values.
 """
 
@@ -26,7 +26,7 @@ class JsonError(IsthmusError):
 
 
 def decode(body: bytes, *, mends_text: bool = False) -> Any:
-    """Return the value of a UTF-8 JSON text; a byte order mark before it is no part of it.
+    """Return the value of a UTF-8 JSON text; a byte order mark before it is ignored.
 
     `mends_text`: half of a surrogate pair becomes U+FFFD instead of being refused.
 

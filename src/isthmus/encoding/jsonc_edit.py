@@ -67,13 +67,13 @@ class _Edit:
 
 
 def set_member(text: str, path: Sequence[str], value: Any) -> str:
-    """`text` with the member at `path` (keys, outermost first) set to a JSON value.
+    """Return `text` with the member at `path` (keys, outermost first) set to a JSON value.
 
-    A member that is there keeps its place; one that is not comes last. Objects on the way are made, also where null
-    stands. An empty text is an empty object.
+    An existing member keeps its place; a new one comes last. Missing objects on the way are added, also in place of
+    null. An empty text is an empty object.
 
     Raises:
-        JsoncError: the text is not JSON, or what is at the top or on the way is no object.
+        JsoncError: the text is not JSON, or the value at the top or on the way is not an object.
     """
     if not path:
         raise ValueError("expected the key of a member")
@@ -97,10 +97,10 @@ def set_member(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove_member(text: str, path: Sequence[str]) -> str:
-    """`text` without the member at `path`; as it is when there is none. Comments outside of the member stay.
+    """Return `text` without the member at `path`, if it exists. Comments outside of the member stay.
 
     Raises:
-        JsoncError: the text is not JSON, or what is at the top or on the way is no object.
+        JsoncError: the text is not JSON, or the value at the top or on the way is not an object.
     """
     if not text.removeprefix(_BYTE_ORDER_MARK).strip(_BLANKS):
         return text
@@ -134,7 +134,7 @@ def _tokens(text: str, start: int) -> Iterator[_Token]:
 
 
 def _start(text: str) -> int:
-    """Where the value of the whole text begins."""
+    """Return the offset at which the value of the whole text begins."""
     first = 1 if text.startswith(_BYTE_ORDER_MARK) else 0
     return next(token.start for token in _tokens(text, first) if token.kind != "comment")
 
@@ -228,7 +228,7 @@ def _insertion(text: str, parent: _Object, key: str, value: Any) -> list[_Edit]:
 
 
 def _replacement(text: str, parent: _Object, member: _Member, value: Any) -> str:
-    """How a value is written in the place of the one of `member`: on one line where its object is."""
+    """Return the text of a value in place of that of `member`: on one line if its object is on one line."""
     if not _begins_line(text, member.start) and "\n" not in text[parent.start : parent.end]:
         return json.dumps(value, ensure_ascii=False)
     return _written(value, _indentation(text, member.start), _unit(text), _line_end(text))
@@ -271,7 +271,7 @@ def _line_end(text: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """What one level is indented by: as the first member of the outermost object is."""
+    """Return the indentation of one level, which is that of the outermost object's first member."""
     members = _object(text, _start(text), ()).members
     if members and _begins_line(text, members[0].start) and (found := _indentation(text, members[0].start)):
         return found

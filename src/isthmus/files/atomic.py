@@ -31,9 +31,9 @@ class FileChangedError(IsthmusError):
 
 
 def read_regular(path: Path, maximum_bytes: int, *, through_links: bool = True) -> bytes:
-    """The content of a regular file. A pipe is not waited for, a device not read, a file that grows not followed.
+    """Return the content of a regular file, without waiting for a pipe, reading a device or following a growing file.
 
-    Without `through_links` the path is a resolved one, and nothing is read where a link has come into it since.
+    Without `through_links` the path is a resolved one, and a link that appeared in it since is refused.
 
     Raises:
         OSError: it cannot be read, is not a regular file (EINVAL, EISDIR), or is larger than `maximum_bytes` (EFBIG);

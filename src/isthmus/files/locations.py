@@ -1,4 +1,4 @@
-"""Where our own files lie on this machine, and how one that holds a secret is written: 0600 from its first moment.
+"""Folders of our own files on this machine, and writing files with secrets: with mode 0600 from the first moment.
 
 Folders that a protocol prescribes are with that protocol.
 """
@@ -65,8 +65,7 @@ def require_own_directory(path: Path) -> None:
 
 
 def write_private(path: Path, content: JsonObject) -> None:
-    """Write a JSON file atomically; nobody else can read it at any moment, and it never goes through a link.
-    Its folder must exist.
+    """Write a JSON file atomically into an existing folder, unreadable for others and never through a link.
 
     Raises:
         OSError: it cannot be written.

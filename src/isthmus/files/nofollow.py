@@ -28,9 +28,9 @@ def open_file(path: Path, flags: int, mode: int = 0o666) -> int:
 
 @contextlib.contextmanager
 def folder_of(path: Path) -> Generator[tuple[int, str]]:
-    """A descriptor of the folder that an absolute, resolved path lies in, and the path's name in it.
+    """Open the folder of an absolute, resolved path; yield its descriptor and the path's name in it.
 
-    It is for the ``dir_fd`` of other functions, not for reading.
+    The descriptor is for the ``dir_fd`` of other functions, not for reading.
 
     Raises:
         OSError: as in :func:`open_file`.

@@ -1,7 +1,7 @@
 """The form of an elicitation: what a server wants to know, as choices or as a document that a user fills in. Pure.
 
-A form is flat: texts, numbers, yes or no, one choice or several. What the schema says besides is left out: patterns
-could take for ever, references lead elsewhere. Deliberately not here: asking.
+A form is flat: texts, numbers, yes or no, one choice or several. The rest of the schema is ignored: patterns could run
+forever, references lead elsewhere. Deliberately not here: asking.
 """
 
 import json
@@ -17,26 +17,26 @@ from isthmus.errors import IsthmusError
 from isthmus.forms.formats import FORMATS, has_format
 
 REQUESTED_SCHEMA = "requested_schema"
-"""Where the schema of a form stands in the input parameters of its question's call."""
+"""Key of a form's schema in the input parameters of its question's call."""
 MAXIMUM_FIELDS = 50
 MAXIMUM_CHOICES = 200
 """Choices of one field."""
 DIRECT_CHOICES = 12
 """A form of one field with so many choices is asked without a document."""
 SHOWN_CHARACTERS = 500
-"""Of each text of the server's."""
+"""Maximum number of characters shown of each text from the server."""
 SHOWN_PROBLEMS = 5
 
 Content: TypeAlias = Mapping[str, "str | int | float | bool | list[str]"]
-"""What a user filled in."""
+"""Values that a user filled in, by field."""
 
 
 class FormError(IsthmusError):
-    """A schema is no form that can be asked, or a document does not fit its form."""
+    """A schema is not a form that can be shown, or a document does not fit its form."""
 
 
 class FieldKind(Enum):
-    """What a field takes."""
+    """Kind of a field's value."""
 
     TEXT = "string"
     NUMBER = "number"
@@ -69,11 +69,11 @@ class FormField:
 
     @property
     def expected(self) -> str:
-        """What a value must be, in words."""
+        """The expected value, in words."""
         return _expected(self)
 
     def problem(self, value: object) -> str | None:
-        """Why a value does not fit, and what was expected; None when it does."""
+        """Return why a value does not fit and what was expected; None when it fits."""
         found = _misfit(self, value)
         return f"{found}; expected {_expected(self)}" if found is not None else None
 
@@ -109,7 +109,7 @@ class Form:
         )
 
     def chosen(self, option_id: str) -> Content | None:
-        """What a direct form's option answers; None for an option that is none of it."""
+        """Return the values that an option of a direct form stands for; None for another option."""
         field = self.fields[0]
         if field.kind is FieldKind.BOOLEAN:
             return {field.name: option_id == "yes"} if option_id in ("yes", "no") else None
@@ -123,8 +123,10 @@ class Form:
         return {"type": "object", "properties": properties, "required": required}
 
     def document(self, server: str, message: str, problem: str = "", last: str = "") -> str:
-        """A JSON document with comments for a user to fill in; ``problem`` says what was wrong with ``last``, which
-        was filled in before."""
+        """Return a JSON document with comments for a user to fill in.
+
+        ``problem`` says what was wrong with ``last``, the document that was filled in before.
+        """
         told: dict[str, Any] = {**{field.name: field.default for field in self.fields}, **_told(last)}
         lines = [f"// The MCP server {_line(server)} wants to know the following. It says:", *quoted(message, "// > ")]
         if problem:
@@ -137,7 +139,7 @@ class Form:
         return "\n".join([*lines[:-1], "}", ""])
 
     def read(self, document: str) -> Content:
-        """What a user filled in.
+        """Return the values that a user filled in.
 
         Raises:
             FormError: it does not fit; the text says where and what was expected.
@@ -145,7 +147,7 @@ class Form:
         try:
             value = parse(document)
         except JsoncError as error:
-            raise FormError(f"the document is no JSON: {error}") from error
+            raise FormError(f"the document is not JSON: {error}") from error
         if not isinstance(value, dict):
             raise FormError('the document must be an object: {"name": value, ...}')
         given = cast("dict[str, Any]", value)
@@ -171,7 +173,7 @@ def form_of(schema: Mapping[str, Any]) -> Form:
     """Return the form that a requested schema stands for.
 
     Raises:
-        FormError: it is no flat form, or too large a one.
+        FormError: it is not a flat form, or too large.
     """
     properties: object = schema.get("properties")
     if not isinstance(properties, Mapping):
@@ -185,7 +187,7 @@ def form_of(schema: Mapping[str, Any]) -> Form:
 
 
 def quoted(text: str, prefix: str = "> ", limit: int = SHOWN_CHARACTERS * 8) -> list[str]:
-    """A server's words in lines of their own, each marked as such, without what moves a cursor; cut when long."""
+    """Return a server's text as marked lines, without terminal sequences; cut when long."""
     cut = text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
     return [f"{prefix}{_line(line)}".rstrip() for line in cut.splitlines()] or [prefix.rstrip()]
 
@@ -329,7 +331,7 @@ def _bounds(schema: Mapping[str, Any], low: str, high: str, unit: str) -> list[s
 
 
 def _told(document: str) -> Mapping[str, Any]:
-    """What a document says, right or wrong; nothing where it is none."""
+    """Return the members of a document, right or wrong; none if it is not an object."""
     try:
         value = parse(document)
     except JsoncError:

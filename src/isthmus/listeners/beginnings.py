@@ -1,4 +1,4 @@
-"""How far the first bytes of a connection go: no protocol is made for one whose request is not there yet. No I/O.
+"""First bytes of a connection: no protocol is made before a whole request may be there. No I/O.
 
 Making a protocol, and cutting its connection again, costs many times what a look at these bytes does.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 LONGEST = 16 * 1024
-"""So many bytes are looked at; where they are there, the protocol decides."""
+"""Maximum number of bytes looked at; beyond it the protocol decides."""
 
 _REQUEST_LINE = re.compile(rb"[!-~]+[ \t][^\n]*HTTP/[0-9.]+[ \t]*\r?\n")
 _TLS_HANDSHAKE = b"\x16"

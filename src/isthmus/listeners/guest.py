@@ -8,7 +8,7 @@ from typing import Any, cast
 from typing_extensions import override
 
 _STATE_KEY = "isthmus.token_shown"
-"""Where an ASGI application finds, in the ``state`` of its scope, what to call once a token was shown."""
+"""Key in the ``state`` of an ASGI scope; the value is called when a token was shown."""
 
 
 class Guest:

@@ -66,7 +66,7 @@ class HttpProtocol(GuestProtocol):
     def _end_after_upgrade(self) -> None:
         """Close the connection after the answer to a request that offers another protocol, such as HTTP/2 (h2c).
 
-        It is answered in HTTP/1.1, but httptools reads nothing behind it: the next request would wait for ever.
+        It is answered in HTTP/1.1, but httptools reads nothing behind it: the next request would wait forever.
         """
         parser = getattr(self, "parser", None)  # httptools'; h11 reads on
         cycle = getattr(self, "cycle", None)

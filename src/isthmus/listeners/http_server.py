@@ -24,11 +24,11 @@ from isthmus.listeners.occurrence import Occurrence
 KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep idle connections, so that none sends a request into a connection that is being closed."""
 TICK_SECONDS = 1.0
-"""How often the Date header is renewed; uvicorn would do it ten times a second, and stop later."""
+"""Interval in seconds at which the Date header is renewed; uvicorn would do it ten times a second, and stop later."""
 LOOK_SECONDS = 0.005
-"""How often connections are looked at that are about to end."""
+"""Interval in seconds at which ending connections are checked."""
 LEAVE_SECONDS = 0.5
-"""How long an answer that was cut off has to end."""
+"""Maximum time in seconds in which an answer that was cut off ends."""
 
 _WITHOUT_WEBSOCKETS = "No supported WebSocket library"
 """The beginning of uvicorn's advice to install one; none of our HTTP servers speaks WebSockets."""

@@ -17,7 +17,7 @@ class ListenerLimits:
     """Maximum number of connections without a token, of each kind (silent, speaking), however many descriptors there
     are."""
     defer_seconds: int = 30
-    """How long Linux keeps a connection that has sent nothing to itself: one with a request overtakes it then."""
+    """Time for which Linux holds back a connection that has sent nothing, so that one with a request overtakes it."""
     pause_seconds: float = 0.1
     """Pause of accepting when descriptors have run out."""
 

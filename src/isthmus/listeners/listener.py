@@ -44,7 +44,7 @@ BATCH = 32
 
 _DESCRIPTORS_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-"""For SO_LINGER: a dropped connection leaves nothing behind in the kernel."""
+"""Value for SO_LINGER with which a dropped connection leaves nothing behind in the kernel."""
 
 _log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ import logging
 import time
 
 LOG_SECONDS = 60.0
-"""How often the same thing is logged at most."""
+"""Minimum time in seconds between two lines about the same thing."""
 
 
 class Occurrence:

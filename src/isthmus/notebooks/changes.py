@@ -1,8 +1,8 @@
-"""What changed between two notebooks, cell by cell, and the notebook that has only some of the changes.
+"""The changes between two notebooks, cell by cell, and the notebook that has only some of them.
 
 Cells belong together by their ids, else by their content and place. Whatever is not accepted stays character for
-character as in the old text: metadata, outputs and ids of the other cells, blanks between them. Pure. Ids, and how the
-JSON is written, are no changes of their own. Deliberately not here: merging inside of one cell.
+character as in the old text: metadata, outputs and ids of the other cells, blanks between them. Ids, and the way the
+JSON is written, do not count as changes. Pure. Deliberately not here: merging inside of one cell.
 """
 
 import json
@@ -19,14 +19,14 @@ from isthmus.text.diff import line_opcodes, split_lines
 from isthmus.text.text_file import Newlines, newlines_of
 
 ALIKE = 0.5
-"""From this similarity on (0 to 1) two cells without a common id are versions of one."""
+"""Minimum similarity (0 to 1) at which two cells without a common id are versions of one."""
 MAXIMUM_COMPARED_LINES = 500
 MAXIMUM_CANDIDATES = 20
-"""So many of the next old cells a new one without a known id is compared with."""
+"""Maximum number of following old cells that a new cell without a known id is compared with."""
 
 
 class ChangeKind(StrEnum):
-    """What a change does to the notebook."""
+    """Effect of a change on the notebook."""
 
     CHANGED = "changed"
     ADDED = "added"

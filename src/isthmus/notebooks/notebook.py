@@ -18,7 +18,7 @@ _DECODER = json.JSONDecoder()
 
 
 class NotebookError(IsthmusError):
-    """The text is no notebook; the message says what was expected and where."""
+    """The text is not a notebook; the message says what was expected and where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Cell:
 
     @property
     def id(self) -> str | None:
-        """Its id (nbformat 4.5 on), if it has one."""
+        """The cell's id (from nbformat 4.5 on), or None."""
         found = self.value.get("id")
         return found if isinstance(found, str) and found else None
 
@@ -47,7 +47,7 @@ class Cell:
 
     @property
     def source(self) -> str:
-        """What the user wrote; in the file it may be a list of lines."""
+        """The text that the user wrote; in the file it may be a list of lines."""
         return _joined(self.value.get("source", ""))
 
     @property
@@ -101,16 +101,16 @@ def parse(text: str) -> Notebook:
         return notebook
     except json.JSONDecodeError as error:
         raise NotebookError(
-            f"it is no notebook: expected JSON; line {error.lineno}, column {error.colno}: {error.msg}"
+            f"it is not a notebook: expected JSON; line {error.lineno}, column {error.colno}: {error.msg}"
         ) from error
     except (RecursionError, MemoryError) as error:
-        raise NotebookError(f"it is no notebook: its JSON is nested more than {MAXIMUM_DEPTH} deep") from error
+        raise NotebookError(f"it is not a notebook: its JSON is nested more than {MAXIMUM_DEPTH} deep") from error
     except ValueError as error:
-        raise NotebookError(f"it is no notebook: its JSON cannot be read: {error}") from error
+        raise NotebookError(f"it is not a notebook: its JSON cannot be read: {error}") from error
 
 
 def with_source(cell: Cell, source: str) -> Cell:
-    """The cell with another source, in the form it has there: a list of lines, or one string. Nothing else changes."""
+    """Return the cell with another source, as a list of lines or one string like before. Nothing else changes."""
     value = {**cell.value, "source": source}
     position = _blanks(cell.text, 1)
     while cell.text[position] != "}":
@@ -162,7 +162,7 @@ def _parse(text: str) -> Notebook:
     if _blanks(text, position + 1) != len(text):
         raise json.JSONDecodeError("expected nothing behind the notebook", text, position + 1)
     if found is None or "cells" in members:
-        raise NotebookError("it is no notebook: expected a member cells with a list, once")
+        raise NotebookError("it is not a notebook: expected one member 'cells' with a list")
     start, end, cells, blanks = found
     return Notebook(text[:start], cells, text[end:], members, blanks)
 
@@ -177,7 +177,7 @@ def _cells(text: str, start: int) -> tuple[tuple[Cell, ...], str, int]:
             return (), text[position:begin], begin + 1
         value, end = cast("tuple[object, int]", _DECODER.raw_decode(text, begin))
         if not isinstance(value, dict):
-            raise NotebookError(f"it is no notebook: expected cell {len(cells) + 1} as an object")
+            raise NotebookError(f"it is not a notebook: expected an object as cell {len(cells) + 1}")
         behind = _blanks(text, end)
         cells.append(Cell(text[begin:end], cast(JsonObject, value), text[position:begin], text[end:behind]))
         if text[behind : behind + 1] == "]":

@@ -24,7 +24,7 @@ def is_notebook(path: str) -> bool:
 
 
 def changes_between(path: str, old: str | None, new: str) -> NotebookChanges | None:
-    """The changes of a notebook; None when the file is none, is new, or one of the texts cannot be read as one."""
+    """Return the changes of a notebook; None for a new file, another file, or a text that is not a notebook."""
     if old is None or not is_notebook(path):
         return None
     try:
@@ -34,7 +34,7 @@ def changes_between(path: str, old: str | None, new: str) -> NotebookChanges | N
 
 
 def heading(changes: NotebookChanges, change: Change) -> str:
-    """What one change does, in a line: ``code cell 3 is changed``. Cells count from 1."""
+    """Return one change as a line, such as ``code cell 3 is changed``. Cells count from 1."""
     old, new = changes.cells(change)
     old_number, new_number = (change.old_index or 0) + 1, (change.new_index or 0) + 1
     shown = new or old
@@ -55,7 +55,7 @@ def heading(changes: NotebookChanges, change: Change) -> str:
 
 
 def remarks(old: Cell | None, new: Cell | None) -> tuple[str, ...]:
-    """What else changes in a cell besides its source: kind, outputs, metadata."""
+    """Return the changes of a cell besides its source: kind, outputs, metadata."""
     if old is None or new is None:
         only = new or old
         return (f"with {_count(len(only.outputs), 'output')}",) if only is not None and only.outputs else ()

@@ -117,7 +117,7 @@ class JsonRpcPeer:
         """Yield the messages that ``data`` completes, in order; read to the end before the next call.
 
         Raises:
-            BrokenPeerError: there were too many frames that are no messages.
+            BrokenPeerError: too many frames were not messages.
         """
         for frame in self._splitter.feed(data):
             message = frame if isinstance(frame, rpc.ParseError) else _message(frame)

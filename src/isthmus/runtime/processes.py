@@ -11,7 +11,7 @@ from asyncio.subprocess import Process
 from typing import Any, cast
 
 END_SECONDS = 5.0
-"""How long a killed process is waited for at the most: on a busy machine its end takes a while to be told."""
+"""Maximum wait in seconds for a killed process: on a busy machine its end is reported late."""
 
 
 async def start_process(*command: str, **options: Any) -> Process:
@@ -48,7 +48,7 @@ async def end_process(process: Process) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     # asyncio has no public way to the pipes. Before the wait, which is one for their ends as well: what left the group
-    # may hold them for ever, and nobody listens to it any more.
+    # may hold them forever, and nobody reads from it any more.
     transport = cast(
         "asyncio.SubprocessTransport",
         process._transport,  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportPrivateUsage]

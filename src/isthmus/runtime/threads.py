@@ -14,10 +14,10 @@ Came = TypeVar("Came")
 
 
 async def in_thread(function: Callable[[], T], seconds: float) -> T:
-    """What `function` returns or raises.
+    """Run `function` in a thread; return or raise what it does.
 
     Raises:
-        TimeoutError: it is not done after `seconds`; it goes on, and its result is dropped.
+        TimeoutError: it takes longer than `seconds`; it continues, and its result is dropped.
     """
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()

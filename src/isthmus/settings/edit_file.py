@@ -24,12 +24,12 @@ class SettingsFileError(IsthmusError):
 
 
 def change_file(path: Path, change: Callable[[str], str]) -> bool:
-    """Write what `change` makes of the file's text; whether that was different. One that is not there is empty.
+    """Replace the file's text (empty for a missing file) by what `change` makes of it; return whether it differs.
 
-    `change` may be called several times: when somebody else changes the file at the same time, it gets the new text.
+    `change` may be called several times: when another program changes the file meanwhile, it gets the new text.
 
     Raises:
-        SettingsFileError: the file cannot be read, is no JSON for `change` (JsoncError), or cannot be written.
+        SettingsFileError: the file cannot be read, is not JSON for `change` (JsoncError), or cannot be written.
     """
     if not path.parent.is_dir():
         if not _changed(path, b"", change):
@@ -49,7 +49,7 @@ def change_file(path: Path, change: Callable[[str], str]) -> bool:
 
 
 def _change_once(path: Path, change: Callable[[str], str]) -> bool:
-    """As :func:`change_file`; raises FileChangedError where somebody else changed it meanwhile."""
+    """Do it once; raise FileChangedError when another program changed the file meanwhile."""
     try:
         before: bytes | None = read_regular(path, MAXIMUM_BYTES)
     except FileNotFoundError:

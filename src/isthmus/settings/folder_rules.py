@@ -7,8 +7,7 @@ from isthmus.settings.tool_rules import ToolList, ToolRules
 
 @dataclass(frozen=True, slots=True)
 class FolderRules:
-    """Rules on tools, why the approval mode ``yolo`` is refused (None: it is not), and whether questions may offer
-    answers that hold for more than one call."""
+    """Rules of a folder on tools, on the approval mode ``yolo`` and on answers that hold for more than one call."""
 
     tools: ToolRules = field(default_factory=ToolRules)
     yolo_refusal: str | None = None

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 
 class Setter(Enum):
-    """Whose files may set a key, besides those of the user and of the system."""
+    """Owners whose files may set a key, besides the user and the system."""
 
     USER = "only you"
     """No project's file."""
@@ -24,7 +24,7 @@ class Setter(Enum):
 
 
 class Merge(Enum):
-    """How the values of several files become one."""
+    """Way in which the values of several files become one."""
 
     FIRST = "first"
     """The first file that has the key counts: system, project, user, system defaults."""
@@ -56,7 +56,7 @@ _KEYS = (
         "isthmus.model", _TRUSTED, "the model, in a form of `-m`; counts before `model.name`", limit=_PROVIDER_ONLY
     ),
     SettingKey("model.name", _TRUSTED, "the model", limit=_PROVIDER_ONLY),
-    SettingKey("model.maxSessionTurns", _TRUSTED, "model requests for one prompt at the most; -1 is no limit"),
+    SettingKey("model.maxSessionTurns", _TRUSTED, "model requests for one prompt at the most; -1 means no limit"),
     SettingKey(
         "model.compressionThreshold",
         _TRUSTED,

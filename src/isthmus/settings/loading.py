@@ -51,7 +51,7 @@ class Settings:
     """``security.enablePermanentToolApproval``."""
     sandbox: CommandSandbox = field(default_factory=CommandSandbox)
     rules: FolderRules = field(default_factory=FolderRules)
-    """What the files forbid in this folder."""
+    """Prohibitions of the files for this folder."""
     excluded_variables: tuple[str, ...] = EXCLUDED_VARIABLES
     ignores_local_env: bool = False
     guards: tuple[str, ...] = ()

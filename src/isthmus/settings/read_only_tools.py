@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ReadOnlyTools:
-    """Which MCP servers' tools run without asking where they say that they only read; ``servers`` counts first."""
+    """MCP servers whose read-only tools run without a question; an entry of ``servers`` counts first."""
 
     everywhere: bool = False
     servers: Mapping[str, bool] = field(default_factory=dict[str, bool])

@@ -30,7 +30,7 @@ class SettingsError(IsthmusError):
 
 
 class Owner(Enum):
-    """Whose settings file it is."""
+    """Owner of a settings file."""
 
     SYSTEM = "system"
     PROJECT = "project"
@@ -156,11 +156,12 @@ def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, i
 
 
 def settings_text(path: Path) -> str:
-    """The text of a settings file, its line ends as ``\\n``. A project that was just cloned may have a link to a device
-    there, which would never end.
+    r"""Return the text of a settings file, with ``\n`` as line ends.
+
+    A project that was just cloned may have a link to a device there, which would never end.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or is larger than `MAXIMUM_BYTES`.
+        OSError: it cannot be read, is not a regular file, or is larger than `MAXIMUM_BYTES`.
         UnicodeDecodeError: it is not UTF-8.
     """
     return read_regular(path, MAXIMUM_BYTES).decode().replace("\r\n", "\n").replace("\r", "\n")
@@ -188,7 +189,7 @@ def read_values(path: Path) -> Mapping[str, Any] | None:
 
 
 def _insecure(path: Path) -> str | None:
-    """Why a system's file is passed over: somebody else than root and the user could have written it."""
+    """Return why a system's file is ignored: another account than root and the user's could have written it."""
     for place in (path, path.parent):
         try:
             status = place.stat()

@@ -79,7 +79,7 @@ def size(sources: Sequence[SettingsSource], key: str) -> int | None:
             try:
                 return 0 if value == "none" else parse_size(value)
             except AmountError as error:
-                raise SettingsError(f'{source.path}: {key}: {error}; "none" is no maximum') from error
+                raise SettingsError(f'{source.path}: {key}: {error}; "none" means no maximum') from error
         if value is not None:
             raise SettingsError(f'{source.path}: {key} is {value!r:.200}; expected a size, e.g. "500MB", or "none"')
     return None

@@ -19,11 +19,11 @@ from isthmus.errors import IsthmusError
 
 _BLANK = " \t\r\n"
 _ESCAPED_IN_QUOTES = '$`"\\'
-"""What a backslash takes its meaning from inside double quotes."""
+"""Characters that a backslash makes literal inside double quotes."""
 
 
 class CommandArgumentError(IsthmusError):
-    """What was typed does not fit the arguments; the text says what, and what to do."""
+    """Typed words do not fit the arguments; the text says which, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _by_place(unfilled: Sequence[SlashCommandArgument], words: int) -> list[Slas
 
 
 def usage(name: str, arguments: Sequence[SlashCommandArgument]) -> str:
-    """How a command with named arguments is typed, on one line."""
+    """Return the usage of a command with named arguments, on one line."""
     shown = [f"--{item.name}=..." if item.is_required else f"[--{item.name}=...]" for item in arguments]
     return " ".join((f"Usage: /{name}", *shown))
 
@@ -194,7 +194,7 @@ class ValuePlace:
     given: Mapping[str, str]
 
     def completed(self, value: str) -> str:
-        """What stands in the text from ``start`` on when the value is whole."""
+        """Return the text from ``start`` on with a complete value."""
         return self.before + shlex.quote(value)
 
 
@@ -207,7 +207,7 @@ class NamePlace:
 
 
 def place_at_end(text: str, arguments: Sequence[SlashCommandArgument]) -> ValuePlace | NamePlace | None:
-    """What is being typed at the end of a text; None where nothing fits."""
+    """Return the name or value that is being typed at the end of a text; None where nothing fits."""
     words = shell_words(text)
     # A blank behind the last word ends it, unless it is quoted or escaped.
     is_ended = not words or len(shell_words(f"{text}x")) > len(words)

@@ -28,7 +28,7 @@ ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
 """Other names of commands; one that the tree has under such a name counts more."""
 
 FRONT_COMMANDS = frozenset({"clear", "exit", "help", "quit", "sessions"})
-"""What a terminal takes as its own, whatever an agent has of that name."""
+"""Commands of a terminal's own, which hide an agent's of the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class CommandLine:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """How a line may go on: the whole line then, and what the command does."""
+    """A possible completion of a line: the whole line, and the description of its command."""
 
     line: str
     description: str
@@ -63,12 +63,12 @@ class Node(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name below the one that it is under."""
+        """The name, without those of the commands above it."""
         ...
 
     @property
     def sub_commands(self) -> Sequence[Self]:
-        """Those below it."""
+        """The commands below it."""
         ...
 
 
@@ -104,7 +104,7 @@ def resolve(path: Sequence[str], tree: Sequence[SlashCommand]) -> tuple[str, ...
 
 
 def command_line(path: Sequence[str], args: str, tree: Sequence[SlashCommand]) -> CommandLine:
-    """The deepest command that path and arguments name: ``("memory",), "add x"`` is ``/memory add`` with ``x``."""
+    """Return the deepest command of a path and arguments: ``("memory",), "add x"`` is ``/memory add`` with ``x``."""
     resolved = resolve(path, tree)
     if resolved is None:
         return CommandLine(tuple(path), args)
@@ -122,7 +122,7 @@ def command_line(path: Sequence[str], args: str, tree: Sequence[SlashCommand]) -
 
 
 def read_line(line: str, tree: Sequence[SlashCommand]) -> CommandLine | None:
-    """What a user typed as a command; None when the line is none: it begins otherwise, or ``/`` names nothing."""
+    """Return a typed line as a command; None when it does not begin with ``/`` and a name that exists."""
     text = line.strip()
     if not text.startswith("/"):
         return None
@@ -149,7 +149,7 @@ def near(path: Sequence[str], tree: Sequence[SlashCommand], count: int = 3) -> t
 
 
 def completions(line: str, tree: Sequence[SlashCommand]) -> tuple[Completion, ...]:
-    """How a line that begins with ``/`` may go on, in the tree's order."""
+    """Return the completions of a line that begins with ``/``, in the tree's order."""
     if not line.startswith("/"):
         return ()
     *done, last = line[1:].replace(":", " ").split(" ")
@@ -168,7 +168,7 @@ def missing_argument(command: SlashCommand, args: str) -> SlashCommandArgument |
 
 
 def usage_of(command: SlashCommand) -> str:
-    """What is typed behind a command's name: `` FACT [PLACE]``; empty for one that takes nothing."""
+    """Return the arguments as shown behind a command's name, such as `` FACT [PLACE]``; empty for none."""
     shown = [item for item in command.arguments if item.name != SUBCOMMAND]
     return "".join(f" {item.name.upper()}" if item.is_required else f" [{item.name.upper()}]" for item in shown)
 

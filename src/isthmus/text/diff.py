@@ -10,14 +10,14 @@ CONTEXT_LINES = 3
 MAXIMUM_DIFF_CHARACTERS = 1_000_000
 
 Opcode: TypeAlias = tuple[str, int, int, int, int]
-"""As in difflib: ``equal``, ``replace``, ``delete`` or ``insert``, and the half-open line ranges in old and new."""
+"""``equal``, ``replace``, ``delete`` or ``insert`` and the half-open line ranges in old and new, as in difflib."""
 
 _SMALL = 4_000
 """Lines on both sides that difflib compares within a fraction of a second; longer stretches are split first."""
 
 
 def line_opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
-    """How to come from `old` to `new`, whole lines, in order and without gaps."""
+    """Return the operations on whole lines that make `new` of `old`, in order and without gaps."""
     result: list[Opcode] = []
     for opcode in _opcodes(old, new, 0, len(old), 0, len(new), may_split=True):
         tag, old_start, old_end, new_start, new_end = opcode
@@ -111,7 +111,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def unified_diff(old: str | None, new: str, path: str) -> str:
-    """The unified diff from `old` to `new`, empty when they are equal; `old` is None for a file that does not exist.
+    """Return the unified diff from `old` to `new`, empty when equal; `old` is None for a file that does not exist.
 
     `path` is shown with the prefixes ``a/`` and ``b/``, with forward slashes. A missing final newline is marked as in
     diff(1). The cost grows about linearly with the text. A diff of more than a million characters is cut at a line,

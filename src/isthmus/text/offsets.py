@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class OffsetEncoding(StrEnum):
-    """What an offset in a text counts, by the names that LSP has: bytes, 16-bit code units or code points."""
+    """Unit of an offset in a text: bytes, 16-bit code units or code points, by their names in LSP."""
 
     UTF_8 = "utf-8"
     UTF_16 = "utf-16"
@@ -42,5 +42,5 @@ def utf16_length(text: str) -> int:
 
 
 def offset_from_utf16(text: str, units: int) -> int:
-    """The offset in code points of an offset in UTF-16 code units; inside a surrogate pair it means its start."""
+    """Return an offset in UTF-16 code units as one in code points; inside a surrogate pair it means its start."""
     return offset_from_encoded(text, units, OffsetEncoding.UTF_16)

@@ -1,6 +1,6 @@
-"""The text of a file together with the form of its bytes (encoding, byte order mark), and newlines.
+r"""The text of a file together with the form of its bytes (encoding, byte order mark), and newlines.
 
-An edit changes nothing that it does not touch: texts keep their own newlines, ``\\r\\n`` too.
+An edit changes nothing that it does not touch: texts keep their own newlines, ``\r\n`` too.
 """
 
 import codecs
@@ -22,7 +22,7 @@ class UnencodableTextError(IsthmusError):
 
 @dataclass(frozen=True, slots=True)
 class TextForm:
-    """How text is kept as bytes: a Python codec name that writes no mark, and the byte order mark in front."""
+    """Form of a text's bytes: a Python codec name that writes no mark, and the byte order mark in front."""
 
     encoding: str = "utf-8"
     mark: bytes = b""
@@ -93,7 +93,7 @@ def decode_text(data: bytes) -> TextFile:
 
 
 class Newlines(Enum):
-    """Which newlines a text has."""
+    """Newlines of a text."""
 
     NONE = "none"
     LF = "lf"
@@ -113,7 +113,7 @@ def newlines_of(text: str) -> Newlines:
 
 
 def with_newlines_of(old: str, new: str) -> str:
-    r"""`new`, written by someone who sees only ``\n``, with the newlines that its place in `old` has.
+    r"""Return `new`, whose author saw only ``\n``, with the newlines of its place in `old`.
 
     In a CRLF text every line gets CRLF. In a mixed one a line that stayed keeps its own newline, and a changed line
     gets the one of the line before it. A text without CRLF takes `new` as it is.

@@ -9,7 +9,7 @@ _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 class AmountError(IsthmusError):
-    """The text is no such amount; the error says what was expected."""
+    """The text is not such an amount; the message says what was expected."""
 
 
 def parse_size(text: str) -> int:

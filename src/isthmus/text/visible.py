@@ -36,7 +36,7 @@ _HIDDEN_IN_PROSE = re.compile(
     + "".join(chr(code) for code in _INVISIBLE if code not in (0x200C, 0x200D, 0xFE0E, 0xFE0F))
     + "]|(?<=[\x00-\x7f])[\u200c\u200d\ufe0e\ufe0f](?=[\x00-\x7f])"
 )
-"""Without the joiners and selectors that emoji and some scripts need; between ASCII nothing needs them."""
+"""All but the joiners and selectors that emoji and some scripts need; ASCII text needs none of them."""
 
 ESCAPE_SEQUENCES = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
@@ -45,17 +45,17 @@ ESCAPE_SEQUENCES = re.compile(
     "|\x1b[ -/]*[0-~]"  # everything else of two or three characters
     "|\x1b$"
 )
-"""What a program writes to move a terminal's cursor, to colour, to name windows and links; 7-bit and 8-bit forms."""
+"""Terminal sequences that move the cursor, colour text, or name windows and links; in 7-bit and 8-bit form."""
 
 CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-"""Those that show nothing, but for tabs and line ends."""
+"""Control characters except tabs and line ends."""
 _NOT_PLAIN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Characters that end a line somewhere, or that a terminal takes for commands."""
 
 
 def visible(text: str) -> str:
-    """The text with everything shown that is invisible, or reorders text, by a printable stand-in; for approvals.
+    """Return text with printable stand-ins for everything that is invisible or reorders text; for approvals.
 
     Newlines and tabs stay, CRLF counts as a newline, and a lone surrogate becomes U+FFFD.
     """
@@ -87,9 +87,9 @@ def is_surrogate(character: str) -> bool:
 
 
 def without_control_characters(text: str) -> str:
-    """Text that does nothing to a terminal: sequences are left out, other control characters are U+FFFD.
+    r"""Return text that does nothing to a terminal: without sequences, other control characters as U+FFFD.
 
-    Line ends of other systems become ``\\n``.
+    Line ends of other systems become ``\n``.
     """
     if _NOT_PLAIN.search(text) is None:
         return text

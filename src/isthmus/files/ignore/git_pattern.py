@@ -196,7 +196,7 @@ def _members(pattern: str, index: int) -> tuple[frozenset[str], int] | None:
 
 
 def _parts(tokens: Iterable[_Token]) -> list[NameMatcher | Gap]:
-    """The parts of a pattern between its slashes: two asterisks and more, alone between slashes, are any folders."""
+    """Return the parts between a pattern's slashes; two or more asterisks that fill a part stand for any folders."""
     parts: list[NameMatcher | Gap] = []
     name: list[_Token] = []
     for token in (*tokens, ""):
@@ -211,7 +211,7 @@ def _parts(tokens: Iterable[_Token]) -> list[NameMatcher | Gap]:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What stands between two asterisks. ``regex`` is there where it is not only the literal ``text``."""
+    """The part between two asterisks. ``regex`` is None when it is only the literal ``text``."""
 
     length: int
     text: str
@@ -230,7 +230,7 @@ class _Piece:
         return self.regex.match(name, start) is not None
 
     def end_of_first(self, name: str, start: int, end: int) -> int:
-        """Where the first place that fits ends; -1 when there is none."""
+        """Return the end of the first match, or -1 when there is none."""
         if self.regex is None:
             found = name.find(self.text, start, end)
             return found + self.length if found >= 0 else -1

@@ -122,7 +122,7 @@ class IgnoreFile:
         return verdict
 
     def _last_about_name(self, name: str) -> tuple[int, bool | None]:
-        """The number and the verdict of the last line without a slash that is about a name; 0 and None for none."""
+        """Return number and verdict of the last line without a slash that matches a name; 0 and None for none."""
         is_folder = name.endswith("/")
         compared = as_bytes(name.removesuffix("/"))
         last, verdict = 0, None
@@ -170,7 +170,7 @@ class IgnoreScope:
         return around.with_file(relative, own)
 
     def with_file(self, relative: str, file: IgnoreFile | None) -> "IgnoreScope":
-        """The scope with one more file, whose rules count most; the same one when there would be too many rules."""
+        """Return the scope with one more file, whose rules count most; the same scope if there would be too many."""
         if file is None:
             return self
         size = self.size + file.size
