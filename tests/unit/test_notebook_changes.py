@@ -142,7 +142,7 @@ def test_a_number_that_no_change_has_is_an_error_that_says_which_there_are() -> 
      '{"cells": [{}', '{"cells": [{} {}]}', '{"a": 1 "cells": []}', '{"cells": [], "cells": 1}', "[" * 100_000],
 )  # fmt: skip
 def test_a_text_that_is_not_a_notebook_is_refused(text: str) -> None:
-    with pytest.raises(NotebookError, match="no notebook"):
+    with pytest.raises(NotebookError, match="it is not a notebook"):
         parse(text)
 
 
