@@ -1,4 +1,4 @@
-"""An attached agent CLI, as the companion sees it. A port: each wire has its own."""
+"""Port of an attached agent CLI, as the companion sees it; each wire implements it."""
 
 from typing import Protocol
 
@@ -12,52 +12,52 @@ class Client(Protocol):
 
     @property
     def id(self) -> str:
-        """Unique among the attached clients."""
+        """Id that is unique among the attached clients."""
         ...
 
     @property
     def title(self) -> str:
-        """What to call it to the user."""
+        """Name to show to the user."""
         ...
 
     @property
     def connected(self) -> bool:
-        """Whether it would hear of a decision right now; one that lost its connection may come back."""
+        """Whether a decision would reach it right now; a client that lost its connection may come back."""
         ...
 
     @property
     def pid(self) -> int | None:
-        """The id of its process, as it says itself; None where its protocol has no word for it."""
+        """Process id that the client reports; None if its protocol does not carry one."""
         ...
 
     @property
     def active_at(self) -> float | None:
-        """When it was used last, in monotonic seconds; None: it is told of no mentions."""
+        """Time of its last use in monotonic seconds; None if it does not take mentions."""
         ...
 
     def context_changed(self, context: UserFocus) -> None:
-        """The user looks at something else now."""
+        """Send the client a new context: the user looks at something else now."""
         ...
 
     def mentioned(self, mention: FileMentioned) -> None:
-        """The user wants this agent to look at a file: of several the one that was used last."""
+        """Point the agent to a file at the user's request; of several clients only the last used one is called."""
         ...
 
     def review_closed(self, review: DiffReview) -> None:
-        """A review of this client ended without the user's decision, and was not asked for by its name.
+        """Notify the client that one of its reviews ended without the user's decision or a request to close it by name.
 
-        It was replaced by a newer one of the same client, was closed with all others of the client, could not be
-        shown when its turn came, or the editor or the companion ends.
+        The review was replaced by a newer one of the same client, was closed with all others of the client, could not
+        be shown when its turn came, or the editor or the companion ends.
         """
         ...
 
     def asked_again(self, file_path: str) -> None:
-        """It opens a review of this file: decisions of older ones that it may not have heard are out of date."""
+        """Discard undelivered decisions about this file: the client has just opened a new review of it."""
         ...
 
     def decided(self, review: DiffReview) -> str | None:
-        """Return the user accepted or rejected a review of this client.
+        """Notify the client that the user accepted or rejected one of its reviews.
 
-        The text, if any, is why the client was told of a rejection though the user accepted; it is shown to them.
+        Return None, or the reason, to be shown to the user, why the client got a rejection though the user accepted.
         """
         ...

@@ -1,4 +1,4 @@
-"""What :mod:`host` runs: one server for each protocol that agent CLIs speak. A port; it knows no protocol itself."""
+"""Port of a server that :mod:`host` runs: one for each protocol that agent CLIs speak."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -15,58 +15,60 @@ class AgentServer(Protocol):
 
     @property
     def name(self) -> str:
-        """The protocol, short and lowercase; what is kept for a next life stands under it."""
+        """Name of the protocol, short and lowercase; also the key of the state kept for a restart."""
         ...
 
     @property
     def port(self) -> int:
-        """Where it listens, from :meth:`start` on."""
+        """Port on which it listens, from :meth:`start` on."""
         ...
 
     @property
     def discovery_files(self) -> tuple[str, ...]:
-        """The paths of the files by which CLIs find it, from :meth:`start` on."""
+        """Paths of the files by which CLIs find it, from :meth:`start` on."""
         ...
 
     async def start(self, former: JsonObject | None) -> bool:
-        """Bind the port; ``former`` is what :meth:`life` said in the life before. Whether that port could be had again.
+        """Bind the port, and return whether it is the port of the former run.
+
+        ``former`` is what :meth:`life` returned in the former run.
 
         Raises:
-            OSError: there is no port.
+            OSError: no port can be bound.
         """
         ...
 
     async def serve(self) -> None:
-        """Take connections until :meth:`stop`; returns when the last one is closed."""
+        """Take connections until :meth:`stop`; return when the last one is closed."""
         ...
 
     async def listening(self) -> None:
-        """Return when connections are taken."""
+        """Wait until the server takes connections."""
         ...
 
     def announce(self, folders: Sequence[str]) -> None:
-        """Write the discovery files, each 0600 and whole at every moment.
+        """Write the discovery files, each with mode 0600 and never incomplete.
 
         Raises:
-            OSError: one cannot be written that its clients need.
+            OSError: a file that its clients need cannot be written.
         """
         ...
 
     @property
     def is_announced(self) -> bool:
-        """Whether the discovery files are still there, and whole; CLIs remove what they take for stale."""
+        """Whether the discovery files are still there and complete; CLIs remove those that they take for stale."""
         ...
 
     def variables(self, folders: Sequence[str]) -> Mapping[str, str]:
-        """What the environment of a terminal needs so that a CLI in it finds this server and no other."""
+        """Return the environment variables with which a CLI in a terminal finds this server and no other."""
         ...
 
     def life(self) -> JsonObject:
-        """What a next life needs so that attached CLIs come back: ``port`` and ``token`` at least."""
+        """Return the state that lets attached CLIs reconnect after a restart: ``port`` and ``token`` at least."""
         ...
 
     async def housekeep(self) -> None:
-        """Close the views of clients that are gone, and forget those that are gone for long."""
+        """Close the views of clients that are gone, and forget those that have been gone for long."""
         ...
 
     def withdraw(self) -> None:
@@ -74,5 +76,5 @@ class AgentServer(Protocol):
         ...
 
     async def stop(self) -> None:
-        """End every connection properly."""
+        """Close every connection properly."""
         ...

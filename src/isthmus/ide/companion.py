@@ -1,7 +1,7 @@
 """The companion: one editor, the clients that are attached to it, and what they may know of it.
 
-Knows no protocol and no transport: a wire attaches a :class:`Client` and asks only here, never the editor itself, so
-that what the user keeps to themselves stays there (:mod:`isthmus.ide.privacy`). Reviews are in
+Knows no protocol and no transport. A wire attaches a :class:`Client` and uses only the companion, never the editor
+itself, so that hidden files stay hidden (:mod:`isthmus.ide.privacy`). Reviews are in
 :mod:`isthmus.ide.reviews.review_queue`.
 """
 
@@ -50,7 +50,7 @@ from isthmus.ide.workspace_paths import require_within_reach
 
 
 class Companion:
-    """Joins an editor and its clients. :meth:`run` does the work; the rest may be called while it runs."""
+    """Joins an editor and its clients. :meth:`run` does the work; other methods may be called while it runs."""
 
     def __init__(
         self,
@@ -85,23 +85,23 @@ class Companion:
 
     @property
     def clients(self) -> tuple[Client, ...]:
-        """Who is attached."""
+        """Attached clients."""
         return tuple(self._clients.values())
 
     @property
     def reviews(self) -> ReviewTable:
-        """The reviews that wait for a decision; to be looked at only."""
+        """Reviews that wait for a decision; read-only."""
         return self._queue.reviews
 
     def kept_paths(self) -> list[str]:
-        """The files with what the user typed into reviews that ended without their decision; the newest twenty."""
+        """Return the newest twenty files with what the user typed into reviews that ended without a decision."""
         return self._kept_texts.paths()[:20]
 
     async def workspace_folders(self) -> tuple[str, ...]:
-        """Return the folders that were given, else the editor's."""
+        """Return the folders of the options, or else the editor's."""
         folders = self.options.folders or await self.editor.workspace_folders()
         if folders != self._hidden.folders:  # agents ask often, and to resolve folders takes longer than the answer
-            if self._hidden.folders:  # an editor that was busy when it moved tells it late
+            if self._hidden.folders:  # an editor that was busy when it moved reports the change late
                 self._workspace_changed()
             self._hidden.folders = folders
             if self._linters is not None:
@@ -109,9 +109,9 @@ class Companion:
         return folders
 
     async def run(self) -> None:
-        """Follow the editor until it quits. Events that it still told before are delivered before this returns.
+        """Follow the editor until it quits; return when its last events are delivered.
 
-        However it ends, all reviews end with it: views are closed, clients told, and what was typed is kept.
+        All reviews end with it, also on an error: views are closed, clients are notified, and typed text is kept.
         """
         sender = asyncio.create_task(self._send_contexts())
         try:
@@ -128,11 +128,11 @@ class Companion:
                 await self._linters.aclose()
 
     def attach(self, client: Client) -> None:
-        """Let a client have contexts and open reviews."""
+        """Let a client receive contexts and open reviews."""
         self._clients[client.id] = client
 
     async def detach(self, client_id: str) -> None:
-        """Forget a client and close its views; nobody is told a decision. What the user typed is kept."""
+        """Forget a client and close its views without a decision. What the user typed is kept."""
         self._clients.pop(client_id, None)
         self.asking.forget(client_id)
         await self.close_reviews(client_id)
@@ -141,16 +141,18 @@ class Companion:
 
     @property
     def is_trusted(self) -> bool | None:
-        """Whether the user trusts the workspace: as they started the companion, else as the editor knows it."""
+        """Whether the user trusts the workspace: the option of the companion, or else what the editor reports."""
         return self.editor.is_trusted if self.options.is_trusted is None else self.options.is_trusted
 
     async def context(self) -> UserFocus:
-        """What the user looks at right now."""
+        """Return what the user looks at right now."""
         await self._refresh()
         return self._tracker.latest
 
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """The files that agents may know of, the active one first, then by last focus; only that may have a selection.
+        """Return the files that agents may know of, the active one first, then by last focus.
+
+        Only the active one may have a selection.
 
         Raises:
             EditorError: the editor does not answer.
@@ -158,23 +160,24 @@ class Companion:
         return self._tracker.filtered(await self._snapshot())
 
     def hides(self, path: str) -> bool:
-        """Return whether agents must not hear what is in the file with this absolute path."""
+        """Return whether the contents of the file with this absolute path must not reach agents."""
         return self._hidden.hides(path)
 
     @property
     def latest_selection(self) -> OpenFile | None:
-        """The file in which text was selected last, as it was then; None: nothing was, or it is gone or hidden now."""
+        """File with the last selection, as it was then; None if there was none, or the file is gone or hidden now."""
         latest = self._latest_selection
         return latest if latest is not None and self._is_visible(latest.path) else None
 
     async def diagnostics(self, path: str | None = None, *, for_agents: bool = True) -> tuple[Diagnostic, ...]:
         """Return the known diagnostics of one file, or of all open files, within a second.
 
-        The editor's, and those of the linters that the user asked for; ``for_agents`` of files that they may know of.
+        They are the editor's and those of the linters that the user chose. With ``for_agents``, hidden files are left
+        out.
 
         Raises:
-            NotAvailableError: the editor has none, and there are no linters.
-            EditorError: it does not answer, or no linter works.
+            NotAvailableError: the editor has no diagnostics, and no linters were chosen.
+            EditorError: the editor does not answer, or no linter works.
         """
         if for_agents and (self._hidden.hides(path) if path is not None else not self.options.share_context):
             return ()
@@ -189,7 +192,7 @@ class Companion:
         except TimeoutError as error:
             name = self.editor.identity.display_name
             seconds = self.limits.diagnostics_seconds
-            raise EditorError(f"{name} did not tell its diagnostics within {seconds} s") from error
+            raise EditorError(f"{name} did not report its diagnostics within {seconds} s") from error
         found = tuple(dict.fromkeys((*of_editor, *of_linters)))
         hidden = {name for name in {diagnostic.path for diagnostic in found} if for_agents and self._hidden.hides(name)}
         return tuple(diagnostic for diagnostic in found if diagnostic.path not in hidden)
@@ -205,21 +208,21 @@ class Companion:
         except LinterError as error:
             if Capability.DIAGNOSTICS in self.editor.unavailable:
                 raise EditorError(str(error)) from error
-            return ()  # the log tells; what the editor knows is still worth telling
+            return ()  # the error is logged; the editor's own diagnostics are still useful
 
     # Reviews.
 
     @property
     def shows_diffs(self) -> bool:
-        """Whether :meth:`open_diff` can work at all: the user wants it, and the editor has it."""
+        """Whether :meth:`open_diff` can work at all: the options allow it, and the editor supports it."""
         return self.options.show_diffs and Capability.DIFF not in self.editor.unavailable
 
     async def open_diff(self, client: Client, file_path: str, proposed: str, *, tab_name: str = "") -> DiffReview:
-        """Show a proposed edit to the user; returns when it can be seen, or waits for its turn.
+        """Show a proposed edit to the user; return when it is visible, or queued.
 
-        It waits while another review of the same file is shown. A former one of the same client, path and tab name is
-        closed. An agent that was started anew asks again as another client: it gets the view that is open, with the
-        user's edits in it, instead of a second one.
+        It is queued while another review of the same file is shown. An earlier one of the same client, path and tab
+        name is closed. An agent that was restarted asks again as another client: it gets the view that is open, with
+        the user's edits in it, instead of a second one.
 
         Raises:
             EditorError: nothing can be shown, or the file is outside the workspace and not open.
@@ -231,38 +234,38 @@ class Companion:
         return await self._queue.open(client, file_path, proposed, tab_name)
 
     async def close_diff(self, client: Client, file_path: str) -> DiffReview | None:
-        """Take the oldest review of a file back. It with its final text; None when there was none.
+        """Close the oldest review of a file, and return it with its final text; None if there was none.
 
-        When the user has answered in the same moment, what is returned is their answer.
+        If the user decides at the same moment, the returned review holds their decision.
         """
         return await self._queue.close_of(client, file_path)
 
     async def close_review(self, review_id: str) -> DiffReview | None:
-        """Take a review back whose client cannot be told its text: what the user typed is kept.
+        """Close a review whose client cannot receive its text; what the user typed is kept.
 
-        The review as it ended, also when that was before; None when no such review is known any more.
+        Return the review as it ended, also if it had ended before; None if no such review is known any more.
         """
         return await self._queue.close(review_id)
 
     async def close_reviews(self, client_id: str) -> int:
-        """Close all reviews of a client, without a decision; how many. What the user typed is kept.
+        """Close all reviews of a client without a decision, and return their number. What the user typed is kept.
 
-        The client is told of each by :meth:`Client.review_closed`, if it is attached.
+        The client is notified of each by :meth:`Client.review_closed`, if it is attached.
         """
         return await self._queue.close_all(client_id)
 
     def is_heard(self, review: DiffReview) -> bool:
-        """Return whether the client of a review would hear of a decision right now."""
+        """Return whether a decision would reach the client of a review right now."""
         return self._queue.is_heard(review)
 
     def is_visible(self, review: DiffReview) -> bool:
-        """Return whether the user can see a review; else it waits for its turn, or has ended."""
+        """Return whether the user can see a review; if not, it is queued or has ended."""
         return self._queue.is_visible(review)
 
-    # The user, from another terminal.
+    # Commands of the user in another terminal.
 
     async def accept(self, review_id: str, content: str | None = None) -> DiffReview | None:
-        """Accept as the user, with the text in the view or with ``content``; None when it is decided already.
+        """Accept as the user, with the text in the view or with ``content``; return None if already decided.
 
         Raises:
             EditorError: the editor does not answer; the review stays open.
@@ -270,14 +273,18 @@ class Companion:
         return await self._queue.accept(review_id, content)
 
     async def reject(self, review_id: str) -> DiffReview | None:
-        """Reject as the user; None when it is decided already. Raises as :meth:`accept`."""
+        """Reject as the user; return None if already decided.
+
+        Raises:
+            EditorError: the editor does not answer; the review stays open.
+        """
         return await self._queue.reject(review_id)
 
     async def confirm(self, client: Client, title: str, text: str, about: str = "") -> bool:
-        """Whether the user allows what a client wants; asked in the editor and in their terminals, first answer wins.
+        """Return whether the user allows a client's request; asked in the editor and in terminals, first answer wins.
 
         ``title``, ``text`` and ``about`` are those of :meth:`CompanionQuestions.ask`. No answer within 10 minutes is a
-        no; cancelling takes the question back.
+        no; cancelling withdraws the question.
 
         Raises:
             TooManyQuestionsError: too many questions wait already.
@@ -289,12 +296,12 @@ class Companion:
         return await self._queue.wait(timeout)
 
     async def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
-        """Point the agents to a file: they are told of it, or of its lines (0-based, both included).
+        """Notify the agent that was used last of a file, or of lines in it (0-based, both included).
 
-        It is opened, and the lines selected, where the editor can do that.
+        The file is opened, and the lines selected, where the editor can do that.
 
         Raises:
-            EditorError: it cannot be opened, or is hidden from agents, and then none is told.
+            EditorError: the file cannot be opened, or is hidden from agents; no agent is notified.
         """
         await self.workspace_folders()
         if (reason := self._why_unmentioned(path)) is not None:
@@ -331,17 +338,17 @@ class Companion:
                 elif not self._mentions.tell(event):
                     self._queue.say(self._mentions.why_untold(event.path))
             case DiagnosticsChanged():
-                pass  # no protocol has a message for it that a real client heeds
+                pass  # no real client acts on a message about it
             case _:
                 assert_never(event)
 
     def _why_unmentioned(self, path: str) -> str | None:
         if not self.options.share_context:
-            return "agents are told of no file: the companion was started with --no-context"
+            return "agents get no files: the companion was started with --no-context"
         if not can_be_told(path):
-            return f"agents cannot be told of {path!r}: the name is not Unicode, or not absolute"
+            return f"{path!r} cannot be sent to agents: the name is not Unicode, or not absolute"
         if self._hidden.hides(path):
-            return f"{path} is hidden from agents by its name, .geminiignore or .aiexclude; none was told of it"
+            return f"{path} is hidden from agents by its name, .geminiignore or .aiexclude; no agent was notified"
         return None
 
     def _is_visible(self, path: str) -> bool:
@@ -363,14 +370,14 @@ class Companion:
                 await self._refresh()
 
     async def _refresh(self) -> None:
-        """Take the editor's snapshot and tell all clients when it is news."""
+        """Take the editor's snapshot, and send it to all clients if it differs from the last one."""
         reading = self._tracker.reading()
         try:
             files = await self._snapshot()
         except EditorGoneError:
             files = ()
         except EditorError:
-            return  # a busy editor: what was known last stays true until the next change
+            return  # a busy editor: the last context stays valid until the next change
         context = self._tracker.update(files, self.is_trusted, reading)
         if context is not None:
             if self._linters is not None:

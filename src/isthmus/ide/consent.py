@@ -1,4 +1,4 @@
-"""The user's answer to what an agent asks to be allowed, and editors that take more than a yes or a no."""
+"""The user's answer to an agent's request for permission, and editors that take more than a yes or a no."""
 
 from enum import Enum
 from typing import Protocol, runtime_checkable
@@ -10,7 +10,7 @@ class Consent(Enum):
     NO = "no"
     YES = "yes"
     SESSION = "session"
-    """Yes, also to every later question of this agent about the same, until it leaves."""
+    """Yes, also to every later question of this agent about the same subject, until it leaves."""
 
     @staticmethod
     def of(*, yes: bool) -> "Consent":
@@ -28,5 +28,5 @@ class ConsentTaker(Protocol):
     """An editor whose user can say yes for the whole session."""
 
     async def consent(self, title: str, text: str) -> Consent:
-        """Ask as :meth:`isthmus.ide.editor.Editor.confirm` does, with that choice besides."""
+        """Ask as :meth:`isthmus.ide.editor.Editor.confirm` does, and offer a yes for the session too."""
         ...

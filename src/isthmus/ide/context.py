@@ -1,7 +1,8 @@
-"""What the user looks at, as spec 1 section II sends it and as our own agent's prompt has it.
+"""Context of the IDE, as ``ide/contextUpdate`` (section II of the Gemini CLI companion protocol) sends it.
 
-Positions here are spec 1's: 1-based line and character (UTF-16 units). No I/O. Both ends limit in the same way:
-:func:`normalise` is what the receiving CLI does. What is sent when is decided in :mod:`context_tracker`.
+Our own agent's prompt has it as well. Positions are 1-based line and character (UTF-16 units). No I/O. Both ends limit
+in the same way: :func:`normalise` is what the receiving CLI does. :mod:`context_tracker` decides when a context is
+sent.
 """
 
 from collections.abc import Iterable
@@ -16,13 +17,13 @@ from isthmus.ide.positions import one_based
 
 MAXIMUM_FILES = 10
 MAXIMUM_SELECTION_UNITS = 16384
-"""UTF-16 code units, as the real CLI counts the document's 16 KB; the mark of a cut is within."""
+"""Maximum length in UTF-16 code units, as the real CLI counts the document's 16 KB; includes the mark of a cut."""
 CUT_MARK = "... [TRUNCATED]"
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """1-based line and character."""
+    """Cursor position: 1-based line and character."""
 
     line: int
     character: int
@@ -30,7 +31,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class ContextFile:
-    """An open file. ``timestamp`` is Unix time of the last focus (ours in ms, for ordering only)."""
+    """An open file. ``timestamp`` is the Unix time of the last focus (ours in ms, for ordering only)."""
 
     path: str
     timestamp: float
@@ -41,7 +42,7 @@ class ContextFile:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """What is open; ``is_trusted`` None: the editor does not say."""
+    """Open files and trust of the workspace; ``is_trusted`` is None if the editor does not report it."""
 
     open_files: tuple[ContextFile, ...] | None = None
     is_trusted: bool | None = None
@@ -55,13 +56,13 @@ class IdeContext:
 
     @property
     def active_file(self) -> ContextFile | None:
-        """The file that has the focus, if any; of a context that :func:`normalise` or the tracker made."""
+        """Focused file, if any; valid for a context that :func:`normalise` or the tracker made."""
         files = self.workspace_state.open_files if self.workspace_state else None
         return next((file for file in files or () if file.is_active), None)
 
 
 def to_json(context: IdeContext) -> dict[str, Any]:
-    """Return the JSON object of spec 1; what is None is left out."""
+    """Return the params of ``ide/contextUpdate``; members that are None are left out."""
     state = context.workspace_state
     if state is None:
         return {}
@@ -85,7 +86,7 @@ def _file_to_json(file: ContextFile) -> dict[str, Any]:
 
 
 def context_from_json(value: object) -> IdeContext:
-    """A context out of the params that came. Entries of openFiles that are malformed are left out, the rest is kept.
+    """Return the context in received params; malformed entries of openFiles are left out.
 
     Raises:
         DecodeError: the params, workspaceState or openFiles have another type than documented.
@@ -116,10 +117,10 @@ def _readable(entries: list[object]) -> Iterable[ContextFile]:
 
 
 def ide_context(context: UserFocus) -> IdeContext:
-    """The editor's context in the form and with the limits of spec 1. Timestamps are in ms, for ordering only."""
+    """Return the editor's context in the protocol's form and limits. Timestamps are in ms, for ordering only."""
     entries = [ContextFile(file.path, _milliseconds(file)) for file in context.files]
     if (active := context.active_file) is not None:
-        # The receiver takes the newest for the active one, so the active one has to be strictly the newest.
+        # The receiver treats the newest file as active, so the active one has to be strictly the newest.
         newest = max(entry.timestamp for entry in entries)
         newest += any(entry.timestamp == newest for entry in entries[1:])
         cursor = Cursor(*one_based(active.cursor)) if active.cursor else None
@@ -132,9 +133,9 @@ def _milliseconds(file: OpenFile) -> int:
 
 
 def open_files_of(context: IdeContext) -> tuple[OpenFile, ...]:
-    """Return a context in the Editor port's terms; what spec 1 does not tell is as if there were none of it.
+    """Return a context in the terms of the Editor port; what the protocol does not carry has its default.
 
-    Of a selection only the text is told: its range is reckoned back from the cursor, which is taken for its end.
+    The protocol carries only the text of a selection: its range is computed back from the cursor, taken as its end.
     """
     state = context.workspace_state
     return tuple(_open_file(file) for file in (state.open_files if state is not None else None) or ())
@@ -156,9 +157,9 @@ def _order(position: Position) -> tuple[int, int]:
 
 
 def normalise(context: IdeContext) -> IdeContext:
-    """What the receiver keeps: newest first, only the newest may be active, 10 files, 16384 units of selected text.
+    """Return what the receiver keeps: 10 files, newest first, and 16384 UTF-16 units of selected text.
 
-    When the newest is not active, no file is.
+    Only the newest may be active. If it is not, no file is.
     """
     state = context.workspace_state
     if state is None or state.open_files is None:

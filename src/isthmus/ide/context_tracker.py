@@ -1,7 +1,7 @@
-"""Decides when what the user looks at is told to the agents, and what of it. Knows no wire.
+"""Decides when the user's focus is sent to the agents, and what of it. Knows no wire.
 
-No I/O and no clock: the tracker is given the time and the editor's snapshot. Each wire brings the context into its own
-form and limits: spec 1 in :mod:`context`, spec 3 in :mod:`isthmus.ide.claude.wire`.
+No I/O and no clock: the caller passes the time and the editor's snapshot. Each wire converts the context to its own
+form and limits: Gemini CLI's in :mod:`context`, Claude Code's in :mod:`isthmus.ide.claude.wire`.
 """
 
 import os
@@ -13,12 +13,12 @@ from isthmus.ide.editor import OpenFile
 
 DEBOUNCE_SECONDS = 0.050
 LONGEST_WAIT_SECONDS = 0.250
-"""A change that keeps coming is sent at least this often."""
+"""Maximum delay before a change is sent while changes keep coming."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserFocus:
-    """What the user looks at. ``files`` are those that agents may know of, the active one first, then by last focus.
+    """The user's focus. ``files`` are those that agents may know of, the active one first, then by last focus.
 
     All of them exist on disk. At most the first is active; only it may have a cursor and a selection.
     """
@@ -28,14 +28,14 @@ class UserFocus:
 
     @property
     def active_file(self) -> OpenFile | None:
-        """The file that has the focus, or had it last."""
+        """File that has the focus, or had it last."""
         return self.files[0] if self.files and self.files[0].is_active else None
 
 
 class ContextTracker:
     """Decides when a context is due and what is in it.
 
-    ``is_visible`` says whether agents may know of a path: it exists, and is not hidden. Times are seconds of any
+    ``is_visible`` returns whether agents may know of a path: it exists, and is not hidden. Times are seconds of any
     monotonic clock. A due time is 50 ms after the last change, but never more than 250 ms after the first one that has
     not been sent.
     """
@@ -50,12 +50,12 @@ class ContextTracker:
 
     @property
     def due(self) -> float | None:
-        """When the editor is to be read; None while there is nothing to send."""
+        """Time at which to read the editor; None while there is nothing to send."""
         return self._due
 
     @property
     def latest(self) -> UserFocus:
-        """The last context that :meth:`update` made: what a client that has just connected is sent."""
+        """Last context that :meth:`update` made: a client that has just connected gets it."""
         return self._latest
 
     def changed(self, now: float) -> None:
@@ -65,7 +65,7 @@ class ContextTracker:
         self._due = min(now + DEBOUNCE_SECONDS, self._first + LONGEST_WAIT_SECONDS)
 
     def reading(self) -> int:
-        """The editor's snapshot is taken now; what changes from here on is due again. The number of this reading."""
+        """Start a reading of the editor, and return its number; changes from now on are due again."""
         self._first = self._due = None
         self._readings += 1
         return self._readings
@@ -73,9 +73,9 @@ class ContextTracker:
     def update(
         self, files: Iterable[OpenFile], is_trusted: bool | None = None, reading: int | None = None
     ) -> UserFocus | None:
-        """Take the editor's snapshot; the context to send, or None when it equals the one before.
+        """Take the editor's snapshot, and return the context to send, or None if it equals the last one.
 
-        One whose ``reading`` began before that of the one before, and came later, is out of date and is not taken.
+        A snapshot whose ``reading`` is older than the last one's arrived late, and is ignored.
         """
         reading = self._updated if reading is None else reading
         if reading < self._updated:
@@ -88,7 +88,7 @@ class ContextTracker:
         return context
 
     def filtered(self, files: Iterable[OpenFile]) -> tuple[OpenFile, ...]:
-        """Those of the editor's files that agents may know of, in the order of :attr:`UserFocus.files`."""
+        """Return the files of ``files`` that agents may know of, in the order of :attr:`UserFocus.files`."""
         existing = [file for file in files if can_be_told(file.path) and self._is_visible(file.path)]
         active = next((file for file in existing if file.is_active), None)
         active = active or next((file for file in existing if file.path == self._active), None)
@@ -100,7 +100,7 @@ class ContextTracker:
 
 
 def can_be_told(path: str) -> bool:
-    """Return whether agents can be told of a path at all: it is absolute, and text. Names in JSON are Unicode."""
+    """Return whether a path can be sent to agents: it is absolute, and Unicode (names in JSON are)."""
     try:
         path.encode()
     except UnicodeEncodeError:

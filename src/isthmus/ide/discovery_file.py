@@ -1,7 +1,7 @@
-"""Reading the files by which IDEs announce themselves to agent CLIs, whatever the protocol.
+"""Reads the files by which IDEs announce themselves to agent CLIs, whatever the protocol.
 
-Only what all protocols share: the file is a regular one of this user, of bounded size, and holds a JSON object.
-Blocking file access. What the object means is in the ``finding`` module of each protocol.
+Checks what all protocols share: the file is a regular one of this user, of bounded size, and holds a JSON object.
+File access blocks. The ``finding`` module of each protocol interprets the object.
 """
 
 import json
@@ -19,26 +19,26 @@ from isthmus.ide.file_uri import is_file_name
 
 MAXIMUM_FILE_BYTES = 64 * 1024
 MAXIMUM_FILES = 200
-"""So many of a folder are looked at: a crash-prone editor leaves them behind, and in /tmp others may write, too."""
+"""Maximum number of files read in a folder: crashed editors leave files behind, and other users may write to /tmp."""
 
 
 class UnusableFileError(IsthmusError):
-    """A discovery file that no client can use; the text says why."""
+    """A discovery file that no client can use; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedFile:
-    """A discovery file that is of no use here, and why; ``source`` is its path, or what of the environment named it."""
+    """A discovery file that is rejected, and why; ``source`` is its path, or the environment variable that named it."""
 
     source: str
     reason: str
 
 
 def read_object(path: Path) -> JsonObject:
-    """Return the JSON object in a regular file that is ours; what somebody else wrote is not trusted.
+    """Return the JSON object in a regular file of this user; files of other users are not trusted.
 
     Raises:
-        UnusableFileError: it is not such a file, cannot be read, or holds no JSON object.
+        UnusableFileError: the file is not regular or not ours, cannot be read, or does not hold a JSON object.
     """
     try:
         value = json.loads(_own_file(path))
@@ -52,7 +52,7 @@ def read_object(path: Path) -> JsonObject:
 
 
 def named_files(folder: Path, name: re.Pattern[str]) -> Iterator[Path]:
-    """Yield the files of a folder whose names match, in their order, this user's own first."""
+    """Yield at most 200 files of a folder whose names match, sorted, this user's own first."""
     try:
         with os.scandir(folder) as entries:
             found = [(not is_ours(entry), entry.name) for entry in entries if name.fullmatch(entry.name)]
@@ -63,10 +63,10 @@ def named_files(folder: Path, name: re.Pattern[str]) -> Iterator[Path]:
 
 
 def announces(path: Path, token: str) -> bool:
-    """Return whether the file still leads clients to a server: it is there, whole, and names this token.
+    """Return whether the file still leads clients to a server: it exists, is complete, and holds this token.
 
-    Nothing else is looked at: people patch the process id for agents in containers. One that cannot be judged, on a
-    disk that shows another owner for instance, does: to write it again would change nothing.
+    Nothing else is compared: users patch the process id for agents in containers. A file that cannot be judged (a disk
+    that shows another owner, for instance) counts as announcing, because writing it again would change nothing.
     """
     try:
         status = path.stat()
@@ -78,7 +78,7 @@ def announces(path: Path, token: str) -> bool:
 
 
 def number(value: object) -> int | None:
-    """Return a number, or text that is one: real clients write either."""
+    """Return a number, or the number in a text: real clients write either."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -89,25 +89,25 @@ def number(value: object) -> int | None:
 
 
 def port_number(value: object) -> int | None:
-    """Return a number that can be a TCP port; None for anything else."""
+    """Return a number that can be a TCP port, or None for anything else."""
     port = number(value)
     return port if port is not None and 0 < port < 65536 else None
 
 
 def folders_of(values: Iterable[object]) -> tuple[str, ...]:
-    """Those of the values that can be workspace folders: text that a folder on disk can be called."""
+    """Return the values that can be workspace folders: text that is a possible name on disk."""
     return tuple(value for value in values if isinstance(value, str) and value and is_file_name(value))
 
 
 def mismatch(root: str, folders: tuple[str, ...]) -> str | None:
-    """Why a resolved folder does not lie in these workspace folders; None when it does."""
+    """Return why a resolved folder is not in these workspace folders, or None if it is."""
     if any(Path(root).is_relative_to(os.path.realpath(folder)) for folder in folders):
         return None
     return f"its folders are {os.pathsep.join(folders)}, which do not contain {root}"
 
 
 def is_ours(entry: "os.DirEntry[str]") -> bool:
-    """Return whether what stands in a folder belongs to this user, wherever it may lead."""
+    """Return whether a folder's entry belongs to this user; a link's target does not matter."""
     try:
         return entry.stat(follow_symlinks=False).st_uid == os.getuid()
     except OSError:  # it has just vanished

@@ -1,11 +1,12 @@
-"""The Editor port: what a companion asks of an editor, and what an editor tells.
+"""The Editor port: commands that a companion gives an editor, and events that the editor reports.
 
 Events go out through :meth:`Editor.changes`, commands come in through the other methods; an editor never calls back.
 An editor knows no protocol: no MCP, no tokens, no clients. It only knows files, views and a user.
 
-Positions are decided here once: **line and character are 0-based, character counts UTF-16 code units** (as in LSP).
-Wire modules and editors convert at their own edge: spec 1 is 1-based, Neovim is 1-based lines and byte columns.
-Paths are absolute strings, as the editor or the client wrote them; the port never resolves symlinks.
+Positions are defined here once: **line and character are 0-based, character counts UTF-16 code units** (as in LSP).
+Wire modules and editors convert at their own edge: the Gemini CLI companion protocol is 1-based, Neovim has 1-based
+lines and byte columns. Paths are absolute strings, as the editor or the client wrote them; the port never resolves
+symlinks.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -18,18 +19,18 @@ from isthmus.ide.reviews.review import DiffReview
 
 
 class EditorError(IsthmusError):
-    """The editor could not do what was asked; the text can go to the client or user as it is."""
+    """The editor could not do what was asked; the text can be shown to the client or user."""
 
 
 class NotAvailableError(EditorError):
-    """This editor never can: a capability it does not have. The text is ``not available in EDITOR: why``."""
+    """The editor lacks a capability. The text is ``not available in EDITOR: why``."""
 
     def __init__(self, editor: "EditorIdentity", reason: str) -> None:
         super().__init__(f"not available in {editor.display_name}: {reason}")
 
 
 class EditorGoneError(EditorError):
-    """The editor quit or the connection to it is lost; nothing more can be asked of it."""
+    """The editor quit or the connection to it is lost; no further call can succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From ``start`` to ``end``, ``end`` not included, ``start`` never after ``end``."""
+    """Half-open range from ``start`` to ``end`` (not included); ``start`` is never after ``end``."""
 
     start: Position
     end: Position
@@ -50,7 +51,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Text that the user has selected: never empty. ``text`` is whole; limits are for the wire."""
+    """Text that the user has selected; never empty. ``text`` is whole: each wire applies its own limit."""
 
     range: Range
     text: str
@@ -58,13 +59,13 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """A file that the editor has open. Buffers without a file behind them are not reported at all.
+    """A file that the editor has open. Buffers without a file behind them are not reported.
 
-    ``focused_at`` is when it last had the focus, Unix time in seconds (opened in the background: when opened).
-    ``is_active`` is true for at most one file: the one with the focus, or, while the focus is in something that is no
-    file (terminal, file tree, diff view), the one that had it last.
-    ``language_id`` is LSP's ("python"), ``line_count`` that of the text in the editor; None: the editor does not say.
-    ``cursor`` and ``selection`` may be given for any file; only those of the active one leave the companion.
+    ``focused_at`` is the Unix time in seconds of its last focus (for a file opened in the background: of its opening).
+    ``is_active`` is true for at most one file: the one with the focus, or the one that had it last while the focus is
+    elsewhere (terminal, file tree, diff view).
+    ``language_id`` is LSP's ("python"), ``line_count`` that of the text in the editor; None if the editor does not
+    report it. ``cursor`` and ``selection`` may be given for any file; only those of the active one leave the companion.
     """
 
     path: str
@@ -78,7 +79,7 @@ class OpenFile:
 
 
 class Severity(StrEnum):
-    """How bad a diagnostic is."""
+    """Severity of a diagnostic."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -100,9 +101,9 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class EditorIdentity:
-    """Who the editor is: ``name`` short and lowercase ("neovim"), ``display_name`` for people ("Neovim").
+    """Identity of an editor: ``name`` is short and lowercase ("neovim"), ``display_name`` is for the user ("Neovim").
 
-    ``pid`` is the process id of the editor; of the companion itself where there is no editor process.
+    ``pid`` is the process id of the editor, or of the companion itself if there is no editor process.
     """
 
     name: str
@@ -111,7 +112,7 @@ class EditorIdentity:
 
 
 class Capability(StrEnum):
-    """What an editor may lack; whatever is not listed here every editor has."""
+    """Capability that an editor may lack; every editor has those that are not listed."""
 
     DIFF = "diff"
     """open_diff, close_diff"""
@@ -120,7 +121,7 @@ class Capability(StrEnum):
     CLOSE = "close"
     """close_file"""
     TEXT = "text"
-    """text, which then is only on disk"""
+    """text, including unsaved changes; without it, only the file on disk can be read"""
     DIRTY = "dirty"
     """is_dirty, and OpenFile.is_dirty"""
     DIAGNOSTICS = "diagnostics"
@@ -139,7 +140,7 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionText:
-    """What the code wrote, or the text form of a value. Without terminal colours."""
+    """Text that the code wrote, or the text form of a value. Without terminal colours."""
 
     text: str
 
@@ -157,18 +158,18 @@ ExecutionOutput: TypeAlias = ExecutionText | ExecutionImage
 
 @dataclass(frozen=True, slots=True)
 class CodeExecution:
-    """How code ended in a kernel: its outputs in order; ``is_error``: it raised, the traceback is the last output."""
+    """Outcome of code in a kernel: its outputs in order. If ``is_error``, it raised; the traceback comes last."""
 
     outputs: tuple[ExecutionOutput, ...] = ()
     is_error: bool = False
 
 
-# What an editor tells. A closed union: match with assert_never.
+# Events of an editor. A closed union: match with assert_never.
 
 
 @dataclass(frozen=True, slots=True)
 class ContextChanged:
-    """Open files, focus, cursor, selection or dirty state changed: :meth:`Editor.open_files` says how.
+    """Open files, focus, cursor, selection or dirty state changed; :meth:`Editor.open_files` returns the new state.
 
     Editors send it at once and as often as they like; the companion debounces.
     """
@@ -176,7 +177,7 @@ class ContextChanged:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceChanged:
-    """The workspace folders or their trust changed: ask :meth:`Editor.workspace_folders` again."""
+    """The workspace folders or their trust changed: call :meth:`Editor.workspace_folders` again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,7 @@ class DiagnosticsChanged:
 
 @dataclass(frozen=True, slots=True)
 class FileMentioned:
-    """The user wants the agent to look at a file; lines 0-based, both ends included; None: the whole file."""
+    """The user wants the agent to look at a file; lines are 0-based, both ends included; None is the whole file."""
 
     path: str
     start_line: int | None = None
@@ -207,7 +208,7 @@ class DiffAccepted:
 class DiffRejected:
     """The user rejected the review, or closed its view without accepting.
 
-    ``content`` is the text in the view when it was changed, and is kept; None: unchanged, or the editor cannot tell.
+    ``content`` is the text in the view if the user changed it; it is kept. None: unchanged, or the editor cannot say.
     """
 
     review_id: str
@@ -216,9 +217,9 @@ class DiffRejected:
 
 @dataclass(frozen=True, slots=True)
 class DiffEdited:
-    """The text in the view of a review is ``content`` now: no answer, but all that is left of it if the editor crashes.
+    """The text in the view of a review is now ``content``; not a decision, but a copy in case the editor crashes.
 
-    Told within about a second of the last key (of large texts later) by editors that can; others do not tell it.
+    Editors that can send it do so within about a second of the last key (later for large texts); others never do.
     """
 
     review_id: str
@@ -231,20 +232,20 @@ EditorEvent: TypeAlias = (
 
 
 class Editor(Protocol):
-    """What every editor can do. Each method raises :class:`EditorGoneError` once the editor has quit.
+    """Operations of every editor. Each method raises :class:`EditorGoneError` once the editor has quit.
 
-    Methods are safe to call concurrently. An editor puts its own deadline on everything that can hang, and raises
-    :class:`EditorError` with the reason when it is passed.
+    Methods are safe to call concurrently. An editor puts its own deadline on every call that can hang, and raises
+    :class:`EditorError` with the reason when the deadline has passed.
     """
 
     @property
     def identity(self) -> EditorIdentity:
-        """Who it is; constant from the moment the object exists."""
+        """Identity of the editor; constant from the moment the object exists."""
         ...
 
     @property
     def unavailable(self) -> Mapping[Capability, str]:
-        """The capabilities that it lacks, each with the reason in words; empty when it has them all.
+        """Capabilities that it lacks, each with the reason in words; empty if it has them all.
 
         The methods of a missing capability raise :class:`NotAvailableError`.
         """
@@ -252,14 +253,14 @@ class Editor(Protocol):
 
     @property
     def is_trusted(self) -> bool | None:
-        """Whether the user trusts the workspace, as the editor knows it; None: it has no such notion.
+        """Whether the user trusts the workspace, as the editor knows it; None if it has no such notion.
 
-        :class:`WorkspaceChanged` tells of a change.
+        A change is reported as :class:`WorkspaceChanged`.
         """
         ...
 
     def changes(self) -> AsyncIterator[EditorEvent]:
-        """Everything that happens from the first iteration on, in order. Ends when the editor quits.
+        """Yield every event from the first iteration on, in order, until the editor quits.
 
         One reader at a time. A decision about a review is never dropped, also not while nobody reads.
         """
@@ -270,19 +271,19 @@ class Editor(Protocol):
         ...
 
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """A snapshot of the open files, in any order. Never diff views, terminals or buffers without a file name."""
+        """Return a snapshot of the open files, in any order, without diff views, terminals or unnamed buffers."""
         ...
 
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
-        """Show a file; with ``at`` put the cursor at its start, and select it when it is not empty.
+        """Show a file; with ``at`` put the cursor at its start, and select the range unless it is empty.
 
         Raises:
-            EditorError: no such file.
+            EditorError: the file does not exist.
         """
         ...
 
     async def close_file(self, path: str) -> None:
-        """Stop showing a file. A file that is not open is no error.
+        """Stop showing a file; a file that is not open is ignored.
 
         Raises:
             EditorError: it has unsaved changes; they are kept.
@@ -290,11 +291,11 @@ class Editor(Protocol):
         ...
 
     async def open_diff(self, review: DiffReview) -> None:
-        """Show the file as it is on disk beside ``review.proposed``, editable; returns when it can be seen.
+        """Show the file as it is on disk beside ``review.proposed``, editable; return when the view is visible.
 
         The user's decision comes later as :class:`DiffAccepted` or :class:`DiffRejected` with ``review.id``.
-        A file that does not exist is shown as empty. Nothing is written to the target file, ever. Text goes in and
-        comes out with its own line ends, byte order mark and (missing) final newline.
+        A file that does not exist is shown as empty. The target file is never written. Text goes in and comes out with
+        its own line ends, byte order mark and (missing) final newline.
 
         Raises:
             EditorError: nothing can be shown.
@@ -302,14 +303,14 @@ class Editor(Protocol):
         ...
 
     async def close_diff(self, review_id: str) -> str | None:
-        """Close a diff view without a decision and return the text in it, with the user's edits.
+        """Close a diff view without a decision, and return the text in it, with the user's edits.
 
-        No :class:`DiffAccepted` or :class:`DiffRejected` follows. None when there is no such view (any more).
+        No :class:`DiffAccepted` or :class:`DiffRejected` follows. Return None if there is no such view (any more).
         """
         ...
 
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """Return the known diagnostics of one file, or of all open files; never waits for a linter."""
+        """Return the known diagnostics of one file, or of all open files; never wait for a linter."""
         ...
 
     async def is_dirty(self, path: str) -> bool | None:
@@ -332,19 +333,19 @@ class Editor(Protocol):
         ...
 
     async def show_message(self, text: str) -> None:
-        """Tell the user something, without waiting for them."""
+        """Show a message to the user, without waiting for them."""
         ...
 
     async def confirm(self, title: str, text: str) -> bool:
-        """Ask the user a question that is answered by yes or no, and wait; closing it is a no.
+        """Ask the user a yes-or-no question, and wait; closing it is a no.
 
-        ``title`` is one line ("Claude Code wants to run code in analysis.ipynb"), ``text`` what it is about, of any
+        ``title`` is one line ("Claude Code wants to run code in analysis.ipynb"), ``text`` is what it is about, of any
         length. There is no deadline: the caller cancels, and the question is closed.
         """
         ...
 
     async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:
-        """Run code in the kernel of a notebook; its state lasts.
+        """Run code in the kernel of a notebook, whose state lasts.
 
         ``notebook`` is the absolute path of the one that the user allowed it in: another one may have the focus by now.
         None is the open notebook that has, or had last, the focus. Does not ask the user: the caller has. Cancelling
@@ -356,11 +357,11 @@ class Editor(Protocol):
         ...
 
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
-        """Set variables for the terminals that are opened inside the editor from now on; None takes one away."""
+        """Set variables for the terminals that are opened inside the editor from now on; None removes a variable."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of the editor: close our diff views (no decision follows) and the connection. The editor stays."""
+        """Close our diff views (no decision follows) and the connection; the editor itself stays."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Whether a file has been written since one looked last; its content does not matter here."""
+"""Detects whether a file has been written since the last look, without reading its content."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ POLL_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What changes when a file is written or replaced. Two equal ones of a path: nobody did, as far as one can tell."""
+    """Status of a file that changes when it is written or replaced; equal stamps mean that it most likely was not."""
 
     modified_ns: int
     size: int
@@ -18,7 +18,7 @@ class FileStamp:
 
     @classmethod
     def of(cls, path: str) -> "FileStamp | None":
-        """That of the file at a path, links followed; None: there is none that could be read."""
+        """Return the stamp of the file at a path, links followed; None if it cannot be read."""
         try:
             status = os.stat(path)  # noqa: PTH116 - many a second
         except (OSError, ValueError):
@@ -27,7 +27,7 @@ class FileStamp:
 
 
 async def wait_until_written(path: str, before: FileStamp | None, seconds: float) -> None:
-    """Return when the file differs from ``before`` and does not change any more, or after ``seconds``."""
+    """Wait until the file differs from ``before`` and does not change any more, or until ``seconds`` have passed."""
     last = before
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 MAXIMUM_PATH_BYTES = 4096
-"""Of a path with its end, as Linux takes it; other systems take less."""
+"""Maximum length of a path in bytes with its terminator, as on Linux; other systems allow less."""
 _SCHEME = "file://"
 
 
@@ -26,8 +26,8 @@ def file_uri(path: str) -> str:
 def path_of_uri(uri: str) -> str | None:
     """Return the absolute path that a ``file:`` URI means; None for every other text.
 
-    Taken as well, because real programs send it: a URI that is not percent-encoded (claudecode.nvim), the host
-    ``localhost``. ``#`` and ``?`` belong to the name: nobody sends fragments or queries of files.
+    Accepts what real programs send: URIs that are not percent-encoded (claudecode.nvim), and the host ``localhost``.
+    ``#`` and ``?`` belong to the name: no program sends fragments or queries of files.
     """
     if uri[: len(_SCHEME)].lower() != _SCHEME:
         return None
@@ -41,7 +41,7 @@ def path_of_uri(uri: str) -> str | None:
 
 
 def is_file_name(path: str) -> bool:
-    """Return whether a file can be called so: JSON can carry surrogates, NUL and lengths that no name on disk has."""
+    """Return whether a path is possible on disk: JSON can carry surrogates, NUL and lengths that no file name has."""
     try:
         encoded = os.fsencode(path)
     except UnicodeEncodeError:

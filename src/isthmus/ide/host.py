@@ -1,4 +1,4 @@
-"""Runs one companion around an editor: a server for each protocol, the user's channel, and their end.
+"""Runs one companion around an editor: a server for each protocol, the user's control channel, and their shutdown.
 
 Every server listens before the first discovery file appears; the files are gone before the servers stop listening.
 Everything ends when the editor quits or :meth:`CompanionHost.stop` is called (by a signal, for instance).
@@ -35,12 +35,12 @@ _log = logging.getLogger(__name__)
 
 
 class CompanionError(IsthmusError):
-    """The companion could not start or go on."""
+    """The companion could not start or continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListeningServer:
-    """One protocol's server, as it can be reached. ``name`` is the protocol's."""
+    """Address of one protocol's server. ``name`` is the protocol's."""
 
     name: str
     port: int
@@ -49,7 +49,7 @@ class ListeningServer:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What is known once the companion can be reached; ``taken_over``: with the ports and tokens of the life before.
+    """State of a companion that can be reached; ``taken_over``: it has the ports and tokens of the former run.
 
     ``variables`` are what a terminal needs so that agents in it find this companion.
     """
@@ -61,12 +61,12 @@ class Ready:
 
     @property
     def port(self) -> int:
-        """That of the first server: spec 1's, where it is served."""
+        """Port of the first server: Gemini CLI's, if it is served."""
         return self.servers[0].port
 
     @property
     def discovery_file(self) -> str:
-        """That of the first server."""
+        """Discovery file of the first server."""
         return self.servers[0].discovery_files[0]
 
 
@@ -84,7 +84,7 @@ class CompanionHost:
         self._lives: RestartStateFile | None = None
         self._servers: tuple[AgentServer, ...] = ()
         self._unannounced: frozenset[str] = frozenset()
-        # What an editor's terminals had before: the companion was started by the editor, or in one of them.
+        # The editor's terminals had these before: the companion was started by the editor, or in one of them.
         self._own_variables = {name: os.environ[name] for name in ("NO_PROXY", "no_proxy") if name in os.environ}
 
     def stop(self) -> None:
@@ -95,9 +95,9 @@ class CompanionHost:
         """Serve until the editor quits or :meth:`stop`.
 
         Raises:
-            CompanionError: it could not start; nothing is left behind.
+            CompanionError: the companion could not start; nothing is left behind.
             CustomToolError: a file with custom tools cannot be used.
-            EditorError: the editor was gone before it began.
+            EditorError: the editor was gone before the companion started.
         """
         options = self._options
         companion = Companion(self._editor, options, workspace_changed=self._workspace_changed.set, limits=self._limits)
@@ -113,15 +113,15 @@ class CompanionHost:
             raise CompanionError(f"the companion cannot start: {error}") from error
         self._lives = lives
         control = ControlServer(companion, runtime_directory(), allow_agent_accept=options.allow_agent_accept)
-        async with AsyncExitStack() as ending:  # the last that is named comes first; one that fails stops none
+        async with AsyncExitStack() as ending:  # callbacks run last to first; one that fails stops none
             ending.push_async_callback(self._editor.aclose)
             ending.push_async_callback(self._unset_terminals)
             ending.push_async_callback(control.cut_off)
             serving = [asyncio.create_task(server.serve()) for server in servers]
             ending.push_async_callback(_stop, servers, serving)
-            ending.callback(self._keep)  # with the reviews that nobody answered: the next life shows them again
+            ending.callback(self._keep)  # with the undecided reviews: the next run shows them again
             following = asyncio.create_task(companion.run())
-            ending.push_async_callback(_cancel, following)  # the reviews end while their clients can still be told
+            ending.push_async_callback(_cancel, following)  # end the reviews while their clients can be notified
             ending.callback(lives.touch)
             ending.push_async_callback(control.stop)
             for server in servers:
@@ -137,7 +137,7 @@ class CompanionHost:
             listening = tuple(ListeningServer(server.name, server.port, server.discovery_files) for server in servers)
             ready(Ready(listening, folders, any(taken_over), self._variables(folders)))
             housekeeping = asyncio.create_task(self._housekeep(companion, folders, control))
-            ending.push_async_callback(_cancel, housekeeping)  # what is withdrawn is not announced again
+            ending.push_async_callback(_cancel, housekeeping)  # or it would announce again what is withdrawn
             stopped = asyncio.create_task(self._until_stopped(control))
             ending.push_async_callback(_cancel, stopped)
             tasks = (*serving, following, housekeeping, stopped)
@@ -157,21 +157,21 @@ class CompanionHost:
         return tuple(makers[name]() for name in chosen)
 
     def _keep(self) -> None:
-        """Note what a next life needs."""
+        """Store what the next run needs."""
         if self._lives is not None:
-            with suppress(OSError):  # without it only the healing after a restart is lost
+            with suppress(OSError):  # without the file, clients only cannot reconnect after a restart
                 files = [file for server in self._servers for file in server.discovery_files]
                 self._lives.write({server.name: server.life() for server in self._servers}, files)
 
     def _forget_abandoned(self) -> None:
-        """Remove what companions that were killed while they wrote a file have left of it, long ago."""
+        """Remove old partial files of companions that were killed while they wrote."""
         announced = [Path(file).parent for server in self._servers for file in server.discovery_files]
         for folder in {data_directory() / "companions", data_directory() / "kept", runtime_directory(), *announced}:
             with suppress(OSError):
                 forget_abandoned(folder)
 
     def _announce(self, folders: Sequence[str], control: ControlServer) -> None:
-        """Write the discovery files. A server whose folder takes none (a home that is read-only) is no obstacle.
+        """Write the discovery files; log servers whose folder cannot be written (a read-only home).
 
         Raises:
             OSError: no server could be announced, or the user's commands could not find us.
@@ -185,7 +185,7 @@ class CompanionHost:
         if len(failures) == len(self._servers):
             raise next(iter(failures.values()))
         for name in failures.keys() - self._unannounced:
-            text = "%s: agents find this editor only in its own terminals and by `isthmus companion exec`, as %s"
+            text = "%s: agents find this editor only in its own terminals and by `isthmus companion exec`: %s"
             _log.warning(text, name, f"no discovery file can be written: {failures[name]}")
         self._unannounced = frozenset(failures)
         first = self._servers[0]
@@ -196,7 +196,7 @@ class CompanionHost:
         return {name: text for server in self._servers for name, text in server.variables(folders).items()}
 
     async def _set_terminals(self, folders: Sequence[str]) -> bool:
-        """Return whether the editor need not be asked again; one that is busy has to be."""
+        """Return whether the variables are set for good; a busy editor has to be asked again."""
         if Capability.TERMINAL not in self._editor.unavailable:
             try:
                 variables = terminal_environment(self._variables(folders), self._own_variables)
@@ -216,12 +216,12 @@ class CompanionHost:
             except EditorGoneError:
                 return
             except EditorError as error:
-                _log.warning("new terminals in the editor still lead to this companion: %s", error)
+                _log.warning("new terminals in the editor still point to this companion: %s", error)
             else:
                 return
 
     async def _until_stopped(self, control: ControlServer) -> None:
-        """Wait for :meth:`stop`, or for the end of the process that is watched and of all that came to it."""
+        """Wait for :meth:`stop`, or for the end of the watched process and of all agents that attached."""
         watch = self._options.watch
         while watch is None or any(map(process_is_alive, {watch} | control.agents)):
             with suppress(TimeoutError):
@@ -259,13 +259,13 @@ async def _stop(servers: Sequence[AgentServer], serving: Sequence["asyncio.Task[
 
 
 async def _cancel(task: "asyncio.Task[None]") -> None:
-    """Wait for the end of a task, whatever its outcome."""
+    """Cancel a task, and wait for its end, whatever its outcome."""
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
 
 async def _listening(servers: Sequence[AgentServer], serving: Sequence["asyncio.Task[None]"]) -> None:
-    """Return when all servers listen, or raise what kept one from that."""
+    """Wait until all servers listen, or raise the error of one that cannot."""
     listening = asyncio.gather(*(server.listening() for server in servers))
     await asyncio.wait([*serving, listening], return_when=asyncio.FIRST_COMPLETED)
     for task in serving:

@@ -1,8 +1,8 @@
-"""HTTP servers of the companion, in whose HTTP/1.1 an event stream ends with its connection, not with a last chunk.
+"""HTTP servers of the companion, whose HTTP/1.1 event streams end with the connection instead of a last chunk.
 
-The connection of a server that is killed is closed like any other, so the stream of its client has simply ended, and
-the client opens it again. A chunked stream that is cut is an error, after which Gemini CLI and Qwen Code do not come
-back. uvicorn chunks every body of unknown length, whatever its headers say; h11 does not for a client of HTTP/1.0.
+When a server is killed, its connection is closed like any other, so a client's stream has simply ended, and the client
+opens it again. A chunked stream that is cut off is an error, after which Gemini CLI and Qwen Code do not reconnect.
+uvicorn chunks every body of unknown length, whatever its headers say; h11 does not for a client of HTTP/1.0.
 """
 
 import asyncio
@@ -26,22 +26,22 @@ EVENT_STREAM = b"text/event-stream"
 def companion_server(
     application: HttpApplication, listener: socket.socket, name: str, limits: ServerLimits = HttpServerLimits()
 ) -> HttpServer:
-    """Return the server of an application on a bound socket; ``name`` is what the log calls it."""
+    """Return the server of an application on a bound socket; ``name`` is its name in the log."""
     return HttpServer(application, listener, name=name, protocol=CloseDelimitedProtocol, limits=limits)
 
 
 class CloseDelimitedConnection(h11.Connection):
-    """The server's side of a connection that sends event streams without chunks, and closes it after one."""
+    """Server side of a connection that sends event streams without chunks, and closes after one."""
 
     @override
     def send(self, event: Any) -> Any:
         if isinstance(event, h11.Response) and _is_event_stream(event):
-            self.their_http_version = b"1.0"  # of this request; h11 sets it anew with each
+            self.their_http_version = b"1.0"  # for this request; h11 sets it again for each
         return super().send(event)
 
 
 class CloseDelimitedProtocol(HttpProtocol, H11Protocol):
-    """uvicorn's h11 protocol on such a connection, also where httptools is installed."""
+    """uvicorn's h11 protocol on such a connection, also if httptools is installed."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A companion protocol as one object, and what looking for IDEs by it finds. Each protocol's folder holds its own."""
+"""A companion protocol as one object, and the results of looking for IDEs. Each protocol's folder defines its own."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from isthmus.ide.listening_user import another_user_at
 
 @dataclass(frozen=True, slots=True)
 class RemoteEndpoint:
-    """An endpoint that a client named by its URL; ``headers`` go with each request and are shown nowhere.
+    """An endpoint that a client named by its URL; ``headers`` go with each request and are never shown.
 
-    ``why_not`` says why nothing is sent to an address that the URL's host resolves to; None: all may be reached.
+    ``why_not`` returns why nothing may be sent to an address that the URL's host resolves to; None: all are allowed.
     """
 
     url: str = field(repr=False)
@@ -24,9 +24,9 @@ class RemoteEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class FoundIde:
-    """An IDE that serves the workspace. ``token`` None: it wants none.
+    """An IDE that serves the workspace. ``token`` is None if it does not require one.
 
-    ``source`` is the discovery file, or what of the environment named it.
+    ``source`` is the discovery file, or the environment variable that named it.
     """
 
     port: int
@@ -37,16 +37,16 @@ class FoundIde:
     folders: tuple[str, ...]
     source: str
     remote: RemoteEndpoint | None = None
-    """Where it is when it was found by a URL; port and token say nothing then."""
+    """Endpoint of an IDE that was found by a URL; port and token are meaningless then."""
     has_identity: bool = True
-    """Whether its file says what IDE it is; without, real clients want to know it by their terminal."""
+    """Whether its file names the IDE; if not, real clients identify it by their terminal."""
     modified_at: float = 0.0
-    """Of the discovery file, Unix time in seconds; 0 where the protocol ranks by other things."""
+    """Unix time in seconds of the discovery file's last change; 0 if the protocol does not rank by it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundIdes:
-    """The usable IDEs, best first, and the discovery files that are of no use here."""
+    """The usable IDEs, best first, and the discovery files that were rejected."""
 
     ides: tuple[FoundIde, ...]
     rejected: tuple[RejectedFile, ...]
@@ -56,7 +56,7 @@ class FoundIdes:
 class DiscoveryFiles:
     """The discovery files that one CLI reads: where they are, and how each is read. ``cli`` is its name.
 
-    ``old_number`` returns the number in the name of a file of an old form, and None for the form of today.
+    ``old_number`` returns the number in the name of a file of an old form, and None for the current form.
     """
 
     cli: str
@@ -72,7 +72,7 @@ class ConnectableClient(IdeClient, Protocol):
         """Find an IDE and connect to it.
 
         Raises:
-            IdeError: none answers; the text says which were tried.
+            IdeError: none answers; the text lists those that were tried.
         """
         ...
 
@@ -81,8 +81,8 @@ class ConnectableClient(IdeClient, Protocol):
 class IdeProtocol:
     """A protocol between agent CLIs and IDEs. ``name`` is that of its server and on the command line.
 
-    ``port_variable`` is the environment variable that names an IDE's port. ``find`` and the files block; ``client``
-    loads what connecting needs.
+    ``port_variable`` is the environment variable that names an IDE's port. ``find`` and reading the files block;
+    ``client`` imports the modules that connecting needs.
     """
 
     name: str

@@ -10,17 +10,17 @@ class ReviewLimits:
     """Limits of the reviews of a companion."""
 
     maximum_open: int = 100
-    """Maximum number of open reviews, those that wait for their turn included."""
+    """Maximum number of open reviews, queued ones included."""
     kept_decisions: int = 50
-    """Maximum number of ended reviews, which are only kept for a closeDiff or an answer that crosses the end."""
+    """Maximum number of ended reviews, kept only for a closeDiff or an answer that crosses the end."""
     kept_characters: int = 16 * 1024 * 1024
-    """Maximum length of the proposals of ended reviews together."""
+    """Maximum total length of the proposals of ended reviews, in characters."""
     decision_seconds: float = 1.0
-    """Maximum wait for the editor's event after a view is gone."""
+    """Maximum wait in seconds for the editor's event after a view is gone."""
     settle_seconds: float = 1.0
-    """An agent whose edit was accepted writes the file within this, or does not keep the next review waiting."""
+    """Maximum wait in seconds for an agent to write an accepted edit, before the next review is shown."""
     shutdown_seconds: float = 3.0
-    """Maximum time to close all views together, when the companion ends."""
+    """Maximum time in seconds to close all views together, when the companion ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class HttpServerLimits(ServerLimits):
     head_seconds: float = 10.0
     grace_seconds: float = 2.0
     concurrency: int | None = 256 + 1024
-    """With a token, and without."""
+    """Maximum number of connections: 256 with a token, and 1024 without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +39,12 @@ class GeminiServerLimits(HttpServerLimits):
     """Limits of the companion's server for Gemini CLI."""
 
     keep_alive_seconds: float = 15.0
-    """Maximum silence on an event stream."""
+    """Maximum silence in seconds on an event stream."""
     lost_stream_seconds: float = 20.0
-    """A client that lost its stream comes back within ten seconds or never; after this its views are closed, and it is
-    not listed any more."""
+    """Delay in seconds before a client that lost its stream is unlisted and its views are closed.
+
+    It reconnects within ten seconds or never.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +56,11 @@ class ClaudeServerLimits(ListenerLimits):
     maximum_clients: int = 64
     maximum_message_bytes: int = 32 * 1024 * 1024
     maximum_unread_bytes: int = 64 * 1024 * 1024
-    """A client that lets more pile up is cut off."""
+    """Maximum number of unsent bytes for a client; one that lets more pile up is disconnected."""
     ping_seconds: float = 30.0
-    """Real CLIs send no pings; one that does not answer ours for as long again is gone."""
+    """Interval in seconds of our pings, and maximum wait for each answer: real CLIs send no pings."""
     close_seconds: float = 2.0
-    """Maximum wait for the client's close frame."""
+    """Maximum wait in seconds for the client's close frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +68,12 @@ class CompanionLimits:
     """Limits of a companion."""
 
     diagnostics_seconds: float = 0.9
-    """Maximum wait for the editor's diagnostics, and as long again for its open files: real agents ask before each turn
-    and after each edit, and wait for the answer without a deadline of their own."""
+    """Maximum wait in seconds for the editor's diagnostics, and again for its open files.
+
+    Real agents ask before each turn and after each edit, and wait for the answer without a deadline of their own.
+    """
     housekeeping_seconds: float = 2.0
-    """Maximum time that a discovery file which somebody removed is missing."""
+    """Maximum time in seconds before a removed discovery file is written again."""
     reviews: ReviewLimits = ReviewLimits()
     gemini: GeminiServerLimits = GeminiServerLimits()
     claude: ClaudeServerLimits = ClaudeServerLimits()

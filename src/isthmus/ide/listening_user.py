@@ -1,7 +1,7 @@
-"""Whose process listens on a port of this machine: a port outlives the discovery file of an editor that crashed.
+"""Finds the user whose process listens on a local port: a port outlives the discovery file of an editor that crashed.
 
-Another user may listen there by now, and whoever is taken for the editor gets our token and answers for the user.
-Only Linux tells; elsewhere, and across network namespaces, nothing is known and nobody is refused.
+Another user may listen there by now; a client that took that process for the editor would send it our token. Only
+Linux tells; elsewhere, and across network namespaces, the user is unknown and the port is accepted.
 """
 
 import os
@@ -13,11 +13,11 @@ from typing import Final
 TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LISTENING: Final = "0A"
 _NOBODY_HERE: Final = 65_534
-"""What the system shows for users that do not exist in this user namespace."""
+"""User id that the system shows for users that do not exist in this user namespace."""
 
 
 def listening_users(port: int, table: str) -> Iterator[int]:
-    """Yield the ids of the users that listen on a port, out of the text of ``/proc/net/tcp`` (proc(5)). Pure."""
+    """Yield the ids of the users that listen on a port, from the text of ``/proc/net/tcp`` (proc(5)). Pure."""
     for line in table.splitlines()[1:]:
         match line.split():
             case [_, local, _, state, _, _, _, user, *_] if state == _LISTENING and user.isdecimal():
@@ -28,7 +28,7 @@ def listening_users(port: int, table: str) -> Iterator[int]:
 
 
 def another_user_at(port: int, tables: Sequence[Path] = TABLES) -> str | None:
-    """Why nobody there is to be taken for our editor: another user listens; None: not that we know. Blocks."""
+    """Return why a port must not be trusted (another user listens), or None if nothing speaks against it. Blocks."""
     ours = {os.getuid(), 0, _NOBODY_HERE}  # the superuser can read everything anyway
     for path in tables:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The loopback interface, where every server of the companion listens, and nowhere else."""
+"""The loopback interface, the only one on which servers of the companion listen."""
 
 import os
 import socket
@@ -9,14 +9,14 @@ from isthmus.encoding.codec import JsonObject
 
 ADDRESS = "127.0.0.1"
 PROBE_SECONDS = 0.5
-"""How long a port of this machine may take to accept."""
+"""Maximum time in seconds for a port of this machine to accept a connection."""
 PROBES_AT_ONCE = 32
 HOSTS = ("localhost", "127.0.0.1", "[::1]", "host.docker.internal")
 """Names under which a client on this machine, or in a container on it, reaches the loopback interface."""
 
 
 def hosts(port: int) -> tuple[str, ...]:
-    """Return the ``Host`` headers of such a client."""
+    """Return the possible ``Host`` headers of such a client."""
     return tuple(f"{host}:{port}" for host in HOSTS)
 
 
@@ -25,7 +25,7 @@ def bound(port: int) -> socket.socket:
 
     Raises:
         OSError: the port is taken, or not allowed.
-        OverflowError: it is no port.
+        OverflowError: ``port`` is out of range.
     """
     # With the protocol named, asyncio turns Nagle's algorithm off; without it each answer waits 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -40,9 +40,9 @@ def bound(port: int) -> socket.socket:
 
 
 def bound_again(former: JsonObject | None) -> tuple[socket.socket, str] | None:
-    """Return a socket on the port of the life before, and its token; ``former`` is what the server kept of that life.
+    """Return a socket on the port of the former run, and its token; ``former`` is the state that the server kept.
 
-    None: nothing usable was kept, or somebody has taken the port meanwhile.
+    Return None if nothing usable was kept, or another process has taken the port.
     """
     port, token = (former or {}).get("port"), (former or {}).get("token")
     if isinstance(port, int) and isinstance(token, str) and token:
@@ -52,7 +52,7 @@ def bound_again(former: JsonObject | None) -> tuple[socket.socket, str] | None:
 
 
 def open_ports(ports: Iterable[int]) -> frozenset[int]:
-    """Those at which somebody listens. Blocks, a second at the most."""
+    """Return the ports on which a process listens. Blocks for a second at most."""
     from concurrent.futures import ThreadPoolExecutor
 
     def accepts(port: int) -> bool:

@@ -1,4 +1,4 @@
-"""What the user pointed the agents to lately, for those that come a little too late for it."""
+"""Files that the user recently pointed the agents to, for agents that connect a moment later."""
 
 import time
 from collections import deque
@@ -11,7 +11,7 @@ KEPT_MENTIONS = 20
 
 
 class Mentions:
-    """Tells the client that was used last, and keeps the last :data:`KEPT_MENTIONS`. ``clock`` is in seconds."""
+    """Notifies the client that was used last, and keeps the last :data:`KEPT_MENTIONS`. ``clock`` is in seconds."""
 
     def __init__(self, clients: Mapping[str, Client], clock: Callable[[], float] = time.monotonic) -> None:
         self._clients = clients
@@ -19,9 +19,9 @@ class Mentions:
         self._latest: deque[tuple[float, FileMentioned]] = deque(maxlen=KEPT_MENTIONS)
 
     def tell(self, mention: FileMentioned) -> bool:
-        """Tell the agent that the user works with: of those that take mentions the one that was used last.
+        """Notify the agent that the user works with: the last used one of those that take mentions.
 
-        False: nobody was there who takes them. It is kept for one that comes soon.
+        Return False if there is none; the mention is kept for one that connects soon.
         """
         self._latest.append((self._clock(), mention))
         ranked = [(client.active_at, client) for client in self._clients.values() if client.connected]
@@ -32,13 +32,13 @@ class Mentions:
         return True
 
     def why_untold(self, path: str) -> str:
-        """Return what the user is told when no agent takes the mention of a file."""
+        """Return the message to the user when no agent takes the mention of a file."""
         titles = sorted({client.title for client in self._clients.values() if client.connected})
         if not titles:
-            return "no agent is attached; one that connects within ten seconds is told"
-        return f"{', '.join(titles)} cannot be told of a file from here; write @ and its path in the prompt ({path})"
+            return "no agent is attached; one that connects within ten seconds gets the file"
+        return f"{', '.join(titles)} cannot be sent a file from here; write @ and its path in the prompt ({path})"
 
     def recent(self, seconds: float) -> tuple[FileMentioned, ...]:
-        """Those of the last ``seconds``, oldest first."""
+        """Return the mentions of the last ``seconds``, oldest first."""
         since = self._clock() - seconds
         return tuple(mention for moment, mention in self._latest if moment >= since)

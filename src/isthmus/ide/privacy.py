@@ -1,9 +1,9 @@
-"""Which files agents never hear of: those that .geminiignore or .aiexclude name, and whatever is called ``.env*``.
+"""Hides files from agents: those that .geminiignore or .aiexclude name, and all whose names begin with ``.env``.
 
-Only what the companion tells of its own accord: open files, selections, mentions, diagnostics. It does not keep an
+Covers only what the companion sends on its own: open files, selections, mentions, diagnostics. It does not keep an
 agent from opening a file that it knows of. Both ignore files have gitignore's syntax and count in every folder from a
-workspace folder down to the file; the names count for files outside the workspace as well. A link is hidden when it or
-what it leads to is; so is an open file that was made a link out of the workspace since it was opened.
+workspace folder down to the file; the names count for files outside the workspace as well. A link is hidden if it or
+its target is; so is an open file that has become a link out of the workspace since it was opened.
 """
 
 import os
@@ -18,16 +18,16 @@ from isthmus.ide.file_stamp import FileStamp
 
 IGNORE_FILES: Final = (".geminiignore", ".aiexclude")
 MAXIMUM_KNOWN = 4096
-"""Ignore files, there or not, that are remembered; over it all are read anew."""
+"""Maximum number of ignore files, existing or not, that are remembered; beyond it all are read again."""
 MAXIMUM_AWAITED = 1000
-"""Files that an agent had opened and that no editor listed since."""
+"""Maximum number of files that an agent opened and that the editor has not listed yet."""
 LOOK_SECONDS = 0.1
-"""An ignore file is looked at once in this time: open files lie in the same folders."""
+"""Minimum interval in seconds between looks at an ignore file: open files lie in the same folders."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """An ignore file as it was read, or None for none; ``looked_at`` is when it was last seen to be so."""
+    """An ignore file as it was read, or None if missing; ``looked_at`` is the time of the last check."""
 
     stamp: FileStamp | None
     rules: IgnoreFile | None
@@ -35,9 +35,9 @@ class _Known:
 
 
 class HiddenFiles:
-    """Answers for paths; ``folders`` are the absolute workspace folders, and may be set anew.
+    """Answers whether paths are hidden; ``folders`` are the absolute workspace folders, and may be set again.
 
-    A changed ignore file counts within :data:`LOOK_SECONDS` of ``clock``; one is read again only when it changed.
+    A changed ignore file counts within :data:`LOOK_SECONDS` of ``clock``; it is read again only when it has changed.
     """
 
     def __init__(self, folders: Sequence[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
@@ -49,7 +49,7 @@ class HiddenFiles:
 
     @property
     def folders(self) -> Sequence[str]:
-        """The workspace folders, as they were given."""
+        """Workspace folders, as they were given."""
         return self._folders
 
     @folders.setter
@@ -59,7 +59,7 @@ class HiddenFiles:
         self._tops = tuple(dict.fromkeys(names))
 
     def hides(self, path: str) -> bool:
-        """Return whether agents must not hear of the file with this absolute path; it need not exist."""
+        """Return whether the file with this absolute path must not be sent to agents; it need not exist."""
         path = os.path.normpath(path)
         real = os.path.realpath(path)
         if self._led_to.get(path, real) != real and not any(_is_below(top, real) for top in self._tops):
@@ -68,16 +68,16 @@ class HiddenFiles:
         return any(_has_hidden_name(name) or any(self._is_ignored(top, name) for top in self._tops) for name in names)
 
     def opens(self, path: str, real: str) -> None:
-        """The editor is about to open this file of the workspace for an agent; ``real`` is where it leads right now."""
+        """Note that the editor is about to open a workspace file for an agent; ``real`` is its current real path."""
         path = os.path.normpath(path)
         self._led_to[path] = real
         if len(self._awaited) < MAXIMUM_AWAITED:
             self._awaited.add(path)
 
     def opened(self, paths: Iterable[str]) -> None:
-        """These are open in the editor. One that is later made to lead out of the workspace is hidden while it does.
+        """Note the files open in the editor. One that later leads out of the workspace is hidden while it does.
 
-        Agents write in the workspace: of a file that became a link they could else learn what is kept from them.
+        Agents write in the workspace: by turning an open file into a link they could learn what is hidden from them.
         """
         known, names = self._led_to, {os.path.normpath(path) for path in paths}
         self._led_to = {path: known.get(path) or os.path.realpath(path) for path in names | self._awaited}
@@ -95,7 +95,7 @@ class HiddenFiles:
         for index, part in enumerate(parts):
             folder = prefix + relative
             scopes = [scope.with_file(relative, self._rules(folder + scope.file_name)) for scope in scopes]
-            # What is below an ignored folder cannot be taken back, as in git.
+            # A file below an ignored folder cannot be re-included, as in git.
             end = "" if index == len(parts) - 1 else "/"
             if any(scope.ignores(relative + part + end, part + end) for scope in scopes):
                 return True

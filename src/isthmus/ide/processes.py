@@ -1,6 +1,6 @@
-"""Which processes there are: whether the one that a file names is still there, and those above this one.
+"""Processes of this machine: whether one that a file names still runs, and the ancestors of this one.
 
-Which process is an agent's is in :mod:`lineage`.
+Does not contain how agents are recognised: see :mod:`lineage`.
 """
 
 import os
@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Final
 
 MAXIMUM_LEVELS: Final = 32
-"""So far up the process tree is looked, as real clients do."""
+"""Maximum number of levels to look up the process tree, as in real clients."""
 
 
 def process_is_alive(pid: int) -> bool:
     """Return whether a process with this id runs, whoever owns it.
 
-    One that has ended and that nobody looked after is dead, though it has its id still: in a container without an init
-    it has it for ever.
+    A zombie counts as dead, though it keeps its id: in a container without an init nobody ever reaps it.
     """
     if pid <= 0:
         return False
@@ -27,14 +26,14 @@ def process_is_alive(pid: int) -> bool:
         pass
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:  # it is hidden, or this is no Linux
+    except OSError:  # it is hidden, or this is not Linux
         return True
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def place_of(pid: int) -> tuple[str | None, str | None]:
-    """Return the working folder and the terminal of a process; None for what is not known, or not to be seen."""
-    import psutil  # loaded when somebody asks, not at start
+    """Return the working folder and the terminal of a process; None for what is unknown or hidden."""
+    import psutil  # loaded on demand, not at start
 
     try:
         process = psutil.Process(pid)

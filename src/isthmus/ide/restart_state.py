@@ -1,8 +1,8 @@
-"""What a companion leaves behind so that a restart heals its clients: ports, tokens, session ids, for 60 seconds.
+"""State that a companion leaves so that its clients reconnect after a restart: ports, tokens, session ids, for 60 s.
 
-Real CLIs come back by themselves when all of it is the same again. One 0600 file per life in our data folder, named
-by workspace, editor and process id; its time of change is the last sign of life. A living companion's file is never
-touched by another one, so two on the same workspace do not share anything.
+Real CLIs reconnect by themselves if all of it is the same again. There is one 0600 file per run in our data folder,
+named by workspace, editor and process id; its time of change is the last sign of life. A companion never touches the
+file of another living one, so two on the same workspace share nothing.
 """
 
 import hashlib
@@ -25,14 +25,14 @@ HEAL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RestartState:
-    """What one run of a companion is known by; ``servers`` is what each protocol's server keeps, by its name."""
+    """State of one run of a companion; ``servers`` is what each protocol's server keeps, by its name."""
 
     pid: int
     servers: Mapping[str, Any]
     discovery_files: tuple[str, ...] = ()
 
     def server(self, name: str) -> JsonObject | None:
-        """What the server of this name has kept."""
+        """Return what the server of this name has kept."""
         kept = self.servers.get(name)
         return cast(JsonObject, kept) if isinstance(kept, dict) else None
 
@@ -47,10 +47,10 @@ class RestartStateFile:
         self._path = folder / f"{self._key}-{os.getpid()}.json"
 
     def take_over(self, *, fresh: bool = False) -> RestartState | None:
-        """The former life of the same workspace and editor, if it ended within the last 60 s, and not with ``fresh``.
+        """Return the former run of the same workspace and editor if it ended within the last 60 s; None if ``fresh``.
 
-        Its file becomes ours at once, so that only one takes it over, and that whoever comes after us can, should we
-        die before :meth:`write`. Every other file of a dead companion is removed, and so are its discovery files.
+        Its file becomes ours at once: only one companion takes it over, and the next one still can if we die before
+        :meth:`write`. Every other file of a dead companion is removed, and so are its discovery files.
         """
         candidates: list[tuple[float, Path, RestartState]] = []
         now = time.time()
@@ -77,7 +77,7 @@ class RestartStateFile:
         return None
 
     def write(self, servers: Mapping[str, JsonObject], discovery_files: Sequence[str]) -> None:
-        """Note what a next life needs.
+        """Store what the next run needs.
 
         Raises:
             OSError: the folder cannot be written to.
@@ -87,19 +87,19 @@ class RestartStateFile:
         write_private(self._path, content)
 
     def touch(self) -> None:
-        """A sign of life."""
+        """Renew the file's time of change, as a sign of life."""
         with suppress(OSError):
             os.utime(self._path)
 
 
 def _is_taken(path: Path) -> bool:
-    """Return whether the process in a file's name lives: one that is about to write what it is known by."""
+    """Return whether the process in a file's name runs: it is about to write its own state."""
     number = path.stem.rpartition("-")[2]
     return number.isdecimal() and process_is_alive(int(number))
 
 
 def _sweep(life: RestartState) -> None:
-    """Remove the discovery files that a dead companion left; one that somebody has written anew meanwhile stays."""
+    """Remove the discovery files that a dead companion left; one that another program has rewritten stays."""
     kept = [life.server(name) or {} for name in life.servers]
     tokens = [server["token"] for server in kept if isinstance(server.get("token"), str)]
     for path in map(Path, life.discovery_files):

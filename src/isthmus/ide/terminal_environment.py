@@ -1,4 +1,4 @@
-"""The environment of a terminal in which agent CLIs shall find one companion: the variables of all its servers."""
+"""The environment of a terminal in which agent CLIs find one companion: the variables of all its servers."""
 
 from collections.abc import Mapping
 
@@ -6,16 +6,16 @@ from isthmus.network.loopback import LOOPBACK_NAMES
 
 
 def terminal_environment(variables: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:
-    """``base`` with the ``variables`` of the companion's servers, and loopback excepted from any proxy.
+    """Return ``base`` with the ``variables`` of the companion's servers, and loopback excepted from any proxy.
 
     Some CLIs send even a loopback WebSocket through a proxy that the environment names.
     """
     environment = dict(base) | dict(variables)
     for name, other in (("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")):
-        # Programs read one of the two: what only the other one says must not be lost on them.
-        said = base.get(name) or base.get(other) or ""
-        listed = [entry.strip() for entry in said.split(",") if entry.strip()]
-        if listed != ["*"]:  # no proxy at all, but only where it stands alone
+        # Programs read one of the two, so each gets what the other one holds.
+        value = base.get(name) or base.get(other) or ""
+        listed = [entry.strip() for entry in value.split(",") if entry.strip()]
+        if listed != ["*"]:  # "*" disables proxies, but only if it stands alone
             listed += [host for host in LOOPBACK_NAMES if host not in listed]
         environment[name] = ",".join(listed)
     return environment

@@ -1,4 +1,4 @@
-"""Which files belong to a workspace, links resolved, and of which edits are shown."""
+"""Paths in a workspace, links resolved, and the files whose edits may be reviewed."""
 
 import contextlib
 import os
@@ -11,16 +11,16 @@ from isthmus.text.visible import printable
 
 
 def is_inside(path: str, folders: Sequence[str]) -> bool:
-    """Return whether an absolute path leads into one of the folders, or is one; the file need not exist."""
+    """Return whether an absolute path is one of the folders or leads into one; the file need not exist."""
     real = os.path.realpath(path)
     return any(_is_below(real, os.path.realpath(folder)) for folder in folders)
 
 
 def target_of(path: str) -> str:
-    """Return the real path of what can be reviewed, in every editor: a file, or one that is to be made.
+    """Return the real path of a file that can be reviewed in any editor; it may not exist yet.
 
     Raises:
-        EditorError: it is something else.
+        EditorError: the path is not a regular file's.
     """
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -33,12 +33,12 @@ def target_of(path: str) -> str:
 
 
 async def require_within_reach(path: str, folders: Sequence[str], editor: Editor) -> None:
-    """Let edits be shown of a file in the workspace, or of one that the user has open.
+    """Raise unless the file is in the workspace, or the user has it open.
 
     Raises:
-        EditorError: it is another one, or no file.
+        EditorError: the file is neither, or is not a regular file.
     """
-    target_of(path)  # what is no file is said first
+    target_of(path)  # first, for its more exact error
     if is_inside(path, folders):
         return
     if not _is_among(path, [file.path for file in await editor.open_files()]):

@@ -347,7 +347,7 @@ class HangingEditor(HeadlessEditor):
 
 async def test_an_editor_that_hangs_does_not_hold_a_question_for_diagnostics(workspace: Path) -> None:
     async with _companion_with(HangingEditor((str(workspace),)), CompanionOptions()) as (companion, _):
-        with pytest.raises(EditorError, match="did not tell its diagnostics"):
+        with pytest.raises(EditorError, match="did not report its diagnostics"):
             await companion.diagnostics()
 
 
@@ -427,7 +427,7 @@ async def test_a_mention_that_no_agent_takes_is_answered_in_the_editor(
     path.write_text("one\n", encoding="utf-8")
     client.title, client.active_at = "Gemini CLI", None
     editor.mention(str(path))
-    expected = f"Gemini CLI cannot be told of a file from here; write @ and its path in the prompt ({path})"
+    expected = f"Gemini CLI cannot be sent a file from here; write @ and its path in the prompt ({path})"
     await eventually_async(lambda: expected in editor.messages, what="a message")
     await companion.detach(client.id)
     editor.mention(str(path))
