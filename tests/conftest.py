@@ -1,7 +1,7 @@
-"""What holds for every test: no trace of the developer's machine goes in, none of the test's is left behind.
+"""Setup of every test: it sees nothing of the developer's machine, and leaves nothing behind.
 
 Each test has its own HOME, XDG folders and TMPDIR, and an environment without keys, proxies, editors and agents.
-The working directory stays as it is. Helpers and fakes are in tests/support/, not here.
+The working directory is unchanged. Helpers and fakes are in tests/support/, not here.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from support.isolation import IsolatedFolders, isolate
 
 
 def pytest_report_header() -> str:
-    """Say whether a missing program fails the run. (support.programs reads CI here, before the first test hides it.)"""
+    """Return whether a missing program fails the run. (support.programs reads CI before the first test hides it.)"""
     return f"missing programs: {'failure (CI=true)' if programs.IN_CI else 'skip'}"
 
 
-# How long an example takes says nothing on a loaded machine; pytest-timeout ends what hangs.
+# The duration of an example means nothing on a loaded machine; pytest-timeout ends tests that hang.
 hypothesis.settings.register_profile("isthmus", deadline=None)
-# Of make quick, which chooses it by pytest's option --hypothesis-profile.
+# For make quick, which selects it by pytest's option --hypothesis-profile.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
 hypothesis.settings.load_profile("isthmus")
 
@@ -37,11 +37,11 @@ hypothesis.settings.load_profile("isthmus")
 network.stay_on_this_machine()
 
 
-# Where a machine forbids bytecode, each process of a run would compile and rewrite all modules of the tests anew.
+# If a machine forbids bytecode, each process of a run would compile and rewrite all modules of the tests again.
 sys.dont_write_bytecode = False
 
 
-# A shell starts what it puts in the background with SIGINT ignored, and programs pass that on to those they start.
+# A shell starts background processes with SIGINT ignored, and programs pass that on to their children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -50,20 +50,20 @@ _ERROR_OUTPUT = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the error output of the run, which is not that of a test."""
+    """Keep the error output of the run apart from that of a test."""
     config.stash[_ERROR_OUTPUT] = os.dup(2)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files whose tests take long, so that all processes of a run end at about the same time."""
+    """Begin with the files with slow tests, so that all processes of a run end at about the same time."""
     items.sort(key=lambda item: not item.nodeid.startswith(("tests/peers/", "tests/chaos/")))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
-    """End an async test that hangs from within.
+    """End an async test that hangs, from within the event loop.
 
-    pytest-timeout's signal leaves it waiting on the event loop, where the fixtures are to be ended next: for ever.
+    pytest-timeout's signal leaves the test waiting on the event loop that the fixtures need for their end: forever.
     """
     test: Any = pyfuncitem.obj
     if not inspect.iscoroutinefunction(test) or hasattr(test, "hypothesis"):
@@ -80,7 +80,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """End the whole run, with the stacks of all threads, when the fixtures of a test do not come to their end."""
+    """End the whole run, with the stacks of all threads, when the fixtures of a test do not end."""
     faulthandler.dump_traceback_later(_seconds_of(item) + 30, exit=True, file=item.config.stash[_ERROR_OUTPUT])
     try:
         return (yield)
@@ -89,14 +89,14 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
 
 
 def _seconds_of(item: pytest.Item) -> float:
-    """The time limit of a test."""
+    """Return the time limit of a test in seconds."""
     marker = item.get_closest_marker("timeout")
     return float(marker.args[0] if marker is not None and marker.args else item.config.getini("timeout"))
 
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
-    """Async tests run on asyncio, which is what the program runs on."""
+    """Run async tests on asyncio, which the program uses."""
     return "asyncio"
 
 
@@ -104,7 +104,7 @@ def anyio_backend() -> str:
 def isolated_folders(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[IsolatedFolders]:
-    """Isolate the test from the machine; the folders are gone after it."""
+    """Isolate the test from the machine; remove the folders after it."""
     # pytest's own folder is made at its first use: that must not happen inside the TMPDIR of one test.
     tmp_path_factory.getbasetemp()
     with isolate(monkeypatch) as places:
@@ -113,7 +113,7 @@ def isolated_folders(
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """An empty folder with a resolved absolute path, in no git repository."""
+    """Return an empty folder with a resolved absolute path, outside any git repository."""
     folder = tmp_path.resolve() / "workspace"
     folder.mkdir()
     return folder

@@ -1,6 +1,6 @@
-"""An agent that goes on after its companion died, as Gemini CLI's connection does: one session, one stream at a time.
+"""An agent that continues after its companion died, as Gemini CLI's connection does: one session, one stream at a time.
 
-It never writes a file, so that whatever is in one was written by somebody who must not.
+It never writes a file, so any change of a file comes from a program that must not write it.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ from support.waiting import eventually_async
 
 DECIDED = ("ide/diffAccepted", "ide/diffRejected")
 PAUSE_SECONDS = 0.05
-"""Between two attempts to open the stream; the real one waits a second."""
+"""Seconds between two attempts to open the stream; the real CLI waits one second."""
 
 
 @dataclass(slots=True)
 class GeminiAgent:
-    """Made by :func:`gemini_agent`. ``told`` holds the decisions in the order they came, ``kept`` the texts of
+    """The agent, made by :func:`gemini_agent`. ``received`` holds the decisions in order, ``kept`` the texts of
     closeDiff; ``streams`` counts how often the stream was opened."""
 
     bare: BareAgent
-    told: list[tuple[str, str, str | None]] = field(default_factory=list[tuple[str, str, str | None]])
+    received: list[tuple[str, str, str | None]] = field(default_factory=list[tuple[str, str, str | None]])
     kept: list[str] = field(default_factory=list[str])
     streams: int = 0
     refusals: list[int] = field(default_factory=list[int])
@@ -37,7 +37,7 @@ class GeminiAgent:
     _response: httpx2.Response | None = None
 
     async def listen(self) -> None:
-        """Read the stream, and open it again with the last event's id whenever it ends, in whatever way."""
+        """Read the stream, and open it again with the last event's id whenever it ends, in any way."""
         while True:
             with contextlib.suppress(httpx2.HTTPError):
                 headers = {"accept": "text/event-stream", **self.bare.session}
@@ -60,22 +60,22 @@ class GeminiAgent:
                 message: dict[str, Any] = json.loads(line[6:])
                 if message["method"] in DECIDED:
                     params = message["params"]
-                    self.told.append((message["method"], params["filePath"], params.get("content")))
+                    self.received.append((message["method"], params["filePath"], params.get("content")))
                 else:
                     self.contexts += 1
 
     async def drop(self) -> None:
-        """Lose the stream without a word."""
+        """Lose the stream without a message."""
         if self._response is not None:
             await self._response.aclose()
 
     async def propose(self, file: Path, content: str) -> bool:
-        """Call openDiff; whether it was taken."""
+        """Call openDiff; return whether it was accepted."""
         result = await self._call("openDiff", {"filePath": str(file), "newContent": content})
         return result is not None and not result.get("isError")
 
     async def take_back(self, file: Path) -> bool:
-        """What the CLI does when it was answered in its terminal; whether the companion said what was in the view."""
+        """Call closeDiff, as the CLI does after an answer in its terminal; return whether it got the view's text."""
         result = await self._call("closeDiff", {"filePath": str(file), "suppressNotification": True})
         if result is None or result.get("isError"):
             return False
@@ -93,13 +93,13 @@ class GeminiAgent:
         return None
 
     def decisions(self, file: Path) -> list[tuple[str, str | None]]:
-        """What it was told of a file."""
-        return [(method, content) for method, path, content in self.told if path == str(file)]
+        """Return the decisions about a file that it received."""
+        return [(method, content) for method, path, content in self.received if path == str(file)]
 
 
 @asynccontextmanager
 async def gemini_agent(port: int, token: str) -> AsyncGenerator[GeminiAgent]:
-    """Attach with a stream."""
+    """Attach an agent with a stream."""
     headers = {"authorization": f"Bearer {token}"}
     base = f"http://127.0.0.1:{port}"
     async with httpx2.AsyncClient(base_url=base, headers=headers, timeout=30, trust_env=False) as http:

@@ -1,6 +1,6 @@
-"""The agent as a process with a read-only tool in which it hangs, in the moment that the test names.
+"""A program with the agent and a read-only tool that hangs at the moment that the test names.
 
-Run as ``python -m chaos.hanging_program FOLDER MOMENT``: goes on with the tasks in FOLDER, or makes one.
+Run as ``python -m chaos.hanging_program FOLDER MOMENT``: continues the tasks in FOLDER, or makes one.
 """
 
 import re
@@ -31,7 +31,7 @@ scenarios:
 
 @dataclass(frozen=True)
 class Look:
-    """Hangs in ``propose`` or in ``run``, after it left a line in the file ``begun``."""
+    """A tool that hangs in ``propose`` or in ``run``, after it wrote a line to the file ``begun``."""
 
     begun: Path
     moment: str
@@ -62,7 +62,7 @@ class Look:
 
 
 async def main(folder: Path, moment: str) -> None:
-    """Let the task end, and print its calls and its text."""
+    """Wait until the task has ended, and print its calls and its text."""
     composition.builtin_tools = lambda **_: ToolSet.of(Look(folder / "begun", moment))  # type: ignore[assignment]
     (folder / "script.yaml").write_text(SCRIPT, encoding="utf-8")
     (folder / "work").mkdir(exist_ok=True)

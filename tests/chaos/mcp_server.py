@@ -1,7 +1,7 @@
 """An MCP server on stdio whose calls leave traces: ``python -S mcp_server.py PREFIX FOLDER``.
 
-Without the SDK, to start at once. Its tools are ``PREFIXmark`` (leaves a trace and takes its time), ``PREFIXask``
-(leaves one, asks a form, and leaves one of the answer) and ``PREFIXlook`` (reads only). It notes its process id in
+It has no SDK, to start at once. Its tools are ``PREFIXmark`` (leaves a trace and takes its time), ``PREFIXask``
+(leaves one, asks a form, and leaves one of the answer) and ``PREFIXlook`` (only reads). It writes its process id to
 FOLDER/pids and ends with its input.
 """
 
@@ -37,7 +37,7 @@ answered = threading.Condition()
 
 
 def leave(file: str, line: str) -> None:
-    """A line in a file, at once."""
+    """Append a line to a file at once."""
     with (FOLDER / file).open("a", encoding="utf-8") as lines:
         lines.write(f"{line}\n")
 

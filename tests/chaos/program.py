@@ -1,7 +1,7 @@
-"""The agent as a process that is killed: the real engine, agent and tools behind lines of JSON on stdin and stdout.
+"""A program with the agent, to be killed: the real engine, agent and tools behind lines of JSON on stdin and stdout.
 
 Run as ``python program.py FOLDER [POINT COUNT]``: at the COUNT-th time that POINT is reached, the process kills itself
-with SIGKILL. The points are put around the journal and the tools here; the program itself knows nothing of them.
+with SIGKILL. The points are put around the journal and the tools here; the product does not know them.
 """
 
 import asyncio
@@ -35,55 +35,56 @@ POINTS = (
     "effect begun",
     "effect done",
 )
-"""``asked``: the write is on its way. ``open``: its statements are done, the transaction is not. ``committed``: nobody
-has been told yet. The effect: EXECUTING is on the disk, the tool has begun, it is done and nothing is written of it."""
+"""Points by step. ``asked``: the write was requested. ``open``: its statements are done, the transaction is not.
+``committed``: no client was notified yet. The effect: EXECUTING is on the disk, the tool has begun, it is done and
+nothing of it is written."""
 
 
 @dataclass
-class Death:
-    """Where this process dies. Without a point it lives."""
+class KillPoint:
+    """The point at which this process kills itself. Without a point it does not."""
 
     point: str = ""
     count: int = 1
 
     def at(self, point: str) -> None:
-        """Die here if this is the place."""
+        """Kill the process if this is the point."""
         if point == self.point:
             self.count -= 1
             if self.count == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-DEATH = Death()
+KILL_POINT = KillPoint()
 
 
-class MortalJournal(SqliteJournal):
-    """A journal with points around what it writes."""
+class KillableJournal(SqliteJournal):
+    """A journal with kill points around its writes."""
 
     def __init__(self, path: Path, *arguments: Any, **options: Any) -> None:
         super().__init__(path, *arguments, **options)
         self._step = ""
         submit = self._writer.submit
 
-        def submit_mortal(work: Callable[[sqlite3.Connection], T], **options: Any) -> "asyncio.Future[T]":
+        def submit_killable(work: Callable[[sqlite3.Connection], T], **options: Any) -> "asyncio.Future[T]":
             step = self._step
 
-            def mortal(connection: sqlite3.Connection) -> T:
+            def killable(connection: sqlite3.Connection) -> T:
                 result = work(connection)
                 if step:
-                    DEATH.at(f"{step} open")
+                    KILL_POINT.at(f"{step} open")
                 return result
 
-            return submit(mortal, **options)
+            return submit(killable, **options)
 
-        self._writer.submit = submit_mortal  # type: ignore[method-assign]
+        self._writer.submit = submit_killable  # type: ignore[method-assign]
 
     def _at(self, step: str, write: Callable[[], Awaitable[T]]) -> Awaitable[T]:
-        DEATH.at(f"{step} asked")
+        KILL_POINT.at(f"{step} asked")
         self._step = step
         future = asyncio.ensure_future(write())
         self._step = ""
-        future.add_done_callback(lambda _: DEATH.at(f"{step} committed"))
+        future.add_done_callback(lambda _: KILL_POINT.at(f"{step} committed"))
         return future
 
     def create(
@@ -134,8 +135,8 @@ class MortalJournal(SqliteJournal):
 
 
 @dataclass(frozen=True)
-class MortalTool:
-    """A tool with an effect, with points around it; each time it begins it leaves a line in the file ``begun``."""
+class KillableTool:
+    """A tool with an effect, with kill points around it; each start appends a line to the file ``begun``."""
 
     tool: Tool
     begun: ClassVar[Path]
@@ -163,49 +164,49 @@ class MortalTool:
         return await self.tool.propose(arguments, context)
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        DEATH.at("effect to come")
+        KILL_POINT.at("effect to come")
         with self.begun.open("a", encoding="utf-8") as file:
             file.write(f"{context.output_folder.name} {context.tool_call_id}\n")
-        DEATH.at("effect begun")
+        KILL_POINT.at("effect begun")
         result = await self.tool.run(arguments, context)
-        DEATH.at("effect done")
+        KILL_POINT.at("effect done")
         return result
 
 
-def mortal_tools(**options: Any) -> ToolSet:
-    """The built-in tools; those with an effect are mortal."""
+def killable_tools(**options: Any) -> ToolSet:
+    """Return the built-in tools, with kill points around those with an effect."""
     tools = builtin_tools(**options).tools.values()
-    return ToolSet.of(*(tool if tool.kind is ToolKind.READ else MortalTool(tool) for tool in tools))
+    return ToolSet.of(*(tool if tool.kind is ToolKind.READ else KillableTool(tool) for tool in tools))
 
 
-class Desk:
-    """Does what the lines on stdin say; says what comes of it."""
+class CommandLoop:
+    """A loop that runs the commands on stdin and writes their results."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._doing: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Until stdin ends."""
+        """Run commands until stdin ends."""
         reader = asyncio.StreamReader(limit=2**24)
         await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        self.say({"ready": True})
+        self.write({"ready": True})
         while line := await reader.readline():
             task = asyncio.create_task(self._do(json.loads(line)))
-            self._doing.add(task)
-            task.add_done_callback(self._doing.discard)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
-    def say(self, value: object) -> None:
-        """One line."""
+    def write(self, value: object) -> None:
+        """Write one line."""
         sys.stdout.write(json.dumps(value) + "\n")
         sys.stdout.flush()
 
     async def _do(self, request: Mapping[str, Any]) -> None:
         try:
             result = await self._result(request)
-            self.say({"id": request["id"], "result": result})
+            self.write({"id": request["id"], "result": result})
         except TaskError as error:
-            self.say({"id": request["id"], "error": str(error)})
+            self.write({"id": request["id"], "error": str(error)})
 
     async def _result(self, request: Mapping[str, Any]) -> object:
         engine = self._engine
@@ -225,24 +226,24 @@ class Desk:
                 turn = await engine.follow(request["task"], request["after"])
                 async for item in turn.deliveries:
                     if item.seq is not None:
-                        self.say({"task": request["task"], "seq": item.seq, "event": event_to_json(item.event)})
+                        self.write({"task": request["task"], "seq": item.seq, "event": event_to_json(item.event)})
             case other:
                 raise ValueError(other)
         return None
 
 
 async def main(folder: Path, point: str, count: int) -> None:
-    """Run until stdin ends, or until death."""
-    DEATH.point, DEATH.count = point, count
-    MortalTool.begun = folder / "begun"
-    composition.SqliteJournal = MortalJournal  # type: ignore[misc]
-    composition.builtin_tools = mortal_tools  # type: ignore[assignment]
+    """Run until stdin ends, or until the process is killed."""
+    KILL_POINT.point, KILL_POINT.count = point, count
+    KillableTool.begun = folder / "begun"
+    composition.SqliteJournal = KillableJournal  # type: ignore[misc]
+    composition.builtin_tools = killable_tools  # type: ignore[assignment]
     given = GivenOptions(
         model=f"scripted:{folder / 'script.yaml'}", workspace=folder / "work", data_dir=folder / "data", ide=False
     )
     setup = decide(given, may_ask=True)
     async with composition.local_agent(setup, composition.rule_for(setup), takes_over=True) as engine:
-        await Desk(engine).run()
+        await CommandLoop(engine).run()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Kills ``isthmus serve`` while clients watch it over the wire; other clients go on after their last event."""
+"""Kills ``isthmus serve`` while clients watch it over the wire; they continue after their last event."""
 
 import os
 import random
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.story import SCRIPT
+from chaos.crash_run import SCRIPT
 from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import CommandMessage, CommandScope, Delivery, PromptMessage, PushTarget, Turn
 from isthmus.development_tool import ToolCallConfirmation
@@ -24,7 +24,7 @@ KILLS = 6 if "CHAOS_KILLS" in os.environ else 1
 
 
 class Client:
-    """Watches one task over many servers, and notes what it sees."""
+    """A client that watches one task over several servers, and records the events."""
 
     def __init__(self, workspace: Path, push: PushTarget, command: tuple[str, ...]) -> None:
         self._settings = {"workspace_path": str(workspace)}
@@ -35,15 +35,15 @@ class Client:
 
     @property
     def last_state(self) -> str:
-        """The state that the task entered last, as it was seen."""
+        """The last task state that it saw."""
         return [str(item.event.state) for item in self.seen if isinstance(item.event, StateChange)][-1]
 
     @property
     def at(self) -> int:
         return self.seen[-1].seq or 0 if self.seen else 0
 
-    async def live(self, server: ServeProgram, kill_after: int | None) -> bool:
-        """Watch and answer until the task ends (True), or until the server is killed after so many events."""
+    async def watch(self, server: ServeProgram, kill_after: int | None) -> bool:
+        """Watch and answer until the task ends (True), or until the server is killed after this many events."""
         agent = await RemoteAgent.connect(server.url, server.token)
         left = kill_after
         try:
@@ -87,10 +87,10 @@ async def test_clients_that_resume_miss_nothing_of_a_server_that_is_killed(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     with WireServer(lambda _: Answer(204, {"content-length": "0"})) as receiver:
-        await live_and_die(tmp_path, command, receiver)
+        await watch_over_kills(tmp_path, command, receiver)
 
 
-async def live_and_die(tmp_path: Path, command: tuple[str, ...], receiver: WireServer) -> None:
+async def watch_over_kills(tmp_path: Path, command: tuple[str, ...], receiver: WireServer) -> None:
     print(f"CHAOS_SEED={SEED}")
     chance = random.Random(SEED)  # noqa: S311 - to be repeated
     workspace, traces = tmp_path / "work", tmp_path / "traces"
@@ -103,10 +103,12 @@ async def live_and_die(tmp_path: Path, command: tuple[str, ...], receiver: WireS
     pushing = ("--allow-push-to", "127.0.0.1")
     for kill_after in [*(chance.randrange(1, 9) for _ in range(KILLS)), None]:
         async with serve_program(tmp_path, workspace, *pushing, script=script) as server:
-            if await client.live(server, kill_after):
+            if await client.watch(server, kill_after):
                 break
     async with serve_program(tmp_path, workspace, *pushing, script=script) as server:
-        await eventually_async(lambda: told(receiver)[-1:] == [client.last_state], 60, what=str(told(receiver)))
+        await eventually_async(
+            lambda: pushed_states(receiver)[-1:] == [client.last_state], 60, what=str(pushed_states(receiver))
+        )
         agent = await RemoteAgent.connect(server.url, server.token)
         replayed = [item async for item in (await agent.follow(client.task_id, 0)).deliveries if item.seq is not None]
         snapshot = await agent.get(client.task_id)
@@ -120,16 +122,16 @@ async def live_and_die(tmp_path: Path, command: tuple[str, ...], receiver: WireS
     found = Counter(traces.read_text(encoding="utf-8").split() if traces.exists() else [])
     assert all(count == 1 for count in found.values()), found
     changes = [str(item.event.state) for item in replayed if isinstance(item.event, StateChange)]
-    assert told(receiver) == changes[-len(told(receiver)) :], f"CHAOS_SEED={SEED}"
+    assert pushed_states(receiver) == changes[-len(pushed_states(receiver)) :], f"CHAOS_SEED={SEED}"
 
 
-def told(receiver: WireServer) -> list[str]:
-    """The states that were pushed, each once: what was answered just before a server died comes again by its key."""
+def pushed_states(receiver: WireServer) -> list[str]:
+    """Return the pushed states, each once: a state is sent again with its key if the server died just after it."""
     pushed = {request.headers["idempotency-key"]: request for request in list(receiver.requests)}
     return [request.json["status"]["state"] for request in pushed.values()]
 
 
 def once_each(deliveries: Sequence[Delivery]) -> list[Delivery]:
-    """Without the questions that an input-required state repeats for clients that did not see them asked."""
+    """Return deliveries without the questions that an input-required state repeats for clients that missed them."""
     states = {item.seq for item in deliveries if isinstance(item.event, StateChange)}
     return [item for item in deliveries if not (item.seq in states and isinstance(item.event, ToolCallUpdate))]

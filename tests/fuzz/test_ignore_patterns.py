@@ -1,4 +1,4 @@
-"""Lines of ignore files, made of everything that means something in them, are held against git's own answers."""
+"""Lines of ignore files, made of all special characters, compared with git's own answers."""
 
 import os
 import random

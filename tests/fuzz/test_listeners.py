@@ -1,6 +1,6 @@
-"""Strangers' and users' bytes at the listeners: no traceback, no hang, no lost descriptor, no fault of the server's.
+"""Random bytes of strangers and users at the listeners: no traceback, no hang, no lost descriptor, no 5xx by mistake.
 
-`isthmus serve`, the companion's HTTP server and its WebSocket server run as programs, as users have them. After every
+`isthmus serve`, the companion's HTTP server and its WebSocket server run as programs, as users run them. After every
 batch of connections a good request is served.
 """
 
@@ -27,17 +27,17 @@ from support.waiting import eventually
 pytestmark = pytest.mark.timeout(TIMEOUT)
 
 SHARE = 0.2 / 3
-"""Of the whole run, for each of the three."""
+"""Share of the whole run for each of the three."""
 BATCH = 48
 DOCUMENTED = (503, 505)
-"""5xx that a server may answer on purpose: too many of something, and HTTP/1.0 where a WebSocket is to begin."""
+"""5xx statuses that a server may send on purpose: at a limit, and for HTTP/1.0 where a WebSocket should begin."""
 SILENCE_SECONDS = 0.01
-"""How long the next bytes of an answer are waited for, once all requests are out; what is half a request has none."""
+"""Seconds to wait for more bytes of a response once all requests are sent; half a request gets none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """A server under test: its process and error output, where it listens, headers of a user, and a good request."""
+    """A server under test: its process and error output, its address, headers of a user, and a valid request."""
 
     process: psutil.Process
     log: Path
@@ -122,7 +122,7 @@ BODIES = (
 
 
 def _request(chance: random.Random, server: Listening) -> bytes:
-    """Some request or garbage; half of them with the token."""
+    """Return a request or garbage; half of them with the token."""
     if chance.random() < 0.15:
         return chance.randbytes(chance.randrange(300))
     method = chance.choice(METHODS) if chance.random() < 0.3 else chance.choice(("GET", "POST"))
@@ -145,7 +145,7 @@ def _request(chance: random.Random, server: Listening) -> bytes:
 
 
 def _frames(chance: random.Random, server: Listening) -> bytes:
-    """An upgrade with the token, and frames after it, right and wrong ones."""
+    """Return an upgrade with the token, and frames after it, valid and invalid ones."""
     head = (
         f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{server.token}\r\nConnection: Upgrade\r\n"
         "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
@@ -165,7 +165,7 @@ def _frames(chance: random.Random, server: Listening) -> bytes:
 
 
 def _answers(chance: random.Random, server: Listening, requests: list[bytes]) -> list[bytes]:
-    """Send each on a connection of its own, all at once and in pieces, and return what comes of each."""
+    """Send each on a connection of its own, all at once and in pieces, and return the response to each."""
     answers: list[bytes] = []
     with ExitStack() as opened:
         clients = [

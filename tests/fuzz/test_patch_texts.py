@@ -1,4 +1,4 @@
-"""Diffs, edits and notebooks of any text: what is proposed leads to what was meant, and nothing else is raised."""
+"""Diffs, edits and notebooks of any text: a proposal has the intended result, and no unexpected error is raised."""
 
 import json
 import random
@@ -59,7 +59,7 @@ def text(chance: random.Random) -> str:
 
 
 def changed(chance: random.Random, old: str) -> str:
-    """The text with some lines taken out, put in, moved or changed."""
+    """Return the text with some lines removed, inserted, moved or changed."""
     lines = split_lines(old)
     for _ in range(chance.choice((0, 1, 1, 2, 8))):
         place = chance.randrange(len(lines) + 1)
@@ -76,7 +76,7 @@ def changed(chance: random.Random, old: str) -> str:
 
 
 def applied(old: str, diff: str) -> str:
-    """What a unified diff makes of a text, by the rules of patch(1) for a diff that fits without offset."""
+    """Return the text with a unified diff applied, by the rules of patch(1) for a diff that fits without offset."""
     lines, rows = split_lines(old), iter(diff.split("\n")[2:-1])
     result: list[str] = []
     place = 0

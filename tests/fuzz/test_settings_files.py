@@ -1,4 +1,4 @@
-"""Files that strangers write and that are read at the start: whatever is in them is read, or named in an error."""
+"""Files from strangers that are read at the start: any content is accepted, or named in an error."""
 
 import json
 import random
@@ -77,7 +77,7 @@ POLICY = b'[[rule]]\ntoolName = "glob"\ndecision = "allow"\npriority = 1\n'
 
 
 def value(chance: random.Random, depth: int = 0) -> Any:
-    """Any JSON value, more often one that some key wants."""
+    """Return any JSON value, more often one that some key expects."""
     match chance.randrange(9 if depth < 4 else 6):
         case 0:
             return chance.choice((True, False, None))
@@ -95,7 +95,7 @@ def value(chance: random.Random, depth: int = 0) -> Any:
 
 
 def settings(chance: random.Random) -> bytes:
-    """A settings file in which some keys have values that do not fit."""
+    """Return a settings file in which some keys have values that do not fit."""
     whole: dict[str, Any] = {}
     for name in chance.sample(
         (*KEYS, *GUARDS, *OLD_NAMES.values(), "hooksConfig.enabled", "ui.x"), chance.randrange(9)
@@ -111,7 +111,7 @@ def settings(chance: random.Random) -> bytes:
 
 
 def damaged(chance: random.Random, data: bytes) -> bytes:
-    """The data, in half of the cases with pieces cut out, repeated or put in."""
+    """Return the data, in half of the cases with pieces removed, repeated or inserted."""
     for _ in range(chance.choice((0, 0, 0, 1, 2, 5))):
         start, end = sorted((chance.randrange(len(data) + 1), chance.randrange(len(data) + 1)))
         match chance.randrange(4):

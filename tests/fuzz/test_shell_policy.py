@@ -1,4 +1,4 @@
-"""The shell policy held against bash: no line that runs without a question runs more than the user allowed.
+"""The shell policy compared with bash: no line that runs without a question runs more than the user allowed.
 
 scripts/fuzz_shell_policy.py does the same for a number of lines, and for the policy of another commit.
 """
@@ -22,7 +22,7 @@ SHARE = 0.5
 LINES_OF_A_CASE = 200
 LINES_OF_A_SHELL = 20
 PATIENCE_SECONDS = 60
-"""Seconds in which a policy without one of its rules is found wanting."""
+"""Seconds in which the fuzzer must find a fault in a policy without one of its rules."""
 
 pytestmark = pytest.mark.timeout(fuzzing.TIMEOUT)
 
@@ -34,7 +34,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShellJudge]:
 
 
 def bypasses(judge: ShellJudge, lines: list[str], policy: Callable[[str], Analysis | None] = analyse) -> dict[str, str]:
-    """Run the lines that the policy allows; return those that did something else, with what they did."""
+    """Run the lines that the policy allows; return those with another effect, and the effect."""
     judged = [(line, analysis) for line in lines if (analysis := policy(line)) is not None and is_allowed(analysis)]
     reports = judge.run([line for line, _ in judged])
     problems = {
@@ -61,10 +61,10 @@ def test_without_any_one_rule_a_line_runs_more_than_was_allowed(judge: ShellJudg
     lines, end = CORPUS, time.monotonic() + PATIENCE_SECONDS
 
     def allowed_without_it(line: str) -> Analysis | None:
-        # What is allowed with all rules, too, is judged by the tests above.
+        # Lines that are also allowed with all rules are judged by the tests above.
         return None if is_allowed(analyse(line)) else analyse(line, rules)
 
-    # One line after the other: the first that is found is enough, and some run until the judge ends them.
+    # One line after the other: the first find is enough, and some run until the judge ends them.
     while not any(bypasses(judge, [line], allowed_without_it) for line in lines):
         assert time.monotonic() < end, f"{left_out.__name__} changes nothing"
         lines = [generator.line() for _ in range(LINES_OF_A_CASE)]
@@ -101,7 +101,7 @@ def test_no_builtin_that_can_be_allowed_evaluates_or_runs_its_arguments(judge: S
     ]
     allowed = [line for line in lines if (analysis := analyse(line)) is not None and not analysis.asked]
     assert {"cd", "echo", "test", "wait"} <= {line.split()[0] for line in allowed}
-    # Many in one bash, each in a subshell of its own: what it sets, and how it ends, is nothing to the next.
+    # Many in one bash, each in a subshell of its own, so that its settings and its exit do not affect the next.
     parts = [allowed[start : start + LINES_OF_A_SHELL] for start in range(0, len(allowed), LINES_OF_A_SHELL)]
     reports = judge.run(["\n".join(f"({line})" for line in part) for part in parts])
     problems = [part for part, it in zip(parts, reports, strict=True) if it.runs or it.changed or it.is_over]

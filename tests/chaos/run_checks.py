@@ -1,53 +1,53 @@
-"""What must hold after a story: the clients' notes against the journal, the journal against the traces."""
+"""Checks after a run: the clients' records against the journal, and the journal against the traces."""
 
 import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from chaos.story import Story, Watched
+from chaos.crash_run import CrashRun, Watched
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import ConfirmationAccepted, Prompt, StateChange, ToolCallUpdate, event_to_json
 from isthmus.journal.base import TaskRow
 from isthmus.journal.sqlite import SqliteJournal
 
 
-async def check(story: Story) -> None:
-    """Raise AssertionError when anything was lost, done twice or left working."""
-    journal = await SqliteJournal.open(story.folder / "data" / "journal.sqlite")
+async def check(run: CrashRun) -> None:
+    """Raise AssertionError if anything was lost, done twice or left working."""
+    journal = await SqliteJournal.open(run.folder / "data" / "journal.sqlite")
     try:
         rows = {row.task_id: row for row in await journal.tasks(1000)}
-        assert sorted(task.number for task in story.tasks.values()) == sorted(
+        assert sorted(task.number for task in run.tasks.values()) == sorted(
             int(row.title.split()[1]) for row in rows.values()
-        ), "a prompt made no task, or two"
-        begun = _lines(story, "begun")
+        ), "a prompt made no task, or more than one"
+        begun = _lines(run, "begun")
         for line, count in begun.items():
             assert count == 1, f"{line} was begun {count} times"
-        traces = _lines(story, "traces")
+        traces = _lines(run, "traces")
         for line, count in traces.items():
             assert count == 1, f"{line} took effect {count} times"
-        for task in story.tasks.values():
+        for task in run.tasks.values():
             events = await journal.events(task.task_id, 0, 100_000)
-            kept = [(item.seq or 0, json.dumps(event_to_json(item.event), sort_keys=True)) for item in events]
-            check_replay(task, rows[task.task_id], kept)
+            stored = [(item.seq or 0, json.dumps(event_to_json(item.event), sort_keys=True)) for item in events]
+            check_replay(task, rows[task.task_id], stored)
             _check_calls(task, [item.event for item in events], begun, traces)
-            assert not await journal.inbox(task.task_id), f"task {task.number} has something left in its inbox"
+            assert not await journal.inbox(task.task_id), f"task {task.number} has messages left in its inbox"
     finally:
         await journal.aclose()
 
 
-def _lines(story: Story, name: str) -> "Counter[str]":
-    file = story.folder / name
+def _lines(run: CrashRun, name: str) -> "Counter[str]":
+    file = run.folder / name
     return Counter(file.read_text(encoding="utf-8").splitlines() if file.exists() else [])
 
 
-def check_replay(task: Watched, row: TaskRow, kept: Sequence[tuple[int, str]]) -> None:
-    """Raise AssertionError when a task is left over, or was seen otherwise than it is kept."""
+def check_replay(task: Watched, row: TaskRow, stored: Sequence[tuple[int, str]]) -> None:
+    """Raise AssertionError if a task has not ended, or if its journal differs from the events that were seen."""
     assert row.state.is_terminal, f"task {task.number} is left {row.state}"
     assert row.owner is None, f"task {task.number} is still leased"
-    assert [seq for seq, _ in kept] == list(range(1, row.seq + 1)), f"the events of task {task.number} have gaps"
-    assert task.seen == kept[: len(task.seen)], f"task {task.number} was seen otherwise than it is kept"
-    assert len(task.seen) == len(kept), f"task {task.number}: {len(task.seen)} of {len(kept)} events were seen"
+    assert [seq for seq, _ in stored] == list(range(1, row.seq + 1)), f"the events of task {task.number} have gaps"
+    assert task.seen == stored[: len(task.seen)], f"task {task.number} has other events than the journal"
+    assert len(task.seen) == len(stored), f"task {task.number}: {len(task.seen)} of {len(stored)} events were seen"
 
 
 def _check_calls(task: Watched, events: Sequence[Any], begun: "Counter[str]", traces: "Counter[str]") -> None:
@@ -67,7 +67,7 @@ def _check_calls(task: Watched, events: Sequence[Any], begun: "Counter[str]", tr
             continue
         assert len(executing) <= 1, f"{name}: call {call_id} executed twice"
         started = begun[f"{task.task_id} {call_id}"]
-        assert started <= len(executing), f"{name}: call {call_id} began before that was kept"
+        assert started <= len(executing), f"{name}: call {call_id} began before EXECUTING was stored"
         if last.status is ToolCallStatus.SUCCEEDED:
             assert started == 1, f"{name}: call {call_id} succeeded without having begun"
             command = str(last.input_parameters.get("command", ""))

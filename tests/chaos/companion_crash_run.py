@@ -1,6 +1,6 @@
-"""One story: reviews in a companion that is killed again and again, while two agents go on as real ones do.
+"""A run with reviews in a companion that is killed repeatedly, while two agents continue as real ones do.
 
-After each blow what it left is looked at; at the end nothing may be left at all.
+The state is checked after each fault; at the end nothing may be left.
 """
 
 import asyncio
@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from chaos.companion_agents import GeminiAgent, gemini_agent
-from chaos.companion_world import HeadlessWorld, processes_of
+from chaos.companion_setups import HeadlessSetup, processes_of
 from support.claude_cli import ClaudeCli, Edit, claude_cli
 from support.isthmus_program import CompanionProgram
 from support.waiting import eventually_async
 
 LONGEST_DELAY = 0.4
-"""Seconds from the first proposal to the blow at the most."""
+"""Maximum seconds from the first proposal to the fault."""
 
 
 @dataclass(slots=True)
 class Proposal:
-    """One edit that waits. ``answer`` is that in the terminal of a Claude CLI, and ``edit`` its whole course."""
+    """One waiting edit. ``answer`` is the answer in the terminal of a Claude CLI, and ``edit`` its whole task."""
 
     agent: str
     file: Path
@@ -36,51 +36,51 @@ class Proposal:
     edit: "asyncio.Task[Edit] | None" = None
 
 
-class CompanionStory:
-    """Plays ``count`` blows in a world. ``lines`` is what happened, for the message of a failure."""
+class CompanionCrashRun:
+    """A run of ``count`` faults in a setup. ``lines`` is the log, for the message of a failure."""
 
-    def __init__(self, world: HeadlessWorld, seed: int, count: int) -> None:
-        self._world = world
+    def __init__(self, setup: HeadlessSetup, seed: int, count: int) -> None:
+        self._setup = setup
         self._chance = random.Random(seed)  # noqa: S311 - to be repeated
         self._count = count
         self.lines: list[str] = []
-        self.blows: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
         self._identity: dict[str, Any] = {}
         self._gemini: GeminiAgent | None = None
         self._claude: ClaudeCli | None = None
         self._held: list[socket.socket] = []
 
     async def play(self) -> None:
-        """Raise AssertionError for whatever must not be."""
-        world = self._world
-        await world.begin()
+        """Run all faults; raise AssertionError for any violation."""
+        setup = self._setup
+        await setup.begin()
         try:
-            companion = await world.start()
+            companion = await setup.start()
             self._identity = self._identity_of(companion)
-            self._look_at_files(companion)
+            self._check_files(companion)
             gemini = self._identity["gemini"]
             async with AsyncExitStack() as agents:
                 self._gemini = await agents.enter_async_context(gemini_agent(gemini["port"], gemini["token"]))
-                if world.speaks_claude:
-                    self._claude = await agents.enter_async_context(claude_cli(world.workspace))
+                if setup.speaks_claude:
+                    self._claude = await agents.enter_async_context(claude_cli(setup.workspace))
                 for number in range(self._count):
                     async with asyncio.timeout(150):
                         await self._round(number)
-            await world.end()
+            await setup.end()
         finally:
-            await world.abandon()
+            await setup.abandon()
             for held in self._held:
                 held.close()
-        self._look_at_the_end()
+        self._check_end()
 
     async def _round(self, number: int) -> None:
-        chance, world = self._chance, self._world
-        blow = chance.choice(world.blows)
+        chance, setup = self._chance, self._setup
+        fault = chance.choice(setup.faults)
         proposals = self._proposals(number)
         act = chance.choice(["nothing", "nothing", "type", "type", "accept", "reject", "type and accept"])
         delay = chance.uniform(0, LONGEST_DELAY)
         says_yes = chance.random() < 0.5
-        self.lines.append(f"{number}: {blow} after {delay:.3f} s of {[p.marker for p in proposals]}, {act}")
+        self.lines.append(f"{number}: {fault} after {delay:.3f} s of {[p.marker for p in proposals]}, {act}")
         typed = f"typed {number}"
         assert self._gemini is not None
         streams = self._gemini.streams
@@ -88,22 +88,22 @@ class CompanionStory:
         acting = asyncio.create_task(self._act(act, proposals[0], typed))
         await asyncio.wait({acting}, timeout=delay)
         must_be_kept = False
-        if blow.startswith("nvim"):
-            # What was typed a moment before a crash may be lost.
+        if fault.startswith("nvim"):
+            # Text typed a moment before a crash may be lost.
             is_typed = await asyncio.wait_for(acting, 60)
-            must_be_kept = is_typed and act == "type" and (blow == "nvim quits" or await world.told_companion(typed))
-        await self._blow(blow, streams)
+            must_be_kept = is_typed and act == "type" and (fault == "nvim quits" or await setup.has_reported(typed))
+        await self._cause(fault, streams)
         is_typed = await asyncio.wait_for(acting, 60)
         await asyncio.wait_for(asyncio.gather(*proposing), 60)
-        must_be_kept = must_be_kept or (is_typed and not blow.startswith("nvim"))
+        must_be_kept = must_be_kept or (is_typed and not fault.startswith("nvim"))
         for proposal in proposals:
             await self._answer_in_the_terminal(proposal, says_yes=says_yes)
         await eventually_async(self._no_diffs, what="no review waits any more")
         edits = [proposal.edit.result() for proposal in proposals if proposal.edit is not None]
-        self._look_at_the_decisions(proposals)
+        self._check_decisions(proposals)
         if must_be_kept and act == "type":
             await eventually_async(lambda: self._is_somewhere(typed, edits), what=f"where is {typed!r}?")
-        self.blows[blow] += 1
+        self.faults[fault] += 1
 
     def _proposals(self, number: int) -> list[Proposal]:
         agents = ["gemini", "claude"] if self._claude is not None else ["gemini"]
@@ -112,7 +112,7 @@ class CompanionStory:
         share_a_file = self._chance.random() < 0.3
         found: list[Proposal] = []
         for agent in agents:
-            file = self._world.workspace / f"{'both' if share_a_file else agent}-{number}.txt"
+            file = self._setup.workspace / f"{'both' if share_a_file else agent}-{number}.txt"
             file.write_bytes(_original(file))
             found.append(Proposal(agent, file, f"{agent}-{number}-proposes"))
         return found
@@ -128,51 +128,51 @@ class CompanionStory:
             proposal.edit = asyncio.create_task(self._claude.edit(proposal.file, content, proposal.answer))
 
     async def _act(self, act: str, proposal: Proposal, typed: str) -> bool:
-        """What the user does; whether they have typed."""
+        """Do the user's action; return whether they have typed."""
         if act == "nothing":
             return False
-        await self._world.asked("diffs", wait=5)
-        is_typed = "type" in act and await self._world.type_into(proposal.marker, typed)
+        await self._setup.asked("diffs", wait=5)
+        is_typed = "type" in act and await self._setup.type_into(proposal.marker, typed)
         if act != "type":
-            await self._world.decide(proposal.file, proposal.marker, accept="accept" in act)
+            await self._setup.decide(proposal.file, proposal.marker, accept="accept" in act)
         return is_typed
 
-    async def _blow(self, blow: str, streams: int) -> None:
-        world = self._world
+    async def _cause(self, fault: str, streams: int) -> None:
+        setup = self._setup
         assert self._gemini is not None
-        match blow:
+        match fault:
             case "drop gemini":
                 await self._gemini.drop()
             case "drop claude":
                 assert self._claude is not None
                 self._claude.drop()
             case _:
-                if blow != "ide away":
-                    await world.blow(blow)
+                if fault != "ide away":
+                    await setup.cause(fault)
                     self._hold_ports()
-                    if blow == "kill twice":
-                        process = world.spawn()
-                        await asyncio.sleep(self._chance.uniform(0, 2))  # somewhere in its start
+                    if fault == "kill twice":
+                        process = setup.spawn()
+                        await asyncio.sleep(self._chance.uniform(0, 2))  # sometime during its start
                         process.kill()
                         await asyncio.to_thread(process.wait, 30)
                         assert process.stdout is not None
                         process.stdout.close()
-                    companion = await world.start()
+                    companion = await setup.start()
                     assert self._identity_of(companion) == self._identity, "not the same ports and tokens"
-                    self._look_at_files(companion)
+                    self._check_files(companion)
                 else:
-                    await world.blow(blow)
-        if blow not in ("drop claude", "ide away"):
+                    await setup.cause(fault)
+        if fault not in ("drop claude", "ide away"):
             await eventually_async(
                 lambda: self._gemini is not None and self._gemini.streams > streams, what="the stream is open again"
             )
         assert not self._gemini.refusals, f"the stream was refused: {self._gemini.refusals}"
-        if self._claude is not None and blow != "drop gemini":
+        if self._claude is not None and fault != "drop gemini":
             await self._claude.lost()
             assert await self._claude.reconnect(_at_once), "the CLI did not find the companion again"
 
     def _hold_ports(self) -> None:
-        """Have nobody else given the ports of the companion while it is away; it listens on them all the same."""
+        """Reserve the ports of the companion while it is down; it can listen on them all the same."""
         for server in self._identity.values() if sys.platform == "linux" and not self._held else ():
             held = socket.socket()
             self._held.append(held)
@@ -192,83 +192,87 @@ class CompanionStory:
         await asyncio.wait_for(proposal.edit, 60)
 
     async def _no_diffs(self) -> bool:
-        found = await self._world.asked("diffs")
+        found = await self._setup.asked("diffs")
         return found is not None and found["diffs"] == []
 
     async def _is_somewhere(self, typed: str, edits: list[Edit]) -> bool:
         assert self._gemini is not None
-        told = [content or "" for _, _, content in self._gemini.told]
+        received = [content or "" for _, _, content in self._gemini.received]
         kept = [file.read_text(encoding="utf-8") for file in self._folder("kept").glob("*")]
         edited = [edit.text for edit in edits]
-        return any(typed in text for text in (*told, *self._gemini.kept, *kept, *edited, *await self._world.texts()))
+        return any(
+            typed in text for text in (*received, *self._gemini.kept, *kept, *edited, *await self._setup.texts())
+        )
 
-    # What must hold.
+    # Checks.
 
-    def _look_at_the_decisions(self, proposals: list[Proposal]) -> None:
+    def _check_decisions(self, proposals: list[Proposal]) -> None:
         assert self._gemini is not None
         for proposal in proposals:
             data = proposal.file.read_bytes()
             edit = proposal.edit.result() if proposal.edit is not None else None
             if edit is not None and edit.outcome == "written":
-                assert proposal.marker in edit.text, f"{proposal.marker} was told {edit}"
+                assert proposal.marker in edit.text, f"{proposal.marker} got {edit}"
                 assert data == edit.text.encode(), f"{proposal.file.name} holds {data!r}"
             elif not any(other.agent == "claude" and other.file == proposal.file for other in proposals):
-                assert data == _original(proposal.file), f"somebody wrote {proposal.file.name}: {data!r}"
+                assert data == _original(proposal.file), f"unexpected write to {proposal.file.name}: {data!r}"
         markers = {str(proposal.file): proposal.marker for proposal in proposals if proposal.agent == "gemini"}
-        for path, count in Counter(path for _, path, _ in self._gemini.told).items():
-            assert count == 1, f"Gemini CLI was told {count} decisions of {path}"
+        for path, count in Counter(path for _, path, _ in self._gemini.received).items():
+            assert count == 1, f"Gemini CLI got {count} decisions about {path}"
             if path in markers:
                 ((_, content),) = self._gemini.decisions(Path(path))
-                assert content is None or markers[path] in content, f"{markers[path]} was told {content!r}"
+                assert content is None or markers[path] in content, f"{markers[path]} got {content!r}"
         asked = {proposal.file for proposal in proposals if proposal.agent == "gemini"}
         for proposal in proposals:
-            assert proposal.file in asked or not self._gemini.decisions(proposal.file), "another's decision was told"
+            assert proposal.file in asked or not self._gemini.decisions(proposal.file), (
+                "a decision about another agent's edit was sent"
+            )
 
     def _identity_of(self, companion: CompanionProgram) -> dict[str, Any]:
-        """Ports and tokens by protocol."""
+        """Return ports and tokens by protocol."""
         identity: dict[str, Any] = {}
         for name, server in companion.ready["servers"].items():
             value = json.loads(Path(server["discovery_files"][0]).read_text(encoding="utf-8"))
             identity[name] = {"port": server["port"], "token": value["authToken"]}
         return identity
 
-    def _look_at_files(self, companion: CompanionProgram) -> None:
-        """Only what belongs to the companion that runs now is there."""
+    def _check_files(self, companion: CompanionProgram) -> None:
+        """Check that only files of the running companion exist."""
         pid = companion.process.pid
         announced = {Path(file) for server in companion.ready["servers"].values() for file in server["discovery_files"]}
-        announced |= {self._world.lock} if self._world.lock is not None else set()
+        announced |= {self._setup.lock} if self._setup.lock is not None else set()
         left = sorted(str(path) for path in set(self._discovery_files()) - announced)
-        assert not left, f"discovery files of dead ones are left: {left}"
+        assert not left, f"discovery files of dead companions are left: {left}"
         assert announced <= set(self._discovery_files())
-        runtime = sorted(path.name for path in (self._world.isolated_folders.runtime / "isthmus").iterdir())
+        runtime = sorted(path.name for path in (self._setup.isolated_folders.runtime / "isthmus").iterdir())
         assert runtime == [f"companion-{pid}.json", f"companion-{pid}.sock"]
         (life,) = self._folder("companions").glob(
             "*.json"
-        )  # beside it what a writer that was killed has left, for an hour
+        )  # a killed writer's temporary file may be beside it, for an hour
         assert life.name.endswith(f"-{pid}.json")
 
     def _discovery_files(self) -> list[Path]:
-        places = self._world.isolated_folders
+        places = self._setup.isolated_folders
         folders = (places.temporary / "gemini" / "ide", places.home / ".qwen" / "ide", places.home / ".claude" / "ide")
-        # Beside them may be what a writer that was killed has left, for an hour: no CLI reads it.
+        # Beside them may be a killed writer's temporary file, for an hour: no CLI reads it.
         found = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
         return [path for path in found if not (path.name.startswith(".") and path.name.endswith(".tmp"))]
 
     def _folder(self, name: str) -> Path:
-        return self._world.isolated_folders.home / ".local" / "share" / "isthmus" / name
+        return self._setup.isolated_folders.home / ".local" / "share" / "isthmus" / name
 
-    def _look_at_the_end(self) -> None:
-        assert processes_of(self._world.isolated_folders.home) == []
+    def _check_end(self) -> None:
+        assert processes_of(self._setup.isolated_folders.home) == []
         assert self._discovery_files() == []
-        assert list((self._world.isolated_folders.runtime / "isthmus").iterdir()) == []
-        left = [path.name for path in self._world.isolated_folders.temporary.iterdir()]
+        assert list((self._setup.isolated_folders.runtime / "isthmus").iterdir()) == []
+        left = [path.name for path in self._setup.isolated_folders.temporary.iterdir()]
         assert left == ["gemini"], f"temporary files are left: {left}"
-        assert len(list(self._folder("companions").glob("*.json"))) == 1  # for the next life
+        assert len(list(self._folder("companions").glob("*.json"))) == 1  # for the next process
 
     def log(self) -> str:
-        """What happened, and what the companions said."""
+        """Return the log of the run, and the output of the companions."""
         with contextlib.suppress(OSError):
-            return "\n".join(self.lines) + "\n" + self._world.log.read_text(encoding="utf-8")[-4000:]
+            return "\n".join(self.lines) + "\n" + self._setup.log.read_text(encoding="utf-8")[-4000:]
         return "\n".join(self.lines)
 
 
@@ -277,5 +281,5 @@ def _original(file: Path) -> bytes:
 
 
 async def _at_once(_: float) -> None:
-    """Instead of the seconds between two attempts of a CLI."""
+    """Replace the pause between two attempts of a CLI."""
     await asyncio.sleep(0.02)

@@ -1,6 +1,6 @@
-"""One story: tasks that run commands and edits, in a process that is killed again and again until all have ended.
+"""A run of tasks with commands and edits, in a process that is killed repeatedly until all have ended.
 
-Clients watch and answer, and note what they saw; afterwards the notes are held against the journal and the traces.
+Clients watch, answer, and record the events; afterwards the records are compared with the journal and the traces.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 SECONDS = 150.0
-"""A story that takes longer hangs, however busy the machine is."""
+"""Maximum seconds of a run; one that takes longer hangs, however busy the machine is."""
 
 SCRIPT = """
 name: chaos
@@ -39,13 +39,13 @@ scenarios:
 UNTIL_ENDED = ("completed", "failed", "canceled")
 
 
-class DiedError(Exception):
+class KilledError(Exception):
     """The process was killed before it answered."""
 
 
 @dataclass
-class Death:
-    """How a life of the process ends: at the ``count``-th time of a point in it, or when a client has seen so many
+class PlannedKill:
+    """A planned kill of the process: at the ``count``-th time of a point in it, or when a client has seen this many
     events; with neither it is not killed."""
 
     point: str = ""
@@ -55,49 +55,49 @@ class Death:
 
 @dataclass
 class Watched:
-    """A task as the clients know it. ``seen`` are its events as they came, each with its number."""
+    """A task as the clients see it. ``seen`` are its events as they came, each with its number."""
 
     task_id: str
     number: int
     seen: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     state: str = ""
     waiting: dict[str, bool] = field(default_factory=dict[str, bool])
-    """The calls that ask; True when they are answered."""
+    """The calls that ask; True if they are answered."""
     options: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """What each of them may be answered."""
+    """Options of each call that asks."""
     following: bool = False
     executed: int = 0
-    more_in_life: int = 0
+    more_in_process: int = 0
     sent_more: bool = False
     acknowledged_more: bool = False
     cancelled: bool = False
 
     @property
     def at(self) -> int:
-        """The last event."""
+        """Number of the last event."""
         return self.seen[-1][0] if self.seen else 0
 
     @property
     def has_ended(self) -> bool:
-        """Nothing more is to come of it."""
+        """Whether no more events will come."""
         return self.state in UNTIL_ENDED and (not self.sent_more or self.has_more or self.state == "canceled")
 
     @property
     def has_more(self) -> bool:
-        """Its second message was taken up."""
+        """Whether the task has started with its second message."""
         return any('"Prompt"' in event and "more" in event for _, event in self.seen)
 
 
-class Story:
-    """Plays one story in ``folder``. ``deaths`` are the lives' ends, in order; the last life lives.
+class CrashRun:
+    """One run in ``folder``. ``planned_kills`` are those of its processes, in order; the last process is not killed.
 
-    ``prompt`` is how the message of a task begins, its number in place of ``{}``.
+    ``prompt`` is the start of a task's message, with its number in place of ``{}``.
     """
 
     def __init__(
         self,
         folder: Path,
-        deaths: Sequence[Death],
+        planned_kills: Sequence[PlannedKill],
         seed: int,
         tasks: int = 4,
         *,
@@ -107,41 +107,41 @@ class Story:
     ) -> None:
         self.folder = folder
         self.traces = folder / "traces"
-        self.deaths = list(deaths)
+        self.planned_kills = list(planned_kills)
         self.prompt = prompt
         self._environment = dict(environment or {})
         self.kills: Counter[str] = Counter()
         self.tasks: dict[str, Watched] = {}
-        self.told_late = 0
-        """Answers that came after another client's."""
+        self.late_answers = 0
+        """Number of answers that came after another client's."""
         self._random = random.Random(seed)  # noqa: S311 - to be repeated
         self._wanted = list(range(tasks))
         self._process: asyncio.subprocess.Process | None = None
         self._requests: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
-        self._events_of_life = 0
-        self._life = 0
-        self._death = Death()
+        self._events_of_process = 0
+        self._process_number = 0
+        self._planned_kill = PlannedKill()
         (folder / "work").mkdir(parents=True)
         (folder / "script.yaml").write_text(script.replace("TRACES", str(self.traces)), encoding="utf-8")
 
     async def play(self) -> None:
-        """Live after life until every task has ended."""
+        """Run one process after the other until every task has ended."""
         async with asyncio.timeout(SECONDS):
-            while not await self._live():
+            while not await self._run_process():
                 pass
 
-    # --- a life ---
+    # --- a process ---
 
-    async def _live(self) -> bool:
-        """One life of the process; True when the story is told."""
-        self._death = self.deaths.pop(0) if self.deaths else Death()
-        self._events_of_life = 0
-        self._life += 1
+    async def _run_process(self) -> bool:
+        """Run one process; return True if all tasks have ended."""
+        self._planned_kill = self.planned_kills.pop(0) if self.planned_kills else PlannedKill()
+        self._events_of_process = 0
+        self._process_number += 1
         with (self.folder / "program.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "chaos.program", str(self.folder)),
-                *(self._death.point, str(self._death.count)),
+                *(self._planned_kill.point, str(self._planned_kill.count)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
@@ -150,7 +150,7 @@ class Story:
             )
         self._process = process
         self._requests = {0: asyncio.get_running_loop().create_future()}
-        acting = asyncio.create_task(self._act_until_told())
+        acting = asyncio.create_task(self._act_until_ended())
         reading = asyncio.create_task(self._read(process))
         try:
             await asyncio.wait({acting, reading}, return_when=asyncio.FIRST_COMPLETED)
@@ -165,11 +165,11 @@ class Story:
             acting.cancel()
             try:
                 await acting
-            except* (DiedError, asyncio.CancelledError):
+            except* (KilledError, asyncio.CancelledError):
                 pass
             if code != -signal.SIGKILL:
                 raise AssertionError(f"the program ended with {code}:\n{self.log()}")
-            self.kills[self._death.point or "seen"] += 1
+            self.kills[self._planned_kill.point or "seen"] += 1
             return False
         finally:
             acting.cancel()
@@ -180,31 +180,31 @@ class Story:
             await process.wait()
 
     def log(self) -> str:
-        """The last of what the program said beside its work."""
+        """Return the end of the program's error output."""
         return (self.folder / "program.log").read_text(encoding="utf-8")[-4000:]
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
         while line := await process.stdout.readline():
             try:
-                said = json.loads(line)
+                response = json.loads(line)
             except ValueError:
-                break  # Cut off by death.
-            if "ready" in said:
+                break  # Cut off by the kill.
+            if "ready" in response:
                 self._requests[0].set_result(None)
-            elif "id" in said:
-                self._requests[said["id"]].set_result(said)
+            elif "id" in response:
+                self._requests[response["id"]].set_result(response)
             else:
-                self._see(process, said)
+                self._record(process, response)
         for request in self._requests.values():
             if not request.done():
-                request.set_exception(DiedError())
-                request.exception()  # Whether anybody waits for it or not.
+                request.set_exception(KilledError())
+                request.exception()  # Marks the exception as retrieved, also without a waiter.
 
-    def _see(self, process: asyncio.subprocess.Process, said: Mapping[str, Any]) -> None:
-        task = self.tasks[said["task"]]
-        event = said["event"]
-        task.seen.append((said["seq"], json.dumps(event, sort_keys=True)))
+    def _record(self, process: asyncio.subprocess.Process, response: Mapping[str, Any]) -> None:
+        task = self.tasks[response["task"]]
+        event = response["event"]
+        task.seen.append((response["seq"], json.dumps(event, sort_keys=True)))
         match event["type"]:
             case "StateChange":
                 task.state = event["state"].lower().replace("_", "-")
@@ -222,12 +222,12 @@ class Story:
                     task.executed += 1
             case _:
                 pass
-        self._events_of_life += 1
-        if self._events_of_life == self._death.seen and process.returncode is None:
+        self._events_of_process += 1
+        if self._events_of_process == self._planned_kill.seen and process.returncode is None:
             process.kill()
 
     async def _ask(self, **request: object) -> Any:
-        """The answer to a request; cancelled when the process dies first."""
+        """Return the response to a request; raises DiedError if the process is killed first."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._number += 1
@@ -239,14 +239,14 @@ class Story:
 
     # --- the clients ---
 
-    async def _act_until_told(self) -> None:
+    async def _act_until_ended(self) -> None:
         await self._requests[0]
         await self._begin()
         while True:
             async with asyncio.TaskGroup() as group:
                 for task in self.tasks.values():
                     group.create_task(self._watch(task))
-            # A message whose sender did not hear that it was taken is sent again, so there may be two.
+            # A message without an acknowledgement is sent again, so there may be two.
             behind = False
             for task_id, _, state, seq in (await self._ask(do="tasks"))["result"]:
                 task = self.tasks[task_id]
@@ -256,7 +256,7 @@ class Story:
                 return
 
     async def _begin(self) -> None:
-        """Find the tasks that there are, make those that are wanted: each exactly once, also when its maker died."""
+        """Find the existing tasks, and make the missing ones: each exactly once, even if its maker died."""
         found = (await self._ask(do="tasks"))["result"]
         for task_id, title, _, _ in found:
             number = int(title.split()[1])
@@ -276,9 +276,9 @@ class Story:
                 while not following.done():
                     await asyncio.wait({following}, timeout=0.005)
                     aside += self._disturb(task)
-                said = following.result()
-                if "error" in said:
-                    raise AssertionError(f"task {task.number} cannot be followed after {task.at}: {said['error']}")
+                response = following.result()
+                if "error" in response:
+                    raise AssertionError(f"task {task.number} cannot be followed after {task.at}: {response['error']}")
                 open_calls = [call for call, is_answered in task.waiting.items() if not is_answered]
                 if task.state == "input-required" and open_calls:
                     await self._answer(task, self._random.choice(open_calls))
@@ -289,9 +289,14 @@ class Story:
             await asyncio.gather(*aside, return_exceptions=True)
 
     def _disturb(self, task: Watched) -> "list[asyncio.Task[None]]":
-        """What else some clients do while a task works: say more, cancel; again when the process died over it."""
-        if task.number % 4 == 1 and task.executed >= 1 and task.more_in_life < self._life and not task.has_more:
-            task.more_in_life = self._life
+        """Send more messages or cancel while a task works, as other clients do; again after a kill."""
+        if (
+            task.number % 4 == 1
+            and task.executed >= 1
+            and task.more_in_process < self._process_number
+            and not task.has_more
+        ):
+            task.more_in_process = self._process_number
             if not task.acknowledged_more:
                 task.sent_more = True
                 return [asyncio.create_task(self._send_more(task))]
@@ -305,23 +310,23 @@ class Story:
         answers = [
             self._ask(do="answer", task=task.task_id, call=call, option=option, by=client) for client in ("one", "two")
         ]
-        said = await asyncio.gather(*answers)
-        refused = [item["error"] for item in said if "error" in item]
+        responses = await asyncio.gather(*answers)
+        refused = [item["error"] for item in responses if "error" in item]
         for error in refused:
             if "does not wait for an answer" not in error:
                 raise AssertionError(f"an answer to {call} of task {task.number} was refused: {error}")
         if len(refused) == 1:
-            self.told_late += 1
+            self.late_answers += 1
             task.waiting[call] = True
-        # Both refused: it was answered in an earlier life, and the events that say so are on their way.
+        # Both refused: it was answered in an earlier process, and the events with that answer are on their way.
 
     async def _send_more(self, task: Watched) -> None:
-        said = await self._ask(do="prompt", text=f"more {task.number}", task=task.task_id)
-        if "error" in said:
-            raise AssertionError(said["error"])
+        response = await self._ask(do="prompt", text=f"more {task.number}", task=task.task_id)
+        if "error" in response:
+            raise AssertionError(response["error"])
         task.acknowledged_more = True
 
     async def _cancel(self, task: Watched) -> None:
-        said = await self._ask(do="cancel", task=task.task_id)
-        if "error" in said and "only one that works or waits" not in said["error"]:
-            raise AssertionError(said["error"])
+        response = await self._ask(do="cancel", task=task.task_id)
+        if "error" in response and "only one that works or waits" not in response["error"]:
+            raise AssertionError(response["error"])

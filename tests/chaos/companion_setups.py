@@ -1,6 +1,6 @@
-"""What is killed: a companion as its users run it, and the editor it serves - none, a real Neovim, or an IDE behind it.
+"""The processes that are killed: a companion as its users run it, and its editor: none, a real Neovim, or an IDE.
 
-Each world says how it is started, in which ways it dies, and how the user in it types and answers.
+Each setup starts them, causes their faults, and types and answers as the user.
 """
 
 import asyncio
@@ -45,11 +45,11 @@ return found
 """
 
 
-class HeadlessWorld:
-    """``isthmus companion --editor headless``; the user answers by the channel of ``isthmus ide``."""
+class HeadlessSetup:
+    """A run of ``isthmus companion --editor headless``; the user answers with ``isthmus ide``."""
 
     speaks_claude = True
-    blows: tuple[str, ...] = ("kill", "kill", "term", "kill twice", "drop gemini", "drop claude")
+    faults: tuple[str, ...] = ("kill", "kill", "term", "kill twice", "drop gemini", "drop claude")
 
     def __init__(self, workspace: Path, isolated_folders: IsolatedFolders) -> None:
         self.workspace = workspace
@@ -57,17 +57,17 @@ class HeadlessWorld:
         self.log = workspace.parent / "companion.log"
         self.companion: CompanionProgram | None = None
         self.lock: Path | None = None
-        """The discovery file of an IDE that is no companion of ours."""
+        """The discovery file of an IDE that is not a companion."""
 
     async def begin(self) -> None:
         """Start the editor."""
 
     def command(self) -> tuple[str, ...]:
-        """How the companion is started."""
+        """Return the arguments that start the companion."""
         return ("companion", "--editor", "headless", "--allow-agent-accept")
 
     def spawn(self) -> "subprocess.Popen[str]":
-        """Start the companion, and wait for nothing."""
+        """Start the companion without waiting until it is ready."""
         with self.log.open("a", encoding="utf-8") as log:
             return subprocess.Popen(
                 [*ISTHMUS, *self.command(), "--json"],
@@ -75,7 +75,7 @@ class HeadlessWorld:
             )  # fmt: skip
 
     async def start(self) -> CompanionProgram:
-        """Start the companion; it is ready."""
+        """Start the companion and wait until it is ready."""
         process = self.spawn()
         try:
             self.companion = await asyncio.to_thread(CompanionProgram, process)
@@ -85,10 +85,10 @@ class HeadlessWorld:
             raise
         return self.companion
 
-    async def blow(self, what: str) -> None:
-        """Let the companion die, and wait until it is dead. Of an orderly end the status is 0."""
+    async def cause(self, fault: str) -> None:
+        """End the companion in this way, and wait until it has ended. The status of an orderly end is 0."""
         assert self.companion is not None
-        match what:
+        match fault:
             case "kill" | "kill twice":
                 await asyncio.to_thread(self.companion.end, signal.SIGKILL)
             case _:
@@ -101,19 +101,19 @@ class HeadlessWorld:
         _reap(companion.process)
 
     async def end(self) -> None:
-        """Nothing of it runs afterwards."""
+        """End all its processes."""
         if self.companion is not None:
-            await self.blow("term")
+            await self.cause("term")
 
     async def abandon(self) -> None:
-        """The same when something failed."""
+        """Kill all its processes after a failure."""
         if self.companion is not None:
             self._reaped()
 
     # The user.
 
     async def asked(self, command: str, **arguments: object) -> dict[str, Any] | None:
-        """What ``isthmus ide`` is answered; None: it was refused, or the companion died."""
+        """Return the answer of an ``isthmus ide`` command; None: it was refused, or the companion died."""
         if self.companion is None:
             return None
         control = self.isolated_folders.runtime / "isthmus" / f"companion-{self.companion.process.pid}.json"
@@ -124,26 +124,26 @@ class HeadlessWorld:
             return None
 
     async def decide(self, file: Path, marker: str, *, accept: bool) -> None:
-        """Answer the review of a file, if it is still there."""
+        """Answer the review of a file, if it still exists."""
         await self.asked("accept" if accept else "reject", path=str(file))
 
     async def type_into(self, marker: str, text: str) -> bool:
-        """Type into the view that shows the marker; whether there is one and Neovim was there to the end."""
+        """Type into the view with the marker; return whether it exists and Neovim ran to the end."""
         return False
 
-    async def told_companion(self, typed: str) -> bool:
-        """Whether the editor has told the companion what was typed before this call."""
+    async def has_reported(self, typed: str) -> bool:
+        """Return whether the editor has sent the companion the text typed before this call."""
         return False
 
     async def texts(self) -> list[str]:
-        """What is in the editor."""
+        """Return the texts in the editor."""
         return []
 
 
-class NeovimWorld(HeadlessWorld):
-    """A companion at a real Neovim, which the user types into."""
+class NeovimSetup(HeadlessSetup):
+    """A companion at a real Neovim that the user types into."""
 
-    blows = ("kill", "kill", "term", "kill twice", "nvim killed", "nvim killed", "nvim quits", "drop claude")
+    faults = ("kill", "kill", "term", "kill twice", "nvim killed", "nvim killed", "nvim quits", "drop claude")
 
     def __init__(self, workspace: Path, isolated_folders: IsolatedFolders) -> None:
         super().__init__(workspace, isolated_folders)
@@ -157,20 +157,20 @@ class NeovimWorld(HeadlessWorld):
         assert self.neovim is not None
         return ("companion", "--editor", "nvim", "--address", self.neovim.address, "--allow-agent-accept")
 
-    async def blow(self, what: str) -> None:
-        if what not in ("nvim killed", "nvim quits"):
-            await super().blow(what)
+    async def cause(self, fault: str) -> None:
+        if fault not in ("nvim killed", "nvim quits"):
+            await super().cause(fault)
             return
         assert self.neovim is not None
         assert self.companion is not None
-        if what == "nvim killed":
+        if fault == "nvim killed":
             self.neovim.process.kill()
             await self.neovim.process.wait()
         else:
             await self.neovim.quit()
         neovim, self.neovim = self.neovim, None
         await self._running.aclose()
-        Path(neovim.address).unlink(missing_ok=True)  # a Neovim that is killed leaves its socket
+        Path(neovim.address).unlink(missing_ok=True)  # a killed Neovim leaves its socket
         Path(neovim.address).parent.rmdir()
         assert await asyncio.to_thread(self.companion.process.wait, 30) == 0, (
             "the companion did not end with its editor"
@@ -202,18 +202,18 @@ class NeovimWorld(HeadlessWorld):
                 return True
         return False
 
-    async def told_companion(self, typed: str) -> bool:
+    async def has_reported(self, typed: str) -> bool:
         async def is_there() -> bool:
             return any(typed in text for text in await self.texts())
 
-        async def is_told() -> bool:
-            return self.neovim is not None and bool(await self.neovim.lua("return vim.g.told"))
+        async def have_timers_run() -> bool:
+            return self.neovim is not None and bool(await self.neovim.lua("return vim.g.timers_ran"))
 
         assert self.neovim is not None
-        await eventually_async(is_there, what="the keys have come")
-        # Neovim's timers end in the order of their times: this one after that which tells what was typed.
-        await self.neovim.lua("vim.g.told = false; vim.defer_fn(function() vim.g.told = true end, 1500)")
-        await eventually_async(is_told, what="the timers of Neovim")
+        await eventually_async(is_there, what="the typed text")
+        # Neovim's timers end in the order of their times: this one after the one that reports the typed text.
+        await self.neovim.lua("vim.g.timers_ran = false; vim.defer_fn(function() vim.g.timers_ran = true end, 1500)")
+        await eventually_async(have_timers_run, what="the timers of Neovim")
         return True
 
     async def texts(self) -> list[str]:
@@ -221,11 +221,11 @@ class NeovimWorld(HeadlessWorld):
         return await self.neovim.lua(_BUFFERS)
 
 
-class BridgeWorld(HeadlessWorld):
-    """``isthmus bridge`` at an IDE that speaks only the Claude protocol."""
+class BridgeSetup(HeadlessSetup):
+    """A run of ``isthmus bridge`` at an IDE that speaks only the Claude protocol."""
 
     speaks_claude = False
-    blows = ("kill", "kill", "term", "kill twice", "ide away", "drop gemini")
+    faults = ("kill", "kill", "term", "kill twice", "ide away", "drop gemini")
 
     def __init__(self, workspace: Path, isolated_folders: IsolatedFolders) -> None:
         super().__init__(workspace, isolated_folders)
@@ -238,14 +238,14 @@ class BridgeWorld(HeadlessWorld):
     def command(self) -> tuple[str, ...]:
         return ("bridge",)
 
-    async def blow(self, what: str) -> None:
-        if what == "ide away":
+    async def cause(self, fault: str) -> None:
+        if fault == "ide away":
             await self.ide.stop()
             await self.ide.start(self.ide.port)
         else:
-            await super().blow(what)
-            await eventually_async(lambda: not self.ide.clients, what="the IDE sees that the bridge is gone")
-            self.ide.views.clear()  # as an extension does whose client is gone
+            await super().cause(fault)
+            await eventually_async(lambda: not self.ide.clients, what="the IDE sees that the bridge has disconnected")
+            self.ide.views.clear()  # as an extension does whose client has disconnected
 
     async def end(self) -> None:
         await super().end()
@@ -273,7 +273,7 @@ def _reap(process: "subprocess.Popen[str]") -> None:
 
 
 def processes_of(home: Path) -> list[str]:
-    """The processes that live in the isolated folders of a test."""
+    """Return the processes that run in the isolated folders of a test."""
     found: list[str] = []
     for folder in Path("/proc").glob("[0-9]*") if Path("/proc").is_dir() else ():
         with suppress(OSError):
