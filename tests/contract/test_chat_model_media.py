@@ -152,7 +152,7 @@ UNSENT: list[tuple[Callable[[Path], Media], str]] = [
     (_pipe, "not shown, its file is not a regular one]"),
     (_linked, "not shown, its file cannot be read ("),
     (lambda folder: file(folder, "empty.png", b""), "not shown, it is empty]"),
-    (lambda folder: file(folder, "lie.png", b"<html>"), "not shown, its bytes are no image of a known kind"),
+    (lambda folder: file(folder, "lie.png", b"<html>"), "not shown, its bytes are not an image of a known kind"),
     (lambda folder: file(folder, "a.zip", b"PK", "application/zip"), "not shown, the model does not take application/"),
     (lambda folder: file(folder, "big.png", PNG + bytes(16_000_000)), "not shown, it has more than the "),
     (lambda folder: Media("image/png", folder / "a\0b"), "not shown, its file cannot be read (embedded null byte"),

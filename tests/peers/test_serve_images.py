@@ -150,7 +150,7 @@ REFUSED = [
     (GEMINI, "a.zip", "application/zip", b"PK\xff\xfe", "the model does not take application/zip"),
     (GEMINI, "a.mp4", "video/mp4", b"\0\0\0 ftypisom\xff", "the model does not take video/mp4"),
     (GEMINI, "a.bin", None, b"\xff\xfe", "the model does not take a file of unknown type"),
-    (GEMINI, "a.png", "image/png", b"\xff\xfe", "its bytes are no image of a known kind"),
+    (GEMINI, "a.png", "image/png", b"\xff\xfe", "its bytes are not an image of a known kind"),
     (OPENAI, "a.pdf", "application/pdf", b"%PDF-1.7\xff", "the model does not take application/pdf"),
     (ANTHROPIC, "a.wav", "audio/wav", b"RIFF\xff\xff\xff\xffWAVE", "the model does not take audio/wav"),
     (ANTHROPIC, "a.png", "image/png", base64.b64decode(PNG) + bytes(4_000_000), "it has more than the 3,932,160 bytes"),

@@ -1,4 +1,4 @@
-"""What a task is asked and shown as: answers held against its questions, its history, its title. Pure."""
+"""Answers checked against a task's questions, and its history and title. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,7 +45,7 @@ def _check_answer(row: TaskRow, pending: Sequence[ToolCall], confirmation: ToolC
         )
     if confirmation.file_details is not None and call.confirmation_request.file_edit_details is None:
         raise InvalidRequest(
-            f"modified_details of type file_details came for tool call {call.tool_call_id}, which is no file edit"
+            f"modified_details of type file_details came for tool call {call.tool_call_id}, which is not a file edit"
         )
 
 

@@ -15,13 +15,13 @@ def format_command(command: CommandMessage | Command) -> str:
 
 
 def resolve_command(command: CommandMessage, tree: Sequence[SlashCommand]) -> CommandMessage:
-    """The command by its path in the tree, whatever its client calls it: an alias, ``git:commit``, ``/memory``."""
+    """Return the command by its path in the tree, for any spelling: an alias, ``git:commit``, ``/memory``."""
     line = command_line(command.path, command.args, tree)
     return replace(command, path=line.path, args=line.args)
 
 
 def refusal(command: CommandMessage, tree: Sequence[SlashCommand]) -> str | None:
-    """Why a settled command cannot be started, naming near matches; None when it can."""
+    """Return why a resolved command cannot be started, with near matches; None when it can."""
     if not command.path or not any(name.strip() for name in command.path):
         return 'command_path is empty; expected the names of a command, such as ["memory", "show"].'
     shown = "/" + " ".join(command.path)[:100].removeprefix("/")

@@ -24,9 +24,14 @@ class EditorPeer(Protocol):
     """An editor that can show a diff. ``name`` is what a user calls it; ``is_there``: it can show one now."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The editor's name, for users."""
+        ...
+
     @property
-    def is_there(self) -> bool: ...
+    def is_there(self) -> bool:
+        """Whether the editor can be asked now."""
+        ...
 
     async def review(self, path: Path, new_content: str) -> str | None:
         """Show the change and wait for the user: the accepted content, or None for a rejection.

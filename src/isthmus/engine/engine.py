@@ -24,12 +24,12 @@ class Engine(UserTasks):
 
     @property
     def questions(self) -> OpenQuestions:
-        """What waits for a user."""
+        """The questions that wait for a user."""
         return self._runner.questions
 
     @property
     def journal(self) -> Journal:
-        """Where the tasks are kept; for who delivers news of them. Closed with the engine."""
+        """The journal of the tasks, for push notifications. Closed with the engine."""
         return self._runner.journal
 
     async def settings_of(self, task_id: str) -> AgentSettings | None:

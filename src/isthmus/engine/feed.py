@@ -1,4 +1,4 @@
-"""What a running task just said, for those who follow it.
+"""The latest events of a running task, for its followers.
 
 A subscriber is a cursor, not a queue: it holds the number of the last event it has, and takes what is after it, from
 here while it is recent and from the journal otherwise. So a slow reader costs nothing and loses nothing. Progress that

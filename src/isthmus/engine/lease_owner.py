@@ -1,4 +1,4 @@
-"""Who holds a lease: an engine in a process, named so that others on this machine can tell whether it still lives."""
+"""Owner of a lease: an engine in a process, named so that others on this machine can tell whether it is alive."""
 
 import os
 import socket
@@ -24,7 +24,7 @@ def is_gone(owner: str) -> bool:
 
 
 def _host() -> str:
-    """Where a process number means the same process: this machine, and this container of it."""
+    """Return the scope in which a process number is unique: this machine and container."""
     try:
         space = Path("/proc/self/ns/pid").readlink().name
     except OSError:
@@ -33,10 +33,10 @@ def _host() -> str:
 
 
 def _start(pid: int) -> str:
-    """When a process was started. On Linux by its ticks since boot: all else moves when the clock is set.
+    """Return the start of a process. On Linux in ticks since boot: all else changes when the clock is set.
 
     Raises:
-        ProcessLookupError: there is none.
+        ProcessLookupError: there is no such process.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")

@@ -20,9 +20,9 @@ class QuestionOpened:
     workspace: str
     tool_call: ToolCall
     user: str = ""
-    """Whose task it is; empty for the local user."""
+    """The task's user; empty for the local user."""
     settings: AgentSettings | None = field(default=None, compare=False)
-    """Those of the session; None when they were not looked up."""
+    """The settings of the session; None when they were not looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class OpenQuestions:
         user: str = "",
         settings: AgentSettings | None = None,
     ) -> None:
-        """A task waits with exactly these calls."""
+        """Record that a task waits with exactly these calls."""
         self.closed(task_id, [key for _, key in self._of(task_id) if all(call.tool_call_id != key for call in calls)])
         for call in calls:
             question = QuestionOpened(task_id, context_id, workspace, call, user, settings)
@@ -62,14 +62,14 @@ class OpenQuestions:
                 self._tell(question)
 
     def closed(self, task_id: str, call_ids: Sequence[str] | None = None) -> None:
-        """These calls of a task do not wait any more; all of them when none are named."""
+        """Record that these calls of a task, or all of them, do not wait any more."""
         for key in self._of(task_id):
             if call_ids is None or key[1] in call_ids:
                 del self._open[key]
                 self._tell(QuestionClosed(*key))
 
     async def changes(self) -> AsyncGenerator[QuestionChange, None]:
-        """What is open now, then every change."""
+        """Yield the questions that are open now, then every change."""
         queue: asyncio.Queue[QuestionChange] = asyncio.Queue()
         self._readers.add(queue)
         try:

@@ -1,8 +1,8 @@
-"""What is kept of tasks, and for how long: deletes tasks with all that belongs to them, and holds the journal's size.
+"""Retention of tasks: deletes tasks with all that belongs to them, and keeps the journal below its maximum size.
 
-The longest ended of who takes most go first, so that nobody displaces the tasks of others. Those that work or wait,
-and ended ones of their sessions, are never removed by themselves. Removing is done in small steps, so that running
-tasks do not wait for it, and is taken up again after a crash.
+The user with most data loses the tasks that ended first, so that no user displaces another's. Tasks that work or wait,
+and ended ones of their sessions, are never removed automatically. Removal happens in small steps, so that running
+tasks do not wait for it, and is continued after a crash.
 """
 
 import logging
@@ -14,7 +14,7 @@ from isthmus.journal.base import Journal
 MAXIMUM_SIZE = 1024**3
 """Bytes that the journal's tasks may take when no setting says otherwise."""
 TARGET = 0.9
-"""How much of the maximum is left filled once something must be removed."""
+"""Share of the maximum size (0 to 1) down to which tasks are removed once it is exceeded."""
 ROWS = 500
 """Events that one step removes."""
 PAGES = 256
@@ -29,13 +29,13 @@ log = logging.getLogger(__name__)
 
 
 async def _nothing(task_ids: Sequence[str]) -> None:
-    """A journal whose tasks have no files."""
+    """Delete nothing: for a journal whose tasks have no files."""
 
 
 class Retention:
-    """The removal of a journal's tasks. ``maximum_size`` is bytes; None is no maximum.
+    """The removal of a journal's tasks. ``maximum_size`` is in bytes; None means no maximum.
 
-    When that is passed, tasks are removed until ``target`` of it is filled.
+    When the journal is larger, tasks are removed until it fills ``target`` of that size.
     """
 
     def __init__(

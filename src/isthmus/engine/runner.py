@@ -32,7 +32,7 @@ from isthmus.journal.base import NO_LIMITS, ClaimedTask, Journal, JournalError, 
 from isthmus.media import Media
 
 BREAKS = 3
-"""How often a task that could not be kept is taken up again at once."""
+"""Number of times that a task whose write failed is taken up again at once."""
 
 TakenT = TypeVar("TakenT", bound=ClaimedTask | None)
 
@@ -58,7 +58,7 @@ class EngineOptions:
     shown in editors; without, only what is asked for. When the journal takes more than ``maximum_size`` bytes, ended
     tasks are removed, the oldest first, with what ``delete_files`` removes. ``check_settings`` refuses AgentSettings,
     as received, that the agent does not take in a folder, by an InvalidRequest that names the key; no task is made.
-    ``keep_files`` puts the parts of a message that are no text into files of the task, for agents that read those; it
+    ``keep_files`` stores the parts of a message other than text as files of the task, for agents that read those; it
     may ask for the name of the model that the message goes to, None for the agent's own. ``on_task_end`` is told the id
     of each task whose work has ended here, well or not.
     """
@@ -129,7 +129,7 @@ class Runner:
             await self.journal.aclose()
 
     def segment(self, task_id: str) -> TaskRun | None:
-        """What runs of a task here."""
+        """Return the run of a task in this process, or None."""
         return self._segments.get(task_id)
 
     # --- taking ---

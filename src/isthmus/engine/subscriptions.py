@@ -12,11 +12,11 @@ from isthmus.journal.base import Journal, JournalError, TaskRow
 REPLAY_ROWS = 256
 """Rows read from the journal at a time."""
 OTHERS_POLL_SECONDS = 0.2
-"""How often a task that another process runs is looked at."""
+"""Interval in seconds at which a task that another process runs is read."""
 WAITING_POLL_SECONDS = 2.0
-"""How often a task that waits for a user is looked at by who follows it to its end: another process may go on."""
+"""Interval in seconds at which a waiting task is read for its followers: another process may continue it."""
 FEED_SECONDS = 10.0
-"""How long a feed that says nothing is waited at before it is looked for again."""
+"""Time in seconds after which a silent feed is looked up again."""
 
 
 class WorkNotifier:
@@ -60,8 +60,8 @@ async def deliveries(
 ) -> AsyncIterator[Delivery]:
     """Events after number ``after``, to the first state that ends a stream and has number ``end_from`` or later.
 
-    With ``begins`` a state that waits for a user is no end: it tells when the work goes on here.
-    ``feed_of`` gives the feed of a task that runs here. ``why_broken`` says why a task of ours does not go on now.
+    With ``begins`` a state that waits for a user is not an end: it signals when the work continues here.
+    ``feed_of`` returns the feed of a task that runs here, ``why_broken`` why a task of ours cannot continue now.
 
     Raises:
         TaskNotFound: the task was deleted meanwhile.

@@ -17,12 +17,12 @@ from isthmus.events import TaskState, ToolCallUpdate
 from isthmus.journal.base import Journal, TaskRow
 
 LATEST_EVENTS = 1000
-"""So many of a task's events are looked through for who asked."""
+"""Maximum number of a task's events that are searched for the process that asked."""
 
 log = logging.getLogger(__name__)
 
 RunningOf: TypeAlias = Callable[[str], "asyncio.Task[None] | None"]
-"""What works on a task in this process."""
+"""Returns the asyncio task that works on a task in this process."""
 TakeUp: TypeAlias = Callable[[TaskRow], Awaitable[object]]
 """Takes a task at rest and runs it, unless somebody was faster."""
 
@@ -39,8 +39,10 @@ class SuspendedCallMonitor:
         suspended.on_due = self._due
 
     async def is_lost(self, row: TaskRow) -> bool:
-        """Return whether a task at rest waits for an answer that nobody could pass on: whoever asked has ended with its
-        process. Not when that process may be on another machine."""
+        """Return whether a waiting task's answer could reach nobody, because the asking process has ended.
+
+        False when that process may be on another machine.
+        """
         waiting = {call.tool_call_id for call in row.pending if QUESTION_MARK in call.tool_call_id}
         if not waiting or self._suspended.holds(row.task_id):
             return False
@@ -50,7 +52,7 @@ class SuspendedCallMonitor:
         return any(asker is not None and is_gone(asker) for call, asker in askers.items() if call in waiting)
 
     def ended(self, task_id: str) -> None:
-        """The task does not wait any more: what it left is ended in the background."""
+        """End in the background what a task left that does not wait any more."""
         if self._suspended.holds(task_id):
             self._begin(self._suspended.discard(task_id))
 

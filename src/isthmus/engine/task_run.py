@@ -1,7 +1,7 @@
 """One segment: runs the agent on a leased task until it asks or ends, and keeps what it says.
 
 The journal is written before anything is sent. Text is kept in increments of a few words, progress not at all; what
-must be on the disk before the agent goes on is awaited (DESIGN, section 2). Deliberately not here: who starts segments.
+must be on the disk before the agent goes on is awaited. Deliberately not here: starting segments.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ from isthmus.journal.base import Journal, JournalError, Lease, UnkeepableEvent
 from isthmus.slash_commands.tree import Completion
 
 TEXT_SECONDS = 0.03
-"""How long text is gathered into one row."""
+"""Time in seconds for which text is gathered into one row."""
 TEXT_CHARACTERS = 1024
-"""How much text is gathered into one row at the most."""
+"""Maximum number of characters gathered into one row."""
 MESSAGE_CHARACTERS = 1024 * 1024
-"""How much streamed text is gathered into one whole message; what is longer becomes several."""
+"""Maximum number of characters of one whole message; a longer text becomes several."""
 UNAWAITED_ROWS = 256
 """Rows that may be on their way to the journal before the agent waits for them."""
 
@@ -75,16 +75,20 @@ class SuspendingAgent(Agent, Protocol):
     """An agent whose calls may wait for a user in the middle of their work; it keeps them in ``suspended``."""
 
     @property
-    def suspended(self) -> SuspendedCalls: ...
+    def suspended(self) -> SuspendedCalls:
+        """The calls that wait for an answer in the middle."""
+        ...
 
 
 @runtime_checkable
 class CompletingAgent(Agent, Protocol):
-    """An agent that says how what somebody types may go on."""
+    """An agent that completes what a user types."""
 
     async def complete(
         self, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
-    ) -> Sequence[Completion]: ...
+    ) -> Sequence[Completion]:
+        """Return the completions of a line, as whole lines."""
+        ...
 
 
 class TaskRun:

@@ -7,7 +7,7 @@ from isthmus.events import Prompt, RetryNotice, TextContent, Thought
 from isthmus.journal.base import Journal
 
 SEARCHED_EVENTS = 16
-"""How many of a task's last events are looked through."""
+"""Maximum number of a task's last events that are searched."""
 
 
 async def torn_text(journal: Journal, task_id: str, seq: int) -> str | None:

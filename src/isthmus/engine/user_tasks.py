@@ -60,9 +60,9 @@ HISTORY_LIMIT = 1000
 """Messages of a snapshot at the most."""
 CANCEL_SECONDS = 20.0
 BEGIN_SECONDS = 2.0
-"""How long a command may take to say that it works or asks, until it is told to have started."""
+"""Time in seconds after which a command that has not yet said anything counts as started."""
 ATTEMPTS = 100
-"""How often a task may change between the look at it and the step that depends on it."""
+"""Maximum number of tries when a task keeps changing between reading it and the step that depends on it."""
 
 
 class UserTasks(AgentClient, LongFollower, LineCompleter):
@@ -245,7 +245,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
     async def _commands(
         self, context_id: str | None, workspace: str, settings: JsonObject | None
     ) -> Sequence[SlashCommand]:
-        """Those of a session with the AgentSettings that it was told, and these."""
+        """Return the commands of a session with its AgentSettings and these."""
         if not isinstance(self._runner.agent, CommandAgent):
             return ()
         told: AgentSettings | None = None
@@ -334,7 +334,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
     async def _prompt_of(
         self, task_id: str, context_id: str, message: PromptMessage, settings: JsonObject | None
     ) -> Prompt:
-        """Return the event of a message. Agents that read files get what of it is no text as such.
+        """Return the event of a message. Agents that read files get its parts other than text as files.
 
         Raises:
             ContentNotSupported: the agent does not read a part.
@@ -352,7 +352,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         return replace(turn, snapshot=as_it_was(turn.snapshot, TaskState.SUBMITTED, 1, row.created_at))
 
     async def _went_on(self, row: TaskRow, place: int) -> Turn:
-        """What came of a message that is event ``place`` of a task, or waits since then."""
+        """Return the turn of a message that is event ``place`` of a task, or waits since then."""
         turn, model = self._turn(row, place), await self._snapshots.model_at(row.task_id, place)
         snapshot = as_it_was(turn.snapshot, TaskState.WORKING, place, row.updated_at)
         return replace(turn, snapshot=replace(snapshot, model=model))
@@ -365,7 +365,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         return Turn(self._snapshots.of(row, history), self._runner.deliver(row.task_id, after, after + 1), is_new)
 
     async def _next_turn(self, row: TaskRow) -> Turn:
-        """What comes now in a task that has begun before."""
+        """Return the present turn of a task that has begun before."""
         turn = self._turn(row, row.seq)
         return replace(
             turn, snapshot=replace(turn.snapshot, model=await self._snapshots.model_at(row.task_id, row.seq))

@@ -1,4 +1,4 @@
-"""Which folder a session works in: what its AgentSettings say, held against what this server allows."""
+"""The folder of a session: that of its AgentSettings, if this server allows it."""
 
 import os
 from collections.abc import Sequence

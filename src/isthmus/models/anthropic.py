@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
+from typing_extensions import override
+
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.media import Media
@@ -102,7 +104,7 @@ def _messages(messages: Sequence[Message], attachments: Attachments) -> list[dic
     encoded: list[dict[str, Any]] = []
     for message in in_order(messages):
         blocks = [block for part in message.parts for block in _blocks(part, wire_ids, attachments)]
-        # What failed calls gave that is no text: behind all results, which stand first.
+        # Media of failed calls stand behind all results, which must come first.
         results = [part for part in message.parts if isinstance(part, ModelToolResult)]
         beside = [_inline(item) for part in results if part.is_error for item in attachments.of(part.media)]
         blocks[len(results) : len(results)] = beside
@@ -187,6 +189,7 @@ class AnthropicReader(AnswerReader):
         self._blocks: dict[int, _Block] = {}
         self._ended = False
 
+    @override
     def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
         whole = as_object(event)
         match whole.get("type"):
@@ -238,6 +241,7 @@ class AnthropicReader(AnswerReader):
                 _merge(block, delta)
         return ()
 
+    @override
     def answer(self) -> StreamedAnswer:
         parts = tuple(self._part(self._blocks[index]) for index in sorted(self._blocks))
         parts = tuple(part for part in parts if part != Text(""))
@@ -287,6 +291,7 @@ class AnthropicModel(ProviderModel["AsyncAnthropic"]):
     """A model of Anthropic."""
 
     @property
+    @override
     def capabilities(self) -> Capabilities:
         return Capabilities(CONTEXT_WINDOW if version_of(self.name) else None, thoughts=thinks(self.name))
 

@@ -1,4 +1,4 @@
-"""What of a conversation is no text, as a provider takes it: read from its files when a request is made.
+"""The media of a conversation as a provider takes them: read from their files when a request is made.
 
 ``read_attachments`` decides which media are sent, the newest first, within a provider's :class:`MediaRules`. All others
 become a line of text that says why, and where the file is. Deliberately not here: what a provider takes
@@ -16,21 +16,21 @@ from isthmus.models.base import Message, ModelToolResult
 from isthmus.models.media_rules import MediaRules, NotTaken, named_kind, taken_as
 
 MAXIMUM_COUNT = 20
-"""How many of a conversation are sent at once. Above that number some providers take only small images."""
+"""Maximum number of media in a request. Above it some providers take only small images."""
 REFUSED = "the provider refused it"
 SPECIAL = "its file is not a regular one"
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """What is sent: the media type of the bytes, and the bytes in base64."""
+    """Media to send: the media type of the bytes, and the bytes in base64."""
 
     media_type: str
     data: str
 
     @property
     def is_image(self) -> bool:
-        """It is a picture; else sound or a document."""
+        """Whether it is an image; else it is sound or a document."""
         return self.media_type.startswith("image/")
 
 
@@ -42,11 +42,11 @@ class Attachments:
     left_out: Mapping[Media, str] = field(default_factory=dict[Media, str])
 
     def of(self, media: Iterable[Media]) -> tuple[Attachment, ...]:
-        """What is sent of these, in their order."""
+        """Return those of the media that are sent, in their order."""
         return tuple(self.sent[item] for item in media if item in self.sent)
 
     def note(self, media: Media) -> str:
-        """What stands in the place of one that is not sent."""
+        """Return the text in place of one that is not sent."""
         return f"[{media.media_type} in {media.path}: not shown, {self.left_out.get(media, 'it was not read')}]"
 
     def with_notes(self, text: str, media: Iterable[Media]) -> str:
@@ -96,7 +96,7 @@ def read_attachments(messages: Iterable[Message], rules: MediaRules, refused: Co
 
 
 def _read(media: Media, rules: MediaRules) -> Attachment | str:
-    """What is sent, or why nothing is."""
+    """Return the attachment to send, or why nothing is sent."""
     named = named_kind(media.media_type)
     # Images are looked at: what a server says of them is often wrong.
     if named not in rules.kinds and not named.startswith("image/"):
@@ -112,7 +112,7 @@ def _read(media: Media, rules: MediaRules) -> Attachment | str:
 
 
 def _bytes(media: Media, maximum: int) -> bytes | None:
-    """At most one byte more than `maximum`; None for what is no regular file.
+    """Return at most one byte more than `maximum`; None if it is not a regular file.
 
     Raises:
         OSError: there is no such file, or it may not be read.

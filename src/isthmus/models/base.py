@@ -15,7 +15,7 @@ from isthmus.errors import IsthmusError
 from isthmus.media import Media
 
 NOT_RUN = "The call was not run: the turn ended before."
-"""What a model is told of a call that it asked for and that nothing came of."""
+"""Result that a model receives for a call that was never run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class ModelThought:
-    """What the model said to itself; ``text`` may be empty when only a signature came."""
+    """A thought of the model; ``text`` may be empty when only a signature came."""
 
     text: str
     state: ProviderState | None = None
@@ -59,7 +59,7 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelToolResult:
-    """What a tool call gave, for the model's eyes; ``media`` is what of it is no text."""
+    """The result of a tool call as the model receives it; ``media`` is its content other than text."""
 
     id: str
     name: str
@@ -93,7 +93,7 @@ class ToolSpec:
     """A tool as the model sees it; ``parameters`` is a JSON schema of type object that every provider takes.
 
     ``full_parameters`` is the same for providers that take JSON Schema in full (draft 2020-12): it may have
-    ``$schema``, ``$defs`` with references to them, and ``additionalProperties``. None: it is no other.
+    ``$schema``, ``$defs`` with references to them, and ``additionalProperties``. None: it is the same schema.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Usage:
 
 
 class Finish(StrEnum):
-    """Why the model stopped."""
+    """Reason for which the model stopped."""
 
     STOP = "stop"
     TOOL_CALLS = "tool_calls"
@@ -161,8 +161,7 @@ class ToolRequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """A request failed in a way that may pass; try number ``attempt`` (2 is the first again) of ``attempts`` starts
-    after ``delay`` seconds."""
+    """A request failed for now; try ``attempt`` of ``attempts`` (2 is the second) starts after ``delay`` seconds."""
 
     attempt: int
     attempts: int
@@ -184,7 +183,7 @@ StreamItem: TypeAlias = TextDelta | ThoughtDelta | ToolRequestStarted | Retrying
 
 
 class ModelErrorKind(StrEnum):
-    """What went wrong with a model, as far as the agent can act on it."""
+    """Kind of a model's failure, as far as the agent can act on it."""
 
     AUTHENTICATION = "authentication"
     UNKNOWN_MODEL = "unknown_model"
@@ -224,7 +223,7 @@ class ModelError(IsthmusError):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do. ``context_window`` is in tokens, None when not known."""
+    """Abilities of a model. ``context_window`` is in tokens, None when not known."""
 
     context_window: int | None = None
     thoughts: bool = False
@@ -241,17 +240,31 @@ class ChatModel(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The model's name at its provider."""
+        ...
 
     @property
-    def provider(self) -> str: ...
+    def provider(self) -> str:
+        """The id of its provider, such as ``gemini``."""
+        ...
 
     @property
-    def capabilities(self) -> Capabilities: ...
+    def capabilities(self) -> Capabilities:
+        """The model's abilities."""
+        ...
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]: ...
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """Yield the answer as it comes, and a :class:`Done` at its end.
 
-    async def aclose(self) -> None: ...
+        Raises:
+            ModelError: there is no usable answer, after the retries that made sense.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close the model's connections."""
+        ...
 
 
 def text_of(message: Message) -> str:

@@ -1,4 +1,4 @@
-"""Which model to use, and why: `-m`, then the settings, the environment's keys, a server on this machine, the demo.
+"""Choice of the model, with its reason: `-m`, the settings, keys in the environment, a local server, the demo.
 
 The choice is made from what is handed in and says its reason in one sentence, for the screen. Nothing heavy is
 imported here; :func:`open_model` imports the one SDK that is needed.
@@ -23,7 +23,7 @@ FORMS = (
     f"{', '.join(provider.shown_names for provider in PROVIDERS)}"
 )
 GEMINI_CLI_ALIASES = re.compile(r"auto(-.*)?|pro|flash|flash-lite", re.IGNORECASE)
-"""What Gemini CLI's settings may hold in place of a model's name."""
+"""Aliases that Gemini CLI's settings may hold instead of a model's name."""
 
 
 @dataclass(frozen=True, slots=True)

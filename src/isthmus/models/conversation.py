@@ -63,5 +63,5 @@ def used_ids(messages: Iterable[Message]) -> frozenset[str]:
 
 
 def kept_for(provider: str, state: ProviderState | None) -> JsonObject:
-    """What the provider wants back with a part; empty when the part is of another one, or has nothing of the kind."""
+    """Return the state that the provider wants back with a part; empty when there is none or it is another's."""
     return state.data if state is not None and state.provider == provider else {}

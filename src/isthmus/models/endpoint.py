@@ -1,4 +1,4 @@
-"""Where a provider is, and with which key: decided from an environment that is handed in.
+"""Address and key of a provider: decided from an environment that is passed in.
 
 Nothing here opens a connection or reads the environment of the process.
 """
@@ -12,7 +12,7 @@ from isthmus.models.providers import PROVIDERS, Provider
 from isthmus.network import loopback
 
 NO_KEY = "not-needed"
-"""What is sent as a key to a server on this machine when none is set: the SDKs insist on one."""
+"""Key sent to a server on this machine when none is set: the SDKs insist on one."""
 
 SHORTEST_SECRET = 8
 """Characters. A shorter value is a placeholder, which servers on this machine often take; it would be found in every
@@ -33,13 +33,13 @@ class ModelEndpoint:
 
     @property
     def title(self) -> str:
-        """Who is spoken to: another server may imitate the provider."""
+        """The name of the peer, for messages: another server may imitate the provider."""
         imitates = self.provider.is_imitated and self.base_url != self.provider.base_url
         return "The model server" if imitates else self.provider.title
 
     @property
     def advice(self) -> str:
-        """What to look at when the address does not answer as expected."""
+        """Advice for when the address does not answer as expected."""
         return "Check that it runs" + ("" if self.is_named else f", and {self.provider.base_url_variable}")
 
     @property
@@ -49,7 +49,7 @@ class ModelEndpoint:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must never be shown."""
+        """The key and token, which must never be shown."""
         return tuple(secret for secret in (self.key, self.token) if secret and secret != NO_KEY)
 
 

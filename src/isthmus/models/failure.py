@@ -1,4 +1,4 @@
-"""What an HTTP failure of a provider means, and the text that tells a user what to do.
+"""The meaning of a provider's HTTP failure, and the text that says to a user what to do.
 
 The three wires and their imitators use different statuses, codes and words for the same thing; all of that knowledge
 is here, without any I/O. No key is ever part of a text.
@@ -55,7 +55,7 @@ class HttpFailure:
 
 
 def error_object(body: object) -> Mapping[str, Any]:
-    """The error object of a body: `{"error": {...}}`, `{"error": "text"}`, a list of one, or the object itself."""
+    """Return a body's error object: `{"error": {...}}`, `{"error": "text"}`, a list of one, or the object itself."""
     whole = as_object(as_list(body)[0] if as_list(body) else body)
     inner = whole.get("error")
     if isinstance(inner, str):

@@ -13,6 +13,8 @@ from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, assert_never, cast
 
+from typing_extensions import override
+
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.media import Media
@@ -53,7 +55,7 @@ CONTEXT_WINDOW = 1_048_576
 FOREIGN_CALL: JsonObject = {"thoughtSignature": "skip_thought_signature_validator"}
 """Stands where another model's call has no signature, when a turn goes on with Gemini (documented for that case)."""
 IN_RESPONSES = frozenset((PNG, JPEG, WEBP, PDF))
-"""What Gemini 3 takes inside of a function's response."""
+"""Media types that Gemini 3 takes inside of a function's response."""
 FINISH: Mapping[str, Finish] = {
     "STOP": Finish.STOP,
     "MAX_TOKENS": Finish.LENGTH,
@@ -77,7 +79,7 @@ def wants_signatures(name: str) -> bool:
 
 
 def takes_media_in_responses(name: str) -> bool:
-    """Return whether what a function gave that is no text goes inside of its response; before Gemini 3, beside it."""
+    """Return whether media of a function go inside of its response; before Gemini 3 they go beside it."""
     return wants_signatures(name)
 
 
@@ -143,7 +145,7 @@ class _Encoder:
                 assert_never(part)
 
     def _result(self, result: ModelToolResult) -> Sequence[Mapping[str, Any]]:
-        """All the text in one functionResponse, and each thing that is no text as an inlineData part."""
+        """Return all text as one functionResponse, and each of the media as an inlineData part."""
         text = self._attachments.with_notes(result.content, result.media)
         response: dict[str, Any] = {
             "name": result.name,
@@ -171,6 +173,7 @@ class GeminiReader(AnswerReader):
         self._explanation = ""
         self._blocked = False
 
+    @override
     def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
         chunk = as_object(event)
         if "error" in chunk:
@@ -233,6 +236,7 @@ class GeminiReader(AnswerReader):
         state = ProviderState(PROVIDER, kept)
         return ToolRequest(identity, as_text(call.get("name")), as_object(arguments), state, invalid)
 
+    @override
     def answer(self) -> StreamedAnswer:
         finish = Finish.SAFETY if self._blocked else FINISH.get(self._reason, Finish.OTHER)
         if finish is Finish.STOP and any(isinstance(part, ToolRequest) for part in self._parts):
@@ -252,7 +256,7 @@ class GeminiReader(AnswerReader):
 
 
 class _Client(Protocol):
-    """What is used of the SDK's client."""
+    """The part of the SDK's client that is used."""
 
     async def events(self, path: str, body: JsonObject) -> AsyncGenerator[object, None]: ...
 
@@ -272,6 +276,7 @@ class GeminiModel(ProviderModel[_Client]):
         super().__init__(name.removeprefix("models/"), endpoint, environment, options)
 
     @property
+    @override
     def capabilities(self) -> Capabilities:
         return Capabilities(CONTEXT_WINDOW if thinks(self.name) else None, thoughts=thinks(self.name))
 

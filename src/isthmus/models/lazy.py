@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """What ``make`` returns; when it failed, the next caller tries again."""
+    """The value of ``make``, made at the first use; after a failure the next caller tries again."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make

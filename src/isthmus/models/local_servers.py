@@ -41,7 +41,7 @@ def find_local_server(environment: Mapping[str, str], llama_cpp: str = LLAMA_CPP
 
 
 def ollama_address(environment: Mapping[str, str]) -> str:
-    """Where Ollama is: OLLAMA_HOST in any form that Ollama takes (`HOST`, `HOST:PORT`, `:PORT`, a URL)."""
+    """Return Ollama's address from OLLAMA_HOST, in any of its forms (`HOST`, `HOST:PORT`, `:PORT`, a URL)."""
     host = environment.get("OLLAMA_HOST", "").strip().rstrip("/")
     if not host:
         return OLLAMA

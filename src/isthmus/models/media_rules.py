@@ -25,7 +25,7 @@ _OTHER_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class MediaRules:
-    """What a provider takes: media types, bytes of one and bytes of all in a request, before they are encoded."""
+    """Media that a provider takes: types, bytes of one and bytes of all in a request, before encoding."""
 
     kinds: frozenset[str]
     maximum_bytes: int
@@ -34,7 +34,7 @@ class MediaRules:
 
 @dataclass(frozen=True, slots=True)
 class NotTaken:
-    """Why a file is not taken, as a part of a sentence."""
+    """Reason for which a file is not taken, as a part of a sentence."""
 
     why: str
 
@@ -45,7 +45,7 @@ def taken_as(stated: str, data: bytes, rules: MediaRules) -> str | NotTaken:
     if not data:
         return NotTaken("it is empty")
     if kind is None and named.startswith("image/"):
-        return NotTaken(f"its bytes are no image of a known kind, though it is called {named}")
+        return NotTaken(f"its bytes are not an image of a known kind, though it is called {named}")
     kind = kind or named
     if kind not in rules.kinds:
         return NotTaken(f"the model does not take {kind or 'a file of unknown type'}")

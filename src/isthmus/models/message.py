@@ -21,7 +21,7 @@ def message_to_json(message: Message) -> dict[str, Any]:
 
 
 def message_from_json(value: object) -> Message:
-    """The message of a JSON object that :func:`message_to_json` made; fields that it does not know are passed over.
+    """Return the message of a JSON object made by :func:`message_to_json`; unknown fields are ignored.
 
     Raises:
         DecodeError: a field is missing or has another type, or a part's type is not known.

@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.models.attachments import Attachments
@@ -86,6 +88,7 @@ class OpenAIReader(AnswerReader):
         self._calls: list[_Call] = []
         self._unknown: dict[str, Any] = {}
 
+    @override
     def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
         chunk = as_object(event)
         if chunk.get("error"):
@@ -187,6 +190,7 @@ class OpenAIReader(AnswerReader):
             self._calls.append(last)
         return last
 
+    @override
     def answer(self) -> StreamedAnswer:
         parts: list[Part] = []
         if self._thought:
@@ -249,6 +253,7 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
     """A model of a server of Chat Completions."""
 
     @property
+    @override
     def capabilities(self) -> Capabilities:
         return Capabilities(thoughts=True)
 

@@ -1,6 +1,6 @@
-"""The body of a request of OpenAI's Chat Completions: messages, tools, and what is no text.
+"""The body of a request of OpenAI's Chat Completions: messages, tools, and media.
 
-Deliberately not here: what comes back (:mod:`isthmus.models.openai`).
+Deliberately not here: the answer (:mod:`isthmus.models.openai`).
 """
 
 import json
@@ -27,7 +27,7 @@ from isthmus.models.received import without
 
 
 def origin_of(where: ModelEndpoint) -> str:
-    """Who gets its own state back: every server that imitates the wire is a provider of its own."""
+    """Return the origin to which state is sent back: every server that imitates the wire is its own provider."""
     return f"openai@{urlsplit(where.base_url).netloc.rpartition('@')[2]}"
 
 

@@ -83,7 +83,7 @@ OPENAI = Provider(
 )
 
 PROVIDERS = (GEMINI, ANTHROPIC, OPENAI)
-"""In the order in which their keys are looked for."""
+"""All providers, in the order in which their keys are looked for."""
 PREFIXED_NAMES = ", ".join(f"{provider.id}:NAME" for provider in PROVIDERS)
 """The forms that ``-m`` has for models of providers, for messages."""
 
@@ -103,4 +103,4 @@ ANY_MEDIA = MediaRules(
     max(provider.media.maximum_bytes for provider in PROVIDERS),
     max(provider.media.maximum_total for provider in PROVIDERS),
 )
-"""What some provider takes: for a model that has no rules."""
+"""Media that any provider accepts: for a model without rules."""

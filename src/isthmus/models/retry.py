@@ -1,4 +1,4 @@
-"""When a model request is tried again, and after how long: a decision, without a clock or a socket.
+"""Retries of model requests: whether and after how long, decided without a clock or a socket.
 
 The provider SDKs' own retries are off, so that there is one policy, and a user sees every wait. Whether something
 was yielded already is for the caller to know: an answer that has begun is never tried again.
@@ -23,12 +23,12 @@ PASSING = frozenset(
         ModelErrorKind.EMPTY,
     }
 )
-"""What may be over when the same request is sent again."""
+"""Kinds of failures that may have passed when the same request is sent again."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long. Times are in seconds.
+    """Number of tries and delays of a request. Times are in seconds.
 
     ``attempts`` counts the first try. A server that asks for more than ``longest_wait`` is not waited for: the error
     says how long it would take. ``brief_attempts`` holds for an empty answer and for an address that cannot be reached.
@@ -40,7 +40,7 @@ class RetryPolicy:
     longest_wait: float = 60.0
 
     def attempts_for(self, error: ModelError) -> int:
-        """How many tries there are in all for an error of this kind."""
+        """Return the total number of tries for an error of this kind."""
         if error.final or error.kind not in PASSING:
             return 1
         brief = error.kind in (ModelErrorKind.EMPTY, ModelErrorKind.UNREACHABLE)

@@ -1,17 +1,17 @@
-"""The file behind the scripted model: YAML, read into data, with every mistake named by file, line and column.
+r"""The file behind the scripted model: YAML, read into data, with every mistake named by file, line and column.
 
     name: practice                      # what the model is called
     chunk_characters: 24                # text is streamed in pieces of so many characters
     chunk_delay: 0                      # seconds between two pieces
     scenarios:                          # the first one whose `prompt` is found in the user's last prompt
-      - prompt: '(?i)rename (?P<old>\\w+)'
+      - prompt: '(?i)rename (?P<old>\w+)'
         repeat: false                   # true: after the last reply comes the first again
         replies:                        # one for each message of the model since that prompt
           - thought: I will look for it.
             text: Looking for {{old}}.
             call: {name: grep_search, arguments: {pattern: '{{old}}', dir_path: '{{workspace}}'}}
           - alternatives:               # the first one whose `when` holds; one without `when` always does
-              - when: result matches (?P<file>\\S+\\.py)
+              - when: result matches (?P<file>\S+\.py)
                 text: It is in {{file}}.
               - when: result failed
                 text: I could not search.
@@ -94,14 +94,14 @@ Step: TypeAlias = TextStep | ThoughtStep | CallStep | ErrorStep | DelayStep
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """When an alternative is taken: a pattern found in the results of the last calls, or that one of them failed."""
+    """Condition of an alternative: a pattern found in the results of the last calls, or a failed call."""
 
     result: re.Pattern[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """What the model says when the condition holds."""
+    """The model's reply when the condition holds."""
 
     steps: tuple[Step, ...]
     condition: Condition | None = None
@@ -110,7 +110,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What the model says to prompts of one kind, message by message."""
+    """The model's replies to prompts of one kind, message by message."""
 
     prompt: re.Pattern[str]
     replies: tuple[tuple[Alternative, ...], ...]

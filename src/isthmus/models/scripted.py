@@ -54,13 +54,13 @@ DEMO_SCRIPT = Path(__file__).with_name("demo.yaml")
 DEMO_PROMPT = "Add a farewell function to greeting.py, in the style of the greeting that is there."
 """The prompt that the built-in script has a whole session for: it reads, runs, proposes an edit and sums up."""
 WORKSPACE = re.compile(r"^The workspace is (?P<path>.+?)(?: \(on .*)?\.?$", re.MULTILINE)
-"""Where a system prompt names the workspace."""
+"""Matches the line of a system prompt that names the workspace."""
 DEFAULT_RETRY_DELAY = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """Where a conversation stands."""
+    """The position in a conversation."""
 
     prompt: str
     replies: int
@@ -98,10 +98,10 @@ class ScriptedModel:
         return Capabilities(thoughts=True)
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """See :meth:`ChatModel.stream`.
+        """Stream the answer that the script has for the request.
 
         Raises:
             ModelError: BAD_REQUEST - no scenario is for this prompt; or what the script says.

@@ -53,12 +53,12 @@ Client = TypeVar("Client")
 
 
 REMEMBERED_MEDIA = 1_000
-"""Of how many images a model remembers that its provider took or refused them."""
+"""Maximum number of images of which a model remembers whether its provider took them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """What a test or a setting may change about requests; the clock and the dice are here to be replaced."""
+    """Options of requests that a test or a setting may replace, with the clock and the random numbers."""
 
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     timeouts: Timeouts = field(default_factory=Timeouts)
@@ -69,7 +69,7 @@ class StreamOptions:
 
 @dataclass(frozen=True, slots=True)
 class StreamedAnswer:
-    """What a reader has at the end of a stream. ``ended`` is False when the wire's own end did not come."""
+    """The answer at the end of a stream. ``ended`` is False when the wire's own end did not come."""
 
     message: Message
     usage: Usage
@@ -125,7 +125,7 @@ class AnswerReader(ABC):
 
 
 class KnownMedia:
-    """Which media a provider took, and which it refused a request for; the last of each."""
+    """Media that a provider took and media that it refused; the last of each."""
 
     def __init__(self) -> None:
         self._accepted: dict[Media, None] = {}
@@ -133,19 +133,21 @@ class KnownMedia:
 
     @property
     def refused(self) -> frozenset[Media]:
-        """Those that are not sent again."""
+        """The media that are not sent again."""
         return frozenset(self._refused)
 
     def taken(self, attachments: Attachments, left_out: frozenset[Media]) -> None:
-        """A request with these was answered, after it was refused with those in `left_out`."""
+        """Note that a request with these was answered, after it was refused with those in `left_out`."""
         for known, more in ((self._accepted, attachments.sent), (self._refused, left_out)):
             known.update(dict.fromkeys(more))
             for media in list(known)[: max(0, len(known) - REMEMBERED_MEDIA)]:
                 del known[media]
 
     def suspected(self, attachments: Attachments) -> frozenset[Media]:
-        """Those that a request may have been refused for: of what was not sent before what is no image, else all of
-        it, else all that was sent; empty when nothing was."""
+        """Return the media that may be the reason for a refusal; empty when none were sent.
+
+        These are the new ones that are not images, else all new ones, else all that were sent.
+        """
         sent = frozenset(attachments.sent)
         new = sent - self._accepted.keys()
         others = frozenset(media for media in new if not _is_image(media))
@@ -192,7 +194,7 @@ class ProviderModel(ABC, Generic[Client]):
     @property
     @abstractmethod
     def capabilities(self) -> Capabilities:
-        """What is known of the model."""
+        """The known abilities of the model."""
 
     @abstractmethod
     def _connect(self) -> Client:
@@ -212,7 +214,7 @@ class ProviderModel(ABC, Generic[Client]):
 
     @abstractmethod
     def _failure(self, error: Exception) -> HttpFailure | Exception | None:
-        """What an exception of the SDK stands for: an HTTP failure, the error below it, or None when not the SDK's."""
+        """Return an SDK's exception as an HTTP failure or as the error below it; None when it is not the SDK's."""
 
     def _http_client(self) -> "httpx2.AsyncClient":
         """Return the HTTP client for the SDK; all its connections are this one's."""

@@ -27,7 +27,7 @@ _PartT = TypeVar("_PartT")
 
 @dataclass(frozen=True, slots=True)
 class NameRule:
-    """What a provider takes: characters of the class ``allowed`` (of a regular expression), ``maximum`` of them.
+    """Tool names that a provider takes: ``maximum`` characters of the class ``allowed`` (of a regular expression).
 
     ``begins``: the class that the first one must be of; None: any allowed one.
     """
@@ -82,7 +82,7 @@ class WireNames:
         )
 
     def received(self, item: StreamItem) -> StreamItem:
-        """What came, with the tools' own names."""
+        """Return a received item with the tools' own names."""
         if not self._own:
             return item
         if isinstance(item, ToolRequestStarted):
