@@ -174,7 +174,7 @@ async def test_nothing_is_told_of_what_is_in_hidden_files(
     secret = workspace / ".env"
     secret.write_text("KEY=abc\n", encoding="utf-8")
     told = {await user.text("openFile", filePath=str(secret), startText=text) for text in ("KEY=a", "KEY=b")}
-    assert told == {f"Opened file: {secret} (it is hidden from agents: nothing was looked for in it)"}
+    assert told == {f"Opened file: {secret} (it is hidden from agents and was not searched)"}
     (opened,) = await editor.open_files()
     assert (opened.path, opened.selection) == (str(secret), None)
     described = await user.json("openFile", filePath=str(secret), makeFrontmost=False)

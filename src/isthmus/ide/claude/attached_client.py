@@ -1,6 +1,6 @@
 """One Claude CLI from its upgrade to its end: a thin shell over the session and the MCP peer.
 
-A call that waits holds up nothing: other messages are read meanwhile, and answered out of order.
+A call that waits blocks nothing: other messages are read meanwhile, and answered out of order.
 """
 
 import asyncio
@@ -23,18 +23,18 @@ from isthmus.ide.mcp import mcp_peer
 from isthmus.rpc.messages import Notification, RequestId
 
 MESSAGES_IN_A_ROW = 16
-"""Of one client, before others have their turn."""
+"""Maximum number of messages read from one client before others have their turn."""
 SETTLE_SECONDS = 0.6
-"""After this a CLI that said it is initialized shows mentions; claudecode.nvim waits as long."""
+"""Delay in seconds after ``initialized`` before a CLI shows mentions; claudecode.nvim waits as long."""
 LAST_ANSWERS_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
 
 
 class AttachedClient:
-    """One CLI from its upgrade to its end. ``missed`` gives what was mentioned shortly before it came.
+    """One CLI from its upgrade to its end. ``missed`` returns the files mentioned shortly before it connected.
 
-    One task reads at a time. It runs a call itself, and only when that has to wait does another task read on: an
+    One task reads at a time. It runs a call itself, and only if that has to wait does another task read on, so an
     answer that is known at once costs no task.
     """
 
@@ -56,14 +56,14 @@ class AttachedClient:
         self._calls: dict[RequestId, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Serve it until one side closes; then its views are closed."""
+        """Serve the CLI until one side closes; then close its views."""
         self._begin(self._notify())
         self._read_on()
         try:
             await self._closed.wait()
         finally:
             self.session.connected = False
-            # First the views, so that what the user typed is kept; then who waits for them.
+            # Detach first, so that what the user typed is kept; then end the tasks that wait for the views.
             await self._companion.detach(self.session.id)
             tasks = tuple(self._tasks)
             for task in tasks:
@@ -71,7 +71,7 @@ class AttachedClient:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def finish_calls(self) -> None:
-        """Close its views and give the last answers: the companion ends."""
+        """Close the CLI's views and send the last answers, because the companion ends."""
         await self._companion.close_reviews(self.session.id)
         self.session.reject_waiting()
         if self._calls:
@@ -87,7 +87,7 @@ class AttachedClient:
         self._reader = self._begin(self._read())
 
     async def _read(self) -> None:
-        """Read until the connection ends, or until a call keeps this task and another one reads."""
+        """Read until the connection ends, or until a call occupies this task and another one reads."""
         try:
             while True:
                 for _ in range(MESSAGES_IN_A_ROW):
@@ -104,7 +104,7 @@ class AttachedClient:
             self._closed.set()
 
     async def _received(self, data: str) -> bool:
-        """Act on a message; whether this task is still the one that reads."""
+        """Handle a message, and return whether this task is still the one that reads."""
         received = self.session.peer.receive(data)
         match received:
             case mcp_peer.Reply(message):
@@ -158,7 +158,7 @@ class AttachedClient:
         return self._reader is task
 
     async def _welcome(self) -> None:
-        """What the user looks at, as soon as the CLI may be told, and once more when it listens for sure."""
+        """Send the context as soon as the CLI may get it, and once more when it surely listens."""
         self.session.context_changed(await self._companion.context())
         await asyncio.sleep(SETTLE_SECONDS)
         self.session.settle()

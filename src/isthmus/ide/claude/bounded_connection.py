@@ -1,6 +1,6 @@
-"""A WebSocket that costs no more than it may: together with the library's limits for messages and queues.
+"""A WebSocket of bounded cost, in addition to the library's limits for messages and queues.
 
-Cut off when there are too many of them, and when the client does not read what it makes us write.
+Cut off when there are too many connections, or when the client does not read what we have to send.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class BoundedConnection(GuestProtocol, ServerConnection):
-    """One connection of a server, which is among its ``living`` ones from beginning to end.
+    """One connection of a server; it is in ``living`` from beginning to end.
 
     It is cut off when the client lets more than ``maximum_unread`` bytes pile up.
     """
@@ -27,39 +27,39 @@ class BoundedConnection(GuestProtocol, ServerConnection):
         self._maximum_unread = maximum_unread
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A connection came in."""
+        """Add the new connection to ``living``."""
         super().connection_made(transport)
         self._living.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """Remove the connection from ``living``."""
         self._living.discard(self)
         super().connection_lost(exc)
 
     def cut_off_stranger(self) -> None:
-        """End it if it has not yet said who it is: a server that closes would wait for that."""
+        """Abort the connection if its client has not identified itself yet: a closing server would wait for that."""
         if self.protocol.state is State.CONNECTING:
             self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Frames came; pings among them are answered without flow control."""
+        """Handle frames, and check the limit: pings among them are answered without flow control."""
         super().data_received(data)
         self.limit_unread()
 
     async def send_text(self, data: bytes) -> None:
-        """Send a message in one text frame; waits only while the client does not read.
+        """Send a message in one text frame; wait only while the client does not read.
 
         Raises:
-            ConnectionClosed: while it waited; a message to a connection that is closed already is dropped.
+            ConnectionClosed: while waiting; a message to a connection that is closed already is dropped.
         """
         if self.transport.get_write_buffer_size() == 0:
-            broadcast((self,), data, text=True)  # without flow control, at half the time
+            broadcast((self,), data, text=True)  # without flow control, in half the time
         else:
             self.limit_unread()
             await self.send(data, text=True)
 
     def limit_unread(self) -> None:
-        """Cut the connection if too much waits to be read by the client."""
+        """Abort the connection if the client leaves too much unread."""
         if self.transport.get_write_buffer_size() > self._maximum_unread:
             _log.warning("an agent that does not read was cut off: %d MiB were waiting", self._maximum_unread >> 20)
             self.transport.abort()

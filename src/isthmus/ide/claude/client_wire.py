@@ -1,8 +1,8 @@
-"""Spec 3 as the side of the agent reads it: what real IDE extensions send, in the Editor port's terms. No I/O.
+"""Reads what real IDE extensions send in the Claude IDE protocol, in the Editor port's terms. No I/O.
 
 The document and the real servers differ, and so do the servers: arguments have other names, lines are 1-based in one
-package, errors come as text, diagnostics in two forms. All of it is read. Deliberately not here: sending
-(:mod:`connection`), whether files exist (:mod:`peer`), and what an IDE's side sends (:mod:`wire`).
+package, errors come as text, diagnostics in two forms. All of these are read. :mod:`peer` checks whether files exist;
+an IDE's side of the wire is in :mod:`wire`.
 """
 
 import json
@@ -30,9 +30,9 @@ _MAXIMUM_DIAGNOSTICS: Final = 5000
 
 @dataclass(frozen=True, slots=True)
 class PositionBase:
-    """How a server counts: ``first`` is the number of the first line and column in its notifications.
+    """Counting of a server: ``first`` is the number of the first line and column in its notifications.
 
-    ``runs_python``: executeCode is what it is documented to be.
+    ``runs_python``: executeCode runs Python, as documented.
     """
 
     first: int = 0
@@ -40,17 +40,17 @@ class PositionBase:
 
 
 def dialect_of(server_name: str) -> PositionBase:
-    """Return the dialect of a server, by what it calls itself in ``serverInfo``."""
+    """Return the dialect of a server, by its name in ``serverInfo``."""
     # claude-code-ide.el counts from 1, and its executeCode runs Emacs Lisp.
     return PositionBase(1, runs_python=False) if server_name == "claude-code-ide-mcp" else PositionBase()
 
 
-# What a notification means. A closed union: match with assert_never.
+# The meaning of a notification. A closed union: match with assert_never.
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionTold:
-    """The user's place in a file; ``text`` is what is selected, empty for none; ``range`` None: not said."""
+    """The user's place in a file; ``text`` is the selection, empty for none; ``range`` is None if not sent."""
 
     path: str
     text: str
@@ -59,7 +59,7 @@ class SelectionTold:
 
 @dataclass(frozen=True, slots=True)
 class UnknownNotification:
-    """A notification that says nothing to us; ``reason`` tells when it is malformed."""
+    """A notification without a meaning here; ``reason`` says why if it is malformed."""
 
     reason: str | None = None
 
@@ -73,9 +73,9 @@ def meaning(
     folders: Collection[str],
     exists: Callable[[str], bool] = os.path.exists,
 ) -> Meaning:
-    """What a notification says. Whatever comes, this returns.
+    """Return the meaning of a notification; never raise.
 
-    ``folders`` are those that a relative path may lie in: in the first where it ``exists``.
+    ``folders`` are those that a relative path may be in; the first where it ``exists`` is taken.
     """
     params = as_object(notification.params)
     if notification.method == SELECTION_CHANGED:
@@ -88,7 +88,7 @@ def meaning(
 
 
 def selection_of(value: JsonObject, dialect: PositionBase) -> SelectionTold | None:
-    """Return a selection as notifications and getCurrentSelection have it; None when it names no file."""
+    """Return a selection as notifications and getCurrentSelection hold it; None if it names no file."""
     path = _path_in(value)
     if path is None:
         return None
@@ -113,9 +113,9 @@ def _mention(params: JsonObject, folders: Collection[str], exists: Callable[[str
 
 
 def adapted(arguments: JsonObject, known: Collection[str]) -> dict[str, Any]:
-    """Arguments under the names that a tool's schema has: ``filePath`` may be ``uri``, ``path`` or ``file_path``.
+    """Return arguments under the names in a tool's schema: ``filePath`` may be ``uri``, ``path`` or ``file_path``.
 
-    ``known`` is empty when the schema names none; arguments that the schema does not know are left out.
+    Empty ``known`` means that the schema names none; otherwise arguments that it does not know are left out.
     """
     if not known:
         return dict(arguments)
@@ -134,7 +134,7 @@ def adapted(arguments: JsonObject, known: Collection[str]) -> dict[str, Any]:
 
 
 def tool_name(wanted: str, known: Collection[str]) -> str:
-    """Return the name under which a server has a tool: as documented, or in the other case (``open_diff``)."""
+    """Return the name under which a server has a tool: as documented, or in snake case (``open_diff``)."""
     if wanted in known:
         return wanted
     plain = wanted.replace("_", "").lower()
@@ -142,9 +142,9 @@ def tool_name(wanted: str, known: Collection[str]) -> str:
 
 
 def review_answer(outcome: ToolOutcome, proposed: str) -> Outcome | None:
-    """Return the decision in openDiff's result; None: it is none that can be relied on.
+    """Return the decision in openDiff's result; None if it holds no reliable one.
 
-    ``FILE_SAVED`` counts only with the contents: what was saved is not known otherwise. ``TAB_CLOSED`` is a
+    ``FILE_SAVED`` counts only with the contents: otherwise it is unknown what was saved. ``TAB_CLOSED`` is a
     rejection: the real CLI writes the file then, but a user who closes a tab has not agreed to anything.
     """
     texts = outcome.texts
@@ -160,7 +160,7 @@ def review_answer(outcome: ToolOutcome, proposed: str) -> Outcome | None:
 
 
 def _as_proposed(content: str, proposed: str) -> str:
-    """Return the accepted text with the line ends that the proposal has: editors that join lines anew lose them."""
+    """Return the accepted text with the line ends of the proposal: editors that rejoin the lines lose them."""
     if content == proposed:
         return content
     if "\r\n" in proposed and "\n" not in proposed.replace("\r\n", "") and "\r" not in content:
@@ -168,12 +168,12 @@ def _as_proposed(content: str, proposed: str) -> str:
     if proposed.startswith("\ufeff") and not content.startswith("\ufeff"):
         content = "\ufeff" + content
     end = "\r\n" if content.endswith("\r\n") else "\n"
-    # Only when that is all that differs: a user may well have added the newline.
+    # Only if nothing else differs: a user may well have added the newline.
     return proposed if content.removesuffix(end) == proposed else content
 
 
 def json_of(outcome: ToolOutcome) -> Any:
-    """Return the JSON that a tool returned as text; None when it is none, or the tool failed."""
+    """Return the JSON that a tool returned as text; None if it is not JSON, or the tool failed."""
     if outcome.is_error or outcome.text is None:
         return None
     try:
@@ -183,9 +183,10 @@ def json_of(outcome: ToolOutcome) -> Any:
 
 
 def failure_of(outcome: ToolOutcome) -> str | None:
-    """Why a tool did not do what was asked, however it says so; None: it did, as far as it tells.
+    """Return why a tool failed, in whatever form it says so; None if it reports no failure.
 
-    Known are ``isError``, ``{"success": false, "message": ...}``, and a text that begins with "Error" or "Failed".
+    Known forms are ``isError``, ``{"success": false, "message": ...}``, and a text that begins with "Error" or
+    "Failed".
     """
     text = outcome.text or ""
     if outcome.is_error:
@@ -199,7 +200,7 @@ def failure_of(outcome: ToolOutcome) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """An open tab. What a server does not say is None; ``selection`` is the range, if any."""
+    """An open tab. What a server does not report is None; ``selection`` is the range, if any."""
 
     path: str
     label: str
@@ -211,7 +212,7 @@ class Tab:
 
 
 def tabs_of(outcome: ToolOutcome) -> tuple[Tab, ...] | None:
-    """Return the tabs in getOpenEditors' result, with ``tabs`` or ``editors`` as its list; None when there is no list.
+    """Return the tabs in getOpenEditors' result, whose list is ``tabs`` or ``editors``; None if there is no list.
 
     Tabs without a file are left out. At most one is active.
     """
@@ -250,15 +251,15 @@ def folders_of(outcome: ToolOutcome) -> tuple[str, ...]:
 
 
 def trust_of(outcome: ToolOutcome) -> bool | None:
-    """Return whether the user trusts the workspace: what our own companion adds to getWorkspaceFolders' result."""
+    """Return whether the user trusts the workspace, which our own companion adds to getWorkspaceFolders' result."""
     said = as_object(json_of(outcome)).get("isTrusted")
     return said if isinstance(said, bool) else None
 
 
 def diagnostics_of(outcome: ToolOutcome, *, limit: int = _MAXIMUM_DIAGNOSTICS) -> tuple[Diagnostic, ...]:
-    """What getDiagnostics returned, in the documented form (by file, 0-based) or claudecode.nvim's (one item each).
+    """Return getDiagnostics' result, in the documented form (by file, 0-based) or claudecode.nvim's (one item each).
 
-    Entries that cannot be read are left out; at most ``limit`` are taken.
+    Unreadable entries are left out; at most ``limit`` are taken.
     """
     found: list[Diagnostic] = []
     for diagnostic in _diagnostics(outcome.texts):
@@ -304,7 +305,7 @@ def _diagnostic(path: str, value: JsonObject) -> Diagnostic | None:
 
 
 def _flat_diagnostic(path: str, value: JsonObject) -> Diagnostic | None:
-    """claudecode.nvim's: ``{filePath, line, character, severity, message, source}``, counted from 1."""
+    """Return claudecode.nvim's diagnostic: ``{filePath, line, character, severity, message, source}``, 1-based."""
     line, character = _line(value.get("line")), _line(value.get("character"))
     message, source = value.get("message"), value.get("source")
     if line is None or not isinstance(message, str):
@@ -315,7 +316,7 @@ def _flat_diagnostic(path: str, value: JsonObject) -> Diagnostic | None:
 
 
 def _severity(value: object) -> Severity:
-    """Return a word as VS Code has it, or LSP's number; what is unknown counts as information."""
+    """Return the severity of VS Code's word or LSP's number; an unknown one counts as information."""
     if isinstance(value, int) and not isinstance(value, bool):
         return dict(enumerate(Severity, start=1)).get(value, Severity.INFORMATION)
     word = value.lower() if isinstance(value, str) else ""
@@ -353,7 +354,7 @@ def _position(value: Mapping[str, Any], first: int) -> Position | None:
 
 
 def _line(value: object) -> int | None:
-    """Return a number of a line or column; JSON of some languages has it as 3.0."""
+    """Return the number of a line or column; JSON of some languages writes it as 3.0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**31:
         return None
     return int(value)

@@ -1,8 +1,8 @@
-"""One WebSocket to an IDE that speaks spec 3: a thin shell over :mod:`isthmus.ide.mcp.mcp_client`.
+"""One WebSocket to an IDE that speaks the Claude IDE protocol: a thin shell over :mod:`isthmus.ide.mcp.mcp_client`.
 
-Each message goes out as one uncompressed, unfragmented text frame, and liveness is asked by WebSocket pings: real
-servers refuse or do not know the rest. Only loopback, never through a proxy. A connection is for once: who wants
-another makes a new one (:mod:`isthmus.ide.claude.peer`).
+Each message goes out as one uncompressed, unfragmented text frame, and liveness is checked by WebSocket pings: real
+servers refuse or do not know the rest. Only loopback, never through a proxy. A connection is used once;
+:mod:`isthmus.ide.claude.link` makes a new one to reconnect.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class LostError(IdeError):
-    """The connection is gone; another one may do what was asked."""
+    """The connection is gone; the call may succeed on another one."""
 
 
 class CallFailedError(IdeError):
@@ -49,14 +49,14 @@ class CallFailedError(IdeError):
 
 @dataclass(frozen=True, slots=True)
 class ClaudeEndpoint:
-    """Where a server is; ``token`` None: it wants none, and the header is left out."""
+    """Address of a server; ``token`` is None if it does not require one, and the header is left out."""
 
     port: int
     token: str | None = field(default=None, repr=False)
 
     @property
     def url(self) -> str:
-        """Always this machine."""
+        """URL of the server, always on this machine."""
         return f"ws://127.0.0.1:{self.port}"
 
 
@@ -72,9 +72,9 @@ class ClaudeConnection:
     ) -> None:
         self.endpoint = endpoint
         self.tools: Mapping[str, frozenset[str]] = {}
-        """The listed tools, each with the names of its arguments."""
+        """Names of the listed tools, each with the names of its arguments."""
         self.lost = asyncio.Event()
-        """Set when the connection is gone, whoever ended it; ``why`` says how."""
+        """Event that is set when the connection is gone, whoever ended it; ``why`` is the reason."""
         self.why = "it was not made"
         self._on_notification = on_notification
         self._on_tools = on_tools
@@ -87,14 +87,14 @@ class ClaudeConnection:
 
     @property
     def server_name(self) -> str:
-        """What the server calls itself."""
+        """Name by which the server calls itself."""
         return self._core.server_name
 
     async def open(self, seconds: float) -> None:
         """Connect, agree on a version, and list the tools.
 
         Raises:
-            IdeError: nobody listens, the token is refused, or it is no MCP server that we can talk to.
+            IdeError: no server listens, the token is refused, or it is not an MCP server that we can talk to.
         """
         headers = {AUTHORIZATION: self.endpoint.token} if self.endpoint.token else {}
         try:
@@ -129,12 +129,12 @@ class ClaudeConnection:
             raise IdeError(f"{self.endpoint.url}: {str(error) or type(error).__name__}") from error
 
     async def call_tool(self, name: str, arguments: JsonObject, seconds: float | None) -> ToolOutcome:
-        """Call a tool; None: without a deadline.
+        """Call a tool; with None there is no deadline.
 
         Raises:
             LostError: the connection is gone.
             CallFailedError: the server answered with an error.
-            IdeError: it did not answer in time.
+            IdeError: the server did not answer in time.
         """
         request = self._core.call_tool(name, arguments)
         try:
@@ -144,7 +144,7 @@ class ClaudeConnection:
             raise IdeError(f"no answer to {name} within {seconds or 0:g} s") from error
 
     async def aclose(self) -> None:
-        """Disconnect; calls that wait fail with :class:`LostError`."""
+        """Disconnect; pending calls fail with :class:`LostError`."""
         tasks = [task for task in (self._listing, self._reader) if task is not None]
         if self._socket is not None:
             with contextlib.suppress(TimeoutError):
@@ -199,7 +199,7 @@ class ClaudeConnection:
             case rpc.Response(number, result):
                 self._pending.resolve(number, result)
             case rpc.ErrorResponse(number, code, text, data):
-                # Some servers say beside the message the only thing that helps.
+                # Some servers put the only helpful text into the data.
                 text = f"{text}: {data}" if data and isinstance(data, str) else text
                 self._pending.fail(number, CallFailedError(text, code))
             case rpc.Notification(method):
@@ -209,7 +209,7 @@ class ClaudeConnection:
             case rpc.Request():
                 await self._send(mcp_client.answer(incoming))
             case rpc.ParseError(text=problem):
-                log.debug("%s sent what cannot be read: %s", self.endpoint.url, problem)
+                log.debug("%s sent an unreadable message: %s", self.endpoint.url, problem)
             case _:
                 assert_never(incoming)
 

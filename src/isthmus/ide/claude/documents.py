@@ -1,7 +1,7 @@
-"""Which file of the editor a client means by a path, what is in it, and what of it a client may learn.
+"""Finds the file that a client means by a path, and reads as much of it as the client may know.
 
-A client may have any open file that is not hidden from agents, and any other file within the workspace: through
-``openFile`` and the selection tools it could else read what its sandbox keeps from it.
+A client may have any open file that is not hidden from agents, and any other file within the workspace. Without this
+limit it could read through ``openFile`` and the selection tools what its sandbox keeps from it.
 """
 
 import asyncio
@@ -20,7 +20,10 @@ MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
 
 
 async def locate(companion: Companion, path: str) -> str:
-    """The absolute path, as it came; a relative one is below the workspace folder that has it, else below the first."""
+    """Return an absolute path unchanged; resolve a relative one in the first workspace folder that has the file.
+
+    If none has it, the path is below the first folder.
+    """
     if path.startswith("/"):
         return path
     return _below_folders(path, await companion.workspace_folders())
@@ -28,12 +31,12 @@ async def locate(companion: Companion, path: str) -> str:
 
 def _below_folders(path: str, folders: tuple[str, ...]) -> str:
     candidates = [str(Path(folder, path)) for folder in folders]
-    exists = os.path.exists  # unlike Path's, False also for what is too long to be a name
+    exists = os.path.exists  # unlike Path's, False also for a path that is too long
     return next((candidate for candidate in candidates if exists(candidate)), candidates[0])
 
 
 def same_file(files: tuple[OpenFile, ...], path: str) -> OpenFile | None:
-    """Return the open file of a path, by its name or else by what links lead to."""
+    """Return the open file of a path, by its name or else by the target of its links."""
     named = next((file for file in files if os.path.normpath(file.path) == os.path.normpath(path)), None)
     if named is not None:
         return named
@@ -42,7 +45,7 @@ def same_file(files: tuple[OpenFile, ...], path: str) -> OpenFile | None:
 
 
 async def find_open(companion: Companion, path: str) -> OpenFile | None:
-    """Return the open file that an absolute path means; None when none is, as far as agents may know.
+    """Return the open file that an absolute path means; None if it is not open, or hidden from agents.
 
     Raises:
         EditorError: the editor does not answer.
@@ -52,14 +55,14 @@ async def find_open(companion: Companion, path: str) -> OpenFile | None:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What of a document a client may be told."""
+    """Language and length of a document, as far as a client may know them."""
 
     language_id: str
     line_count: int
 
 
 async def shown(companion: Companion, path: str, file: OpenFile | None) -> Shown:
-    """Return the language and the number of lines of a file: as the editor says, else out of its name and text."""
+    """Return the language and the number of lines of a file: the editor's, or else from its name and text."""
     language = (file.language_id if file is not None else None) or language_id(path)
     if file is not None and file.line_count is not None:
         return Shown(language, file.line_count)
@@ -68,10 +71,10 @@ async def shown(companion: Companion, path: str, file: OpenFile | None) -> Shown
 
 
 async def text_of(companion: Companion, path: str) -> str:
-    """Return the text of a file with its unsaved changes, else as it is on disk; empty when it is no text.
+    """Return the text of a file with its unsaved changes, or else from disk; empty if it is binary.
 
     Raises:
-        EditorError: it cannot be read.
+        EditorError: the file cannot be read.
     """
     is_known = companion.options.share_context and Capability.TEXT not in companion.editor.unavailable
     unsaved = await companion.editor.text(path) if is_known else None
@@ -79,21 +82,21 @@ async def text_of(companion: Companion, path: str) -> str:
 
 
 async def require_openable(companion: Companion, path: str) -> None:
-    """Whether a client may have the user see this file, which is not open yet.
+    """Raise unless a client may have the editor open this file, which is not open yet.
 
     Raises:
-        EditorError: it is outside the workspace, missing, no regular file or too large.
+        EditorError: the file is outside the workspace, missing, not a regular file or too large.
     """
     companion.opens(path, _require_openable(path, await companion.workspace_folders()))
 
 
 def _require_openable(path: str, folders: tuple[str, ...]) -> str:
-    """Where the path leads."""
+    """Return the real path of a file that may be opened, or raise :class:`EditorError`."""
     real = os.path.realpath(path)
     if not is_inside(path, folders):
         raise EditorError(
-            f"{path} is outside the workspace ({', '.join(folders)}) and not open: agents can have files in the "
-            "workspace opened, or those that the user has opened"
+            f"{path} is outside the workspace ({', '.join(folders)}) and not open: agents can open files in the "
+            "workspace only, besides those that the user has opened"
         )
     try:
         status = Path(real).stat()

@@ -1,8 +1,8 @@
-"""Which IDEs announce themselves by spec 3's lock files, best first: what an agent CLI does to find its IDE.
+"""Finds the IDEs that announce themselves by lock files of the Claude IDE protocol, best first, as an agent CLI does.
 
 Reads the lock files of both folders that real editors write to, the environment and the process tree. The port that
-the environment names wins, also where the folders do not match; then the IDE we run in, then living ones, then the
-closest folder, then the newest file. Nothing is connected to, and nobody's file is removed here.
+the environment names wins, even if the folders do not match; then the IDE we run in, then living ones, then the
+closest folder, then the newest file. Makes no connection and removes no file.
 """
 
 import os
@@ -31,7 +31,7 @@ _NAME = re.compile(r"(\d{1,5})\.lock")
 
 
 def lock_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where lock files are: where CLAUDE_CONFIG_DIR says, and ``~/.claude/ide``, which many editors use regardless."""
+    """Return the folders of lock files: CLAUDE_CONFIG_DIR's, and ``~/.claude/ide``, which many editors use anyway."""
     home = environment.get("HOME")
     usual = (Path(home) if home else Path.home()) / ".claude" / "ide"
     configured = environment.get(CONFIGURATION_VARIABLE)
@@ -48,7 +48,7 @@ def find_ides(
 ) -> FoundIdes:
     """Look for IDEs that have ``workspace``, or a folder above it, open.
 
-    Blocking file access: call it in a thread when on an event loop.
+    File access blocks: call it in a thread when on an event loop.
     """
     root = os.path.realpath(workspace)
     named = port_number(environment.get(PORT_VARIABLE))
@@ -75,7 +75,7 @@ def lock_files(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read_ide(path: Path) -> FoundIde | RejectedFile:
-    """What a lock file says, or why it is of no use to any client. Blocking file access."""
+    """Return the IDE in a lock file, or the file with the reason why it is unusable. File access blocks."""
     try:
         return _ide(path, read_object(path), path.stat().st_mtime)
     except UnusableFileError as error:
@@ -92,7 +92,7 @@ def _ide(path: Path, value: JsonObject, modified_at: float) -> FoundIde:
         raise UnusableFileError(f"expected transport 'ws', received {str(transport)[:50]!r}")
     listed = value.get("workspaceFolders")
     folders = folders_of(cast("list[object]", listed) if isinstance(listed, list) else ())
-    # A relative one would mean our own working directory.
+    # A relative folder would mean our own working directory.
     absolute = tuple(folder for folder in folders if Path(folder).is_absolute())
     if not absolute:
         raise UnusableFileError("expected workspaceFolders as absolute paths; none is open in that IDE")
@@ -114,6 +114,6 @@ def _ide(path: Path, value: JsonObject, modified_at: float) -> FoundIde:
 
 
 def _closeness(root: str, folders: Sequence[str]) -> int:
-    """How deep the deepest folder lies that contains the workspace."""
+    """Return the depth of the deepest folder that contains the workspace; 0 if none does."""
     resolved = [Path(os.path.realpath(folder)) for folder in folders]
     return max((len(folder.parts) for folder in resolved if Path(root).is_relative_to(folder)), default=0)

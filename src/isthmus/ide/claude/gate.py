@@ -1,6 +1,6 @@
-"""Which WebSocket upgrades may in: token, Host, Origin, in that order (spec 3, Authentication). No I/O.
+"""Admits WebSocket upgrades by token, Host and Origin, in that order (Claude IDE protocol, Authentication). No I/O.
 
-Decided on the head of the request, before any message. The path is not looked at: no real server does. The texts about
+Decides on the head of the request, before any message. The path is ignored, as by every real server. The texts about
 the token are those of claudecode.nvim.
 """
 
@@ -15,7 +15,7 @@ AUTHORIZATION = "x-claude-code-ide-authorization"
 
 @dataclass(frozen=True, slots=True)
 class UpgradeRefusal:
-    """Answer with ``status`` and ``text`` instead of the upgrade."""
+    """Refusal of an upgrade: the HTTP ``status`` and ``text`` to answer with."""
 
     status: int
     text: str
@@ -29,7 +29,7 @@ class UpgradeGate:
         self._hosts = hosts(port)
 
     def check(self, headers: Callable[[str], Sequence[str]]) -> UpgradeRefusal | None:
-        """How to refuse a request, or None to let it in. ``headers`` gives all values of a name in any case."""
+        """Return the refusal of a request, or None to admit it; ``headers`` looks up all values of a name."""
         tokens = headers(AUTHORIZATION)
         if not tokens:
             return UpgradeRefusal(

@@ -1,6 +1,6 @@
-"""A connection to an IDE of spec 3 that is taken up again by itself, with the lock files read anew each time.
+"""A connection to an IDE of the Claude IDE protocol that reconnects by itself, and reads the lock files each time.
 
-What is told and asked through it is in :mod:`isthmus.ide.claude.peer`.
+:mod:`isthmus.ide.claude.peer` exchanges context and reviews through it.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Link(ClientBase):
         self._ide: FoundIde | None = None
         self._connection: ClaudeConnection | None = None
         self._trying: ClaudeConnection | None = None
-        """The same, and the one before it is open: it tells things at once."""
+        """Connection being tried, or the last one that opened; the IDE may send notifications while it opens."""
 
     @property
     @override
@@ -52,7 +52,7 @@ class Link(ClientBase):
 
     @property
     def ide(self) -> FoundIde | None:
-        """The IDE that we are, or were last, connected to."""
+        """IDE that we are, or were last, connected to."""
         return self._ide
 
     @property
@@ -62,7 +62,7 @@ class Link(ClientBase):
 
     @property
     def can_review(self) -> bool:
-        """See :attr:`IdeClient.can_review`. A server that hides openDiff has it switched off, and is obeyed."""
+        """Whether reviews can be shown; a server that hides openDiff has it switched off, which we respect."""
         return self.connected and Capability.DIFF in self.offers
 
     @property
@@ -82,7 +82,7 @@ class Link(ClientBase):
         """Find an IDE and connect to it.
 
         Raises:
-            IdeError: there is none, or none answers; the text says which were tried.
+            IdeError: no IDE was found, or none answers; the text lists those that were tried.
         """
         if self._follower is not None:
             return
@@ -92,23 +92,23 @@ class Link(ClientBase):
         await self.refresh(self._deadlines.first_context)
 
     async def refresh(self, seconds: float) -> None:
-        """Ask the IDE for what it does not tell by itself, for so long at most."""
+        """Ask the IDE for what it does not report by itself, for at most ``seconds``."""
 
     async def _disconnect(self) -> None:
         self._connected.clear()
         if self._connection is not None:
             await self._connection.aclose()
 
-    # What a client does about it
+    # Hooks for the subclass.
 
     def _notified(self, notification: Notification) -> None:
-        """A notification came."""
+        """Handle a notification."""
 
     def _begun(self) -> None:
-        """A connection is being made; what it tells comes from now on."""
+        """Prepare for a new connection, whose notifications come from now on."""
 
     def _ended(self) -> None:
-        """The connection is lost."""
+        """Handle the loss of the connection."""
 
     @property
     def _folders(self) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ class Link(ClientBase):
         return False
 
     async def _follow(self) -> None:
-        """Notice that the connection is lost and make another, for ever; ask what is open while somebody listens."""
+        """Reconnect whenever the connection is lost, until cancelled; poll the open files while there are listeners."""
         delay = self._deadlines.retry_first
         while True:
             connection, since = self._connection, time.monotonic()
@@ -158,7 +158,7 @@ class Link(ClientBase):
             while not await self._connect_to_any():
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, self._deadlines.retry_last)
-            await asyncio.sleep(delay)  # one that takes us and drops us at once is not asked without a pause
+            await asyncio.sleep(delay)  # also pause before a server that accepts us and drops us at once
             delay = min(delay * 2, self._deadlines.retry_last)
             await self.refresh(self._deadlines.call)
 
@@ -170,13 +170,17 @@ class Link(ClientBase):
             self._notify()
 
     async def _call(self, tool: str, arguments: Mapping[str, Any], seconds: float | None = None) -> ToolOutcome:
-        """Call a tool that asks no user. Raises :class:`IdeError`."""
+        """Call a tool that does not ask the user.
+
+        Raises:
+            IdeError: the IDE is not connected, or did not answer.
+        """
         connection = await self._ready(self._deadlines.connect)
         adjusted = adapted(dict(arguments), self._arguments_of(tool))
         return await connection.call_tool(tool_name(tool, connection.tools), adjusted, seconds or self._deadlines.call)
 
     def _arguments_of(self, tool: str) -> frozenset[str]:
-        """Return the names of a tool's arguments; empty when the server does not list it."""
+        """Return the names of a tool's arguments; empty if the server does not list it."""
         if self._connection is None:
             return frozenset()
         return self._connection.tools.get(tool_name(tool, self._connection.tools), frozenset())

@@ -1,8 +1,8 @@
-"""The lock file by which Claude CLIs find the companion (spec 3, How Discovery Works 2), and its variables.
+"""The lock file by which Claude CLIs find the companion (Claude IDE protocol, How Discovery Works 2), and variables.
 
-Writing and removing only; reading them as a client does is in :mod:`finding`. A CLI that starts removes the lock files
-whose process it does not see, whatever listens there: so the process id is one that lives and can be seen from here,
-and the file is written again when it is gone.
+Writes and removes only; :mod:`finding` reads lock files as a client does. A CLI that starts removes the lock files
+whose process it does not see, even if a server listens there: so the process id is one that lives and is visible here,
+and a file that is gone is written again.
 """
 
 import os
@@ -16,22 +16,22 @@ from isthmus.ide.processes import process_is_alive
 
 
 class LockFile:
-    """One companion's file; it exists between :meth:`write` and :meth:`remove`."""
+    """One companion's lock file; it exists between :meth:`write` and :meth:`remove`."""
 
     def __init__(self, identity: EditorIdentity, port: int, environment: Mapping[str, str] = os.environ) -> None:
         self._identity = identity
         self.path = lock_folders(environment)[0] / f"{port}.lock"
 
     def write(self, folders: Sequence[str], token: str) -> None:
-        """Write it, or replace it when the workspace changed. 0600 and whole at every moment, its folder 0700.
+        """Write the file, or replace it when the workspace changed: 0600 and never incomplete, its folder 0700.
 
         Raises:
             OSError: the folder cannot be made or written to.
         """
         make_private_directory(self.path.parent)
-        with suppress(OSError):  # somebody else's, which the write tells
+        with suppress(OSError):  # another user's folder; the write reports it
             self.path.parent.chmod(0o700)
-        # An editor in a container or on another machine has an id that says nothing here.
+        # The process id of an editor in a container or on another machine means nothing here.
         is_visible = process_is_alive(self._identity.pid)
         content = {
             "pid": self._identity.pid if is_visible else os.getpid(),
@@ -44,11 +44,11 @@ class LockFile:
         write_private(self.path, content)
 
     def remove(self) -> None:
-        """Remove it; a file that is gone already is no error."""
+        """Remove the file; one that is gone already is ignored."""
         with suppress(OSError):
             self.path.unlink()
 
 
 def claude_variables(port: int) -> dict[str, str]:
-    """What makes a CLI in a terminal connect to ``port``, and write for a terminal inside an editor."""
+    """Return the variables with which a CLI in a terminal connects to ``port``, and writes as inside an editor."""
     return {PORT_VARIABLE: str(port), "ENABLE_IDE_INTEGRATION": "true", "FORCE_CODE_TERMINAL": "true"}

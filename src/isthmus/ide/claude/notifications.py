@@ -1,7 +1,7 @@
-"""What the companion tells a Claude CLI by itself: ``selection_changed`` and ``at_mentioned`` (spec 3). No I/O.
+"""Notifications of the companion to a Claude CLI: ``selection_changed`` and ``at_mentioned``. No I/O.
 
 Positions are 0-based and characters UTF-16 units, as in the Editor port. Real CLIs number the lines that they show
-from these; keys without a value are left out, since a null makes them ignore the message (notes on real CLIs, 4).
+from these. Keys without a value are left out, since a null makes them ignore the message.
 """
 
 from isthmus.encoding.codec import JsonObject
@@ -17,14 +17,14 @@ START = Position(0, 0)
 
 
 def range_json(at: Range) -> JsonObject:
-    """``{"start", "end"}`` as LSP has them."""
+    """Return ``{"start", "end"}``, as in LSP."""
     return {"start": _position(at.start), "end": _position(at.end)}
 
 
 def selection_json(file: OpenFile) -> JsonObject:
-    """``{text, filePath, fileUrl, selection}`` of a file: what is selected in it, or the place of the cursor.
+    """Return ``{text, filePath, fileUrl, selection}`` of a file: its selection, or the place of the cursor.
 
-    A text of more than 16,384 UTF-16 units is cut, and its end says so.
+    A text of more than 16,384 UTF-16 units is cut, and ends with a mark.
     """
     if file.selection is not None:
         at, text = file.selection.range, cut_selection(file.selection.text)
@@ -45,13 +45,13 @@ def selection_changed(selection: JsonObject) -> JsonMessage:
 
 
 def nothing_selected(selection: JsonObject) -> JsonObject:
-    """What takes back a selection whose file is not open any more: the same file with an empty text."""
+    """Return the empty selection that withdraws one whose file is not open any more."""
     empty = range_json(Range(START, START))
     return {**selection, "text": "", "selection": {**empty, "isEmpty": True}}
 
 
 def at_mentioned(mention: FileMentioned) -> JsonMessage:
-    """Return the notification of a mention; without lines the whole file is meant."""
+    """Return the notification of a mention; without lines it means the whole file."""
     params: JsonObject = {"filePath": mention.path}
     if mention.start_line is not None:
         end = mention.start_line if mention.end_line is None else mention.end_line

@@ -1,8 +1,8 @@
-"""Our agent, or the bridge, as the client of an IDE extension that speaks spec 3: context in, reviews out.
+"""Our agent, or the bridge, as the client of a Claude-style IDE extension: receives context, sends reviews.
 
-The reviews that wait are shown again when the connection was lost and is back; when that takes long they fail, so that
-nobody waits for a window that is gone. Writing files, and asking the user elsewhere at the same time, are the
-caller's business. Connecting is in :mod:`link`, and what servers say is read in :mod:`client_wire`.
+Waiting reviews are shown again after a lost connection is back; if that takes long they fail, so that no caller waits
+for a window that is gone. The caller writes files, and asks the user elsewhere at the same time. :mod:`link` connects,
+and :mod:`client_wire` reads what servers send.
 """
 
 import asyncio
@@ -61,13 +61,13 @@ from isthmus.rpc.messages import Notification
 
 _FILE_NOT_OPEN: Final = -32001
 LAST_WRITTEN_SECONDS = 0.3
-"""How long an accepted edit has to be written, before its view is closed, when the connection is about to end."""
+"""Maximum time in seconds for an accepted edit to be written before its view is closed, when the connection ends."""
 _WRITTEN_POLL_SECONDS: Final = 0.05
 
 
 @dataclass(slots=True)
 class _Review:
-    """A review that waits, and the view of it that is open, if any."""
+    """A review that waits, and its open view, if any."""
 
     asked: AskedReview
     connection: ClaudeConnection | None = None
@@ -94,7 +94,7 @@ class ClaudePeer(Link):
         self._ending = asyncio.Event()
 
     def context(self) -> IdeContext | None:
-        """See :meth:`IdeClient.context`; as of the last :meth:`refresh` and of what came since."""
+        """Return the context as of the last :meth:`refresh` and of later events."""
         return self._seen.context() if self._has_context else None
 
     @override
@@ -105,7 +105,7 @@ class ClaudePeer(Link):
         if self._leaving:
             await asyncio.wait(tuple(self._leaving), timeout=self._deadlines.written)
         waiting = tuple(self._reviews.values())
-        for review in waiting:  # first: the answer that closing the view brings is no decision
+        for review in waiting:  # first: the answer to openDiff that closing the view causes is not a decision
             review.asked.fail(IdeError("the connection to the IDE was closed"))
         await asyncio.gather(*map(self._close_view, waiting), return_exceptions=True)
         for task in tuple(self._tasks):
@@ -115,7 +115,7 @@ class ClaudePeer(Link):
         await self._disconnect()
 
     async def refresh(self, seconds: float) -> None:
-        """Ask what is open, for so long at most: nobody tells of tabs that are opened and closed."""
+        """Ask what is open, for at most ``seconds``: servers do not report tabs that are opened and closed."""
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = self._in_background(self._ask_what_is_open())
         await asyncio.wait({self._refreshing}, timeout=seconds)
@@ -158,7 +158,7 @@ class ClaudePeer(Link):
                 assert_never(said)
 
     def _begun(self) -> None:
-        # What it says from the first moment on counts; what another one said does not.
+        # Only what the new connection sends counts, from its first moment on.
         self._seen, self._has_context = SeenFiles(), False
 
     def _ended(self) -> None:
@@ -186,11 +186,11 @@ class ClaudePeer(Link):
             leaving.add_done_callback(self._leaving.discard)
 
     async def close_diff(self, path: str) -> str | None:
-        """See :meth:`IdeClient.close_diff`; this protocol does not tell the text."""
+        """Close the view of a review; return None, because this protocol does not report its text."""
         review = self._reviews.get(path)
         if review is None:
             return None
-        review.asked.close(None)  # first: the answer to openDiff that follows is no decision
+        review.asked.close(None)  # first: the answer to openDiff that follows is not a decision
         await self._close_view(review)
         return None
 
@@ -230,11 +230,11 @@ class ClaudePeer(Link):
             "new_file_contents": review.asked.proposed,
             "tab_name": review.tab_name,
         }
-        # Under these names whatever the schema says: it is asked even of servers that list nothing.
+        # These names are used whatever the schema says: the tool is called even if the server lists nothing.
         return await connection.call_tool(tool_name("openDiff", connection.tools), arguments, None)
 
     async def _leave_view(self, path: str, review: _Review, accepted: str | None) -> None:
-        """Close the view; after an acceptance once the file is written, since editors read it anew then."""
+        """Close the view; after an acceptance wait until the file is written, since editors reload it then."""
         if accepted is not None:
             await within(self._written_or_ending(path, accepted), self._deadlines.written)
         with contextlib.suppress(IdeError):
@@ -255,10 +255,10 @@ class ClaudePeer(Link):
             name = tool_name("close_tab", connection.tools)
             await connection.call_tool(name, {"tab_name": review.tab_name}, self._deadlines.close_diff)
 
-    # What only this protocol has
+    # Operations that only this protocol has.
 
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
-        """See :meth:`IdeClient.open_file`; the place is given in lines where the server takes them."""
+        """Show a file; the place is given in lines if the server takes them, else as the text of its line."""
         await self._offered(Capability.OPEN, "show a file")
         arguments: dict[str, Any] = {"filePath": path, "preview": False, "makeFrontmost": focus}
         known = self._arguments_of("openFile")
@@ -286,7 +286,7 @@ class ClaudePeer(Link):
         return self._seen.open_files()
 
     async def workspace_folders(self) -> tuple[str, ...]:
-        """See :meth:`IdeClient.workspace_folders`; those of the lock file where the server has no tool for it."""
+        """Return the workspace folders: those of the server's tool, or else of the lock file."""
         connection = await self._ready(self._deadlines.connect)
         if tool_name("getWorkspaceFolders", connection.tools) in connection.tools:
             with contextlib.suppress(IdeError):
@@ -298,23 +298,23 @@ class ClaudePeer(Link):
 
     @override
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        await self._offered(Capability.DIAGNOSTICS, "tell its diagnostics")
+        await self._offered(Capability.DIAGNOSTICS, "report its diagnostics")
         try:
             outcome = await self._call("getDiagnostics", {} if path is None else {"uri": file_uri(path)})
         except CallFailedError as error:
             if path is not None and error.code == _FILE_NOT_OPEN:
                 return ()
             raise
-        self._succeeded(outcome, "tell its diagnostics")
+        self._succeeded(outcome, "report its diagnostics")
         found = diagnostics_of(outcome)
         if path is None:
             return found
-        # Not every server knows how to tell those of one file.
+        # Not every server can report those of one file.
         return await asyncio.to_thread(_of_file, found, path)
 
     @override
     async def is_dirty(self, path: str) -> bool | None:
-        await self._offered(Capability.DIRTY, "tell unsaved changes")
+        await self._offered(Capability.DIRTY, "report unsaved changes")
         outcome = await self._call("checkDocumentDirty", {"filePath": path})
         if outcome.is_error:
             raise IdeError(f"{self.ide_name}: {failure_of(outcome)}")
@@ -341,7 +341,7 @@ class ClaudePeer(Link):
 
 
 def _of_file(found: tuple[Diagnostic, ...], path: str) -> tuple[Diagnostic, ...]:
-    """Those of a file, by whatever path it is named."""
+    """Return the diagnostics of a file, under whatever path each names it."""
     paths = {each.path for each in found}
     real = os.path.realpath(path)
     same = {each for each in paths if each == path or os.path.realpath(each) == real}
@@ -349,7 +349,7 @@ def _of_file(found: tuple[Diagnostic, ...], path: str) -> tuple[Diagnostic, ...]
 
 
 async def _is_written(path: str, content: str) -> None:
-    """Wait until a file has this text. Polled: it is our own agent that writes it, in a moment."""
+    """Wait until a file has this text; polled, because our own agent writes it in a moment."""
     expected = content.encode("utf-8", "surrogateescape")
     while await asyncio.to_thread(_bytes, path, len(expected)) != expected:
         await asyncio.sleep(_WRITTEN_POLL_SECONDS)
@@ -364,7 +364,7 @@ def _bytes(path: str, size: int) -> bytes | None:
 
 
 def _unique_line(path: str, line: int) -> str | None:
-    """Return a line of a file, when no other one contains its text: all that startText can find."""
+    """Return a line of a file if no other line contains its text, which is all that startText can find."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

@@ -8,7 +8,7 @@ from isthmus.ide.ide_protocol import ConnectableClient, DiscoveryFiles, IdeProto
 
 
 def _client(workspace: Path, environment: Mapping[str, str]) -> ConnectableClient:
-    from isthmus.ide.claude.peer import ClaudePeer  # websockets only when there is such an IDE
+    from isthmus.ide.claude.peer import ClaudePeer  # loads websockets only if there is such an IDE
 
     return ClaudePeer(workspace, environment)
 

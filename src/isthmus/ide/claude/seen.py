@@ -1,7 +1,7 @@
-"""What an IDE of spec 3 has said about its open files, put together: selections as they come, tabs when it is asked.
+"""The open files of an IDE of the Claude IDE protocol, from its selection notifications and its lists of tabs.
 
-No I/O and no clock: whether a file exists is asked through a function, the time is given. What is sent for buffers
-without a file (diff views, terminals) is left out, as everywhere.
+No I/O and no clock: a function answers whether a file exists, the caller passes the time. Buffers without a file (diff
+views, terminals) are left out, as everywhere.
 """
 
 import os
@@ -26,10 +26,10 @@ class SeenFiles:
         self._active: str | None = None
         self._is_listed = False
         self.is_trusted: bool | None = None
-        """Whether the user trusts the workspace; None: the IDE does not say."""
+        """Whether the user trusts the workspace; None if the IDE does not report it."""
 
     def selected(self, told: SelectionTold, now: float) -> None:
-        """The user is at this place; a file that does not exist is not looked at."""
+        """Note the user's place; ignore a file that does not exist."""
         if not self._exists(told.path):
             return
         self._told.pop(told.path, None)
@@ -40,7 +40,7 @@ class SeenFiles:
         self._focused_at[told.path] = now
 
     def listed(self, tabs: Sequence[Tab], now: float) -> None:
-        """These tabs are open, and no others."""
+        """Note that exactly these tabs are open."""
         self._tabs = {tab.path: tab for tab in tabs}
         self._is_listed = True
         self._told = {path: told for path, told in self._told.items() if path in self._tabs}
@@ -53,7 +53,7 @@ class SeenFiles:
 
     @property
     def is_current(self) -> bool:
-        """Whether the tabs that were listed have the file that the user is at."""
+        """Whether the listed tabs include the file that the user is at."""
         return self._is_listed and (self._active is None or self._active in self._tabs)
 
     def open_files(self) -> tuple[OpenFile, ...]:
@@ -63,13 +63,13 @@ class SeenFiles:
         return tuple(sorted(files, key=lambda file: (not file.is_active, -file.focused_at)))
 
     def context(self) -> IdeContext:
-        """In the form, and with the limits, of spec 1."""
+        """Return the context in the form and the limits of the Gemini CLI companion protocol."""
         tracker = ContextTracker(self._exists)
         tracker.update(self.open_files(), self.is_trusted)
         return ide_context(tracker.latest)
 
     def label_of(self, path: str) -> str | None:
-        """Return the name of a file's tab; None when it has none."""
+        """Return the name of a file's tab; None if it has none."""
         tab = self._tabs.get(path)
         return tab.label if tab is not None else None
 
@@ -80,7 +80,7 @@ class SeenFiles:
         selection: Selection | None = None
         cursor: Position | None = None
         if place is not None:
-            # Which end the cursor is at is not told.
+            # The protocol does not report at which end the cursor is.
             cursor = place.end
             if told is not None and told.text and place.start != place.end:
                 selection = Selection(place, told.text)

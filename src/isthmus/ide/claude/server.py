@@ -1,7 +1,4 @@
-"""The companion's server for spec 3 (Claude Code): socket, token, clients and lock file together.
-
-An :class:`~isthmus.ide.agent_server.AgentServer`. What goes over the wire is in the modules beside this one.
-"""
+"""The companion's server for the Claude IDE protocol: socket, token, clients and lock file together."""
 
 import asyncio
 import secrets
@@ -42,7 +39,7 @@ PORT_ATTEMPTS = 100
 LOG_NAME = "the companion's WebSocket server"
 SUBPROTOCOL = "mcp"
 KEPT_MENTION_SECONDS = 10.0
-"""A mention that no CLI heard waits so long for one."""
+"""Maximum age in seconds of a mention that a newly connected CLI still gets."""
 
 
 class ClaudeServer(AgentServer):
@@ -59,7 +56,7 @@ class ClaudeServer(AgentServer):
 
     @property
     def name(self) -> str:
-        """``claude``."""
+        """Name of the protocol: ``claude``."""
         return "claude"
 
     @property
@@ -73,7 +70,7 @@ class ClaudeServer(AgentServer):
         return (str(self._lock_file.path),)
 
     async def start(self, former: JsonObject | None) -> bool:
-        """Bind the former port, with its token, else a random one with a new token."""
+        """Bind the former port with its token, or else a random port with a new token."""
         again = loopback.bound_again(former)
         self._listener, self._token = again or (_bound_at_random(), str(uuid4()))
         self._port = int(self._listener.getsockname()[1])
@@ -99,7 +96,7 @@ class ClaudeServer(AgentServer):
         )
 
         def make_connection(guest: Guest) -> GuestProtocol:
-            del guest  # the connection has it
+            del guest  # the connection finds it itself
             protocol = ServerProtocol(
                 select_subprotocol=lambda _, offered: next((name for name in offered if name == SUBPROTOCOL), None),
                 max_size=limits.maximum_message_bytes,
@@ -123,7 +120,7 @@ class ClaudeServer(AgentServer):
             limits=limits,
             read_beginning=http_beginning,
         )
-        server.server = accepting  # pyright: ignore[reportAttributeAccessIssue] - where it would have asyncio's
+        server.server = accepting  # pyright: ignore[reportAttributeAccessIssue] - in place of asyncio's
         await accepting.start_serving()
         self._listening.set()
         await self._stopping.wait()
@@ -152,11 +149,11 @@ class ClaudeServer(AgentServer):
         return claude_variables(self.port)
 
     def life(self) -> JsonObject:
-        """Port and token: a CLI that comes back introduces itself anew."""
+        """Return port and token only: a CLI that reconnects starts a new session."""
         return {"port": self.port, "token": self._token}
 
     async def housekeep(self) -> None:
-        """Tell of tools that came since; a client is gone with its connection."""
+        """Report changed tools to the CLIs; clients need no care, since each is gone with its connection."""
         tools = offered_tools(self._companion)
         if tools != self._tools:
             self._tools = tools
@@ -168,7 +165,7 @@ class ClaudeServer(AgentServer):
         self._lock_file.remove()
 
     async def stop(self) -> None:
-        """Answer what waits, then close every connection as "going away"."""
+        """Answer pending calls, then close every connection as "going away"."""
         self._stopping.set()
 
     async def _attach(self, connection: "ServerConnection") -> None:
@@ -186,7 +183,7 @@ class ClaudeServer(AgentServer):
             self._left_at = time.monotonic()
 
     def _missed_mentions(self) -> Sequence[FileMentioned]:
-        """What was mentioned while no CLI was there, a moment ago."""
+        """Return the mentions of the last moments in which no CLI was attached."""
         if len(self._clients) > 1:
             return ()
         return self._companion.recent_mentions(min(KEPT_MENTION_SECONDS, time.monotonic() - self._left_at))
@@ -210,7 +207,7 @@ def _bound_at_random() -> "socket.socket":
     """Return a socket on any free port of the range that real editors use.
 
     Raises:
-        OSError: so many ports in a row were taken.
+        OSError: all of 100 random ports were taken.
     """
     for _ in range(PORT_ATTEMPTS - 1):
         with suppress(OSError):

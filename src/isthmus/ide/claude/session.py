@@ -1,7 +1,7 @@
-"""One connected Claude CLI: its MCP peer, what is queued for it, the reviews it waits for. No sockets, no clock.
+"""One connected Claude CLI: its MCP peer, its queued notifications, its pending reviews. No sockets, no clock.
 
-A connection is a session: a CLI that reconnects is a new client, and what the one before waited for has failed on its
-side (its terminal question stays usable). Nothing is queued twice: of selections only the newest is sent.
+A connection is a session: a CLI that reconnects is a new client, and the pending calls of its former connection have
+failed on its side (its terminal question stays usable). Of selections only the newest is sent.
 """
 
 import asyncio
@@ -21,29 +21,32 @@ from isthmus.text.visible import printable
 
 CAPABILITIES = {"tools": {"listChanged": True}}
 KEPT_MENTIONS = 100
-"""Of a client that does not read; the oldest are dropped."""
+"""Maximum number of mentions queued for a client that does not read; the oldest are dropped."""
 KEPT_DECISIONS = 200
-"""Of reviews that nobody waits for, such as those of cancelled calls."""
+"""Maximum number of decisions kept for reviews without a waiter, such as those of cancelled calls."""
 TITLES = {"claude-code": "Claude Code"}
 
 _log = logging.getLogger(__name__)
 
 
 class ClaudeSession:
-    """A :class:`~isthmus.ide.companion.Client`. Nothing is sent before the CLI said that it is initialized."""
+    """A :class:`~isthmus.ide.companion.Client`. Sends nothing before the CLI has reported that it is initialized."""
 
     def __init__(self, session_id: str, tools: Sequence[ToolDefinition]) -> None:
         self.peer = McpPeer("isthmus-companion", __version__, tools, capabilities=CAPABILITIES)
         self.wake = asyncio.Event()
-        """Set when :meth:`take` has something."""
+        """Event that is set when :meth:`take` has something to return."""
         self.connected = True
         self.is_initialized = False
         """Whether the CLI may be sent notifications."""
         self._is_settled = False
         self.active_at: float | None = None
-        """When the CLI called a tool last, which it does at the start of each turn, or came; set by who reads."""
+        """Time in monotonic seconds of the CLI's last tool call, or of its attachment; set by the reader.
+
+        CLIs call a tool at the start of each turn.
+        """
         self.pid: int | None = None
-        """The CLI's process id, as it says itself (``ide_connected``)."""
+        """Process id that the CLI reports in ``ide_connected``."""
         self._id = session_id
         self._selection: dict[str, object] | None = None
         self._is_selection_queued = False
@@ -54,17 +57,17 @@ class ClaudeSession:
 
     @property
     def id(self) -> str:
-        """Unique for ever: of this connection."""
+        """Id of this connection, never used again."""
         return self._id
 
     @property
     def title(self) -> str:
-        """The client as a user knows it."""
+        """Name of the client that a user knows."""
         client = self.peer.client
         return TITLES.get(client.name, client.title) if client is not None else "agent"
 
     def notified(self, received: Notification) -> None:
-        """A notification of the CLI came; the ones that mean nothing here are ignored."""
+        """Handle a notification of the CLI; ignore unknown ones."""
         match received.method:
             case "notifications/initialized":
                 self.is_initialized = True
@@ -76,7 +79,7 @@ class ClaudeSession:
                 pass
 
     def context_changed(self, context: UserFocus) -> None:
-        """Queue the selection of the active file, unless it is what this CLI was told last."""
+        """Queue the selection of the active file, unless it is the one that this CLI got last."""
         selection = self._newest(context)
         if selection is not None and selection != self._selection:
             self._selection = selection
@@ -84,9 +87,9 @@ class ClaudeSession:
             self.wake.set()
 
     def settle(self) -> None:
-        """The CLI listens by now, which is a moment after it said that it is initialized: mentions may go out.
+        """Note that the CLI listens by now, a moment after its ``initialized``: mentions may go out.
 
-        The selection goes out once more; one that it has heard changes nothing.
+        The selection is sent once more; a repeated one changes nothing.
         """
         self._is_settled = True
         self._is_selection_queued = self._selection is not None
@@ -102,18 +105,18 @@ class ClaudeSession:
     def mentioned(self, mention: FileMentioned) -> None:
         """Queue a mention; it is sent once the CLI listens."""
         if len(self._mentions) == KEPT_MENTIONS:
-            _log.warning("an agent that reads nothing never hears of %s", printable(self._mentions[0].path))
+            _log.warning("an agent that does not read never gets %s", printable(self._mentions[0].path))
         self._mentions.append(mention)
         self.wake.set()
 
     def offer(self, tools: Sequence[ToolDefinition]) -> None:
-        """Offer other tools than before, and queue that tools/list is to be asked again."""
+        """Replace the offered tools, and queue the notification to list them again."""
         self.peer.tools = tools
         self._are_tools_queued = True
         self.wake.set()
 
     def take(self) -> list[bytes]:
-        """What is queued and may be sent now, encoded and in order; it is not queued any more."""
+        """Remove and return the queued notifications that may be sent now, encoded and in order."""
         self.wake.clear()
         if not self.is_initialized:
             return []
@@ -131,9 +134,10 @@ class ClaudeSession:
     # Reviews: openDiff blocks until its review is decided.
 
     async def wait_for_decision(self, review: DiffReview) -> DiffReview:
-        """Return the review once it is accepted, rejected or closed, also when that happened before this was called.
+        """Return the review once it is accepted, rejected or closed, also if that happened before the call.
 
-        Resolved by :meth:`decided` and :meth:`review_closed`; there is no deadline. Who cancels it closes the view.
+        :meth:`decided` and :meth:`review_closed` resolve it; there is no deadline. A caller that is cancelled closes
+        the view.
         """
         if not review.is_open:
             return review
@@ -145,19 +149,19 @@ class ClaudeSession:
             self._decisions.pop(review.id, None)
 
     def decided(self, review: DiffReview) -> str | None:
-        """Return the user accepted or rejected; there is never anything to show to them."""
+        """Answer the openDiff of a review that the user accepted or rejected; there is never a text for the user."""
         self._resolve(review)
         return None
 
     def review_closed(self, review: DiffReview) -> None:
-        """It ended otherwise: taken back (close_tab, closeAllDiffTabs), replaced, or the companion ends."""
+        """Answer the openDiff of a review that was closed (close_tab, closeAllDiffTabs), replaced, or ended with us."""
         self._resolve(review)
 
     def asked_again(self, file_path: str) -> None:
-        """Nothing: an answer belongs to one call, and cannot be taken for another's."""
+        """Do nothing: an answer belongs to one call, and cannot be taken for another's."""
 
     def reject_waiting(self) -> None:
-        """Answer every openDiff that waits with a rejection: the companion ends."""
+        """Answer every waiting openDiff with a rejection, because the companion ends."""
         for review in tuple(self._waiting.values()):
             self._resolve(review.reject())
 

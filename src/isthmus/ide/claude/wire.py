@@ -1,8 +1,8 @@
-"""What the tools of spec 3 have in common on the wire: schemas, arguments, JSON results, names of things. No I/O.
+"""Common parts of the Claude IDE protocol's tools on the wire: schemas, arguments, JSON results, languages. No I/O.
 
 Positions are 0-based and characters UTF-16 units, as in the Editor port. Arguments are checked against the tool's own
-schema. Taken as well: ``uri`` for ``filePath`` and the reverse (other editors' dialects), null for an argument that is
-left out. What a companion tells of its own accord is in :mod:`notifications`; each tool has a file in :mod:`tools`.
+schema. Also accepted: ``uri`` for ``filePath`` and the reverse (other editors' dialects), null for an argument that is
+left out. The companion's notifications are in :mod:`notifications`; each tool has a file in :mod:`tools`.
 """
 
 import json
@@ -21,30 +21,30 @@ from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import CLOSE_ALL_DIFF_TABS, CLOSE_TAB, GET_DIAGNOSTICS, OPEN_DIFF
 
 CALLED_BY_CLI: Final = frozenset({OPEN_DIFF, CLOSE_TAB, CLOSE_ALL_DIFF_TABS, GET_DIAGNOSTICS})
-"""Real CLIs call these themselves: an argument that a newer one adds must not break them. Elsewhere it is an error."""
+"""Tools that real CLIs call themselves: an argument that a newer CLI adds is ignored. Elsewhere it is an error."""
 
 
 class ArgumentError(IsthmusError):
-    """The arguments of a tool call are not as its schema says; the text says what was expected."""
+    """The arguments of a tool call do not match its schema; the text says what was expected."""
 
 
 def string(description: str) -> JsonObject:
-    """Return a string in a schema."""
+    """Return the schema of a string."""
     return {"type": "string", "description": description}
 
 
 def flag(description: str, *, default: bool) -> JsonObject:
-    """Return a boolean in a schema."""
+    """Return the schema of a boolean."""
     return {"type": "boolean", "description": description, "default": default}
 
 
 def line_number(description: str) -> JsonObject:
-    """Return a 1-based line number in a schema."""
+    """Return the schema of a 1-based line number."""
     return {"type": "integer", "description": description, "minimum": 1}
 
 
 def schema(properties: Mapping[str, JsonObject] | None = None, required: Iterable[str] = ()) -> JsonObject:
-    """Return the input schema of a tool, in the form that VS Code's extension gives its own."""
+    """Return the input schema of a tool, in the form of VS Code's own extension."""
     names = list(required)
     return {
         "type": "object",
@@ -57,13 +57,13 @@ def schema(properties: Mapping[str, JsonObject] | None = None, required: Iterabl
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The arguments of one call, checked; what was left out or null is absent."""
+    """The checked arguments of one call; those that are null or left out are absent."""
 
     tool: str
     values: Mapping[str, Any]
 
     def text(self, name: str) -> str | None:
-        """Return a string, or None when it is absent."""
+        """Return a string, or None if absent."""
         return self.values.get(name)
 
     def required_text(self, name: str) -> str:
@@ -71,18 +71,18 @@ class Arguments:
         return str(self.values[name])
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Return a boolean argument."""
+        """Return a boolean, or ``default`` if absent."""
         return bool(self.values.get(name, default))
 
     def number(self, name: str) -> int | None:
-        """Return a whole number, or None when it is absent."""
+        """Return a whole number, or None if absent."""
         return self.values.get(name)
 
     def path(self, name: str) -> str | None:
-        """Return a path, out of a path or a ``file:`` URI; None when it is absent.
+        """Return a path, given as a path or a ``file:`` URI; None if absent.
 
         Raises:
-            ArgumentError: it is empty, no file can be called so, or it is the URI of something that is no file.
+            ArgumentError: it is empty, not possible as a file's name, or a URI that does not name a file.
         """
         given = self.text(name)
         if given is None:
@@ -107,10 +107,10 @@ _OTHER_NAMES: Final = MappingProxyType({"filePath": "uri", "uri": "filePath"})
 
 
 def checked(tool: ToolDefinition, arguments: JsonObject) -> Arguments:
-    """Return the arguments of a call as the tool's schema has them.
+    """Return the arguments of a call, checked against the tool's schema.
 
     Raises:
-        ArgumentError: one is missing, unknown or has another type.
+        ArgumentError: an argument is missing, unknown or has another type.
     """
     properties: Mapping[str, JsonObject] = tool.input_schema["properties"]
     values = {name: value for name, value in arguments.items() if value is not None}
@@ -135,7 +135,7 @@ def _require_type(tool: str, name: str, value: object, expected: JsonObject) -> 
         received = json.dumps(value)[:100]
         raise ArgumentError(f"{tool}: expected {name} as {words}, received {received}")
     minimum = expected.get("minimum")
-    if minimum is not None and value < minimum:  # type: ignore[operator]  # a whole number, as its type was checked
+    if minimum is not None and value < minimum:  # type: ignore[operator]  # a whole number: its type was checked above
         raise ArgumentError(f"{tool}: expected {name} from {minimum} on, received {value}")
 
 
@@ -148,7 +148,7 @@ def json_result(value: object) -> CallToolResult:
 
 
 def failure_result(message: str) -> CallToolResult:
-    """``{"success": false, "message"}``: what was asked for is not there, which is no error."""
+    """Return ``{"success": false, "message"}``: the request is fine, but its object was not found."""
     return json_result({"success": False, "message": message})
 
 
@@ -163,9 +163,9 @@ _SEVERITIES: Final = MappingProxyType(
 
 
 def diagnostics_json(found: Iterable[Diagnostic], uris: Mapping[str, str] | None = None) -> list[JsonObject]:
-    """``[{"uri", "diagnostics"}]``, a file each, in the order they come.
+    """Return ``[{"uri", "diagnostics"}]``, one entry per file, in the order given.
 
-    ``uris`` has what a client itself calls a path; those files are listed also when they have no diagnostics.
+    ``uris`` maps paths to the client's own URIs of them; those files are listed even without diagnostics.
     """
     known = dict(uris or {})
     files: dict[str, list[JsonObject]] = {path: [] for path in known}
@@ -239,6 +239,6 @@ _LANGUAGES_BY_NAME: Final = MappingProxyType({"dockerfile": "dockerfile", "makef
 
 
 def language_id(path: str) -> str:
-    """LSP's id of the language that a file's name stands for; ``plaintext`` when it stands for none."""
+    """Return LSP's id of the language that a file's name implies; ``plaintext`` if unknown."""
     name = PurePath(path)
     return _LANGUAGES_BY_NAME.get(name.name.lower()) or _LANGUAGES.get(name.suffix.lower(), "plaintext")

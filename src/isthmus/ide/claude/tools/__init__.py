@@ -1,8 +1,8 @@
-"""The twelve tools of spec 3, one a file: its schema on top, ``run`` below; and what runs a call.
+"""The twelve tools of the Claude IDE protocol, one a file (its schema on top, ``run`` below), and their dispatch.
 
-To add one, copy a file and name it in :data:`_MODULES`, and in :data:`_NEEDS` what it cannot do without. Tools of the
-user's own are :mod:`isthmus.ide.mcp.custom_tools`. No tool succeeds where the editor cannot do it: it is not listed,
-and a call of it is answered with an error that says "not available in EDITOR: why".
+To add one, copy a file, list it in :data:`_MODULES`, and list the capability that it needs in :data:`_NEEDS`. The
+user's own tools are in :mod:`isthmus.ide.mcp.custom_tools`. A tool that the editor cannot do is not listed, and a call
+of it is answered with an error that says "not available in EDITOR: why".
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -59,7 +59,7 @@ _MODULES: Final[tuple[ModuleType, ...]] = (
 )
 
 TOOLS: Final[tuple[ToolDefinition, ...]] = tuple(module.TOOL for module in _MODULES)
-"""In the document's order."""
+"""Tools in the document's order."""
 
 _TABLE: Final[Mapping[str, tuple[ToolDefinition, Run]]] = MappingProxyType(
     {tool.name: (tool, cast(Run, module.run)) for tool, module in zip(TOOLS, _MODULES, strict=True)}
@@ -78,11 +78,11 @@ _NEEDS: Final[Mapping[str, Capability]] = MappingProxyType(
         EXECUTE_CODE: Capability.EXECUTE,
     }
 )
-"""What an editor must have for a tool to be listed; the others work in every editor."""
+"""Capability that an editor must have for a tool to be listed; the others work in every editor."""
 
 
 def offered_tools(companion: Companion) -> tuple[ToolDefinition, ...]:
-    """Return the twelve, of which ``tools/list`` has those that work in this editor, then the user's own."""
+    """Return the twelve tools, unlisted where they do not work in this editor, then the user's own."""
     lacking = set(companion.editor.unavailable)
     if companion.options.linters:
         lacking.discard(Capability.DIAGNOSTICS)
@@ -93,7 +93,7 @@ def offered_tools(companion: Companion) -> tuple[ToolDefinition, ...]:
 
 
 async def call_tool(companion: Companion, client: ClaudeSession, call: CallTool) -> CallToolResult:
-    """Run one call; whatever fails is an error result whose text says why.
+    """Run one call; any failure is an error result whose text says why.
 
     The peer has made sure that the tool exists. ``openDiff`` and ``executeCode`` wait for the user.
     """

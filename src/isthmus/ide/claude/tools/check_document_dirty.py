@@ -1,4 +1,4 @@
-"""checkDocumentDirty: whether an open file has unsaved changes."""
+"""checkDocumentDirty: returns whether an open file has unsaved changes."""
 
 from isthmus.ide.claude.documents import find_open, locate
 from isthmus.ide.claude.session import ClaudeSession
@@ -16,7 +16,7 @@ TOOL = ToolDefinition(
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Ask the editor. What is reported has a file behind it, so it is never untitled."""
+    """Ask the editor. Reported documents have a file behind them, so they are never untitled."""
     require(companion.editor, Capability.DIRTY)
     path = await locate(companion, arguments.required_path("filePath"))
     file = await find_open(companion, path)

@@ -1,4 +1,4 @@
-"""closeAllDiffTabs: close the diff views of this client, and of no other. Real CLIs call it before every turn."""
+"""closeAllDiffTabs: closes the diff views of this client only. Real CLIs call it before every turn."""
 
 from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import Arguments, schema
@@ -10,5 +10,5 @@ TOOL = ToolDefinition(CLOSE_ALL_DIFF_TABS, "Close all diff tabs that this client
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """How many there were; each openDiff that waits is answered with a rejection."""
+    """Close the views, and return their number; each waiting openDiff is answered with a rejection."""
     return CallToolResult.text(f"CLOSED_{await companion.close_reviews(client.id)}_DIFF_TABS")

@@ -1,7 +1,7 @@
-"""close_tab: close a tab by its name: a diff view of this client's own, else an open file.
+"""close_tab: closes a tab by its name: a diff view of this client, or else an open file.
 
-Real CLIs call it twice for every diff, also when the diff has been decided: an unknown name is a success. A diff that
-still waits is answered with a rejection first; what the user typed into it is kept.
+Real CLIs call it twice for every diff, even after the decision: an unknown name is a success. A diff that still waits
+is answered with a rejection first; what the user typed into it is kept.
 """
 
 from pathlib import PurePath
@@ -23,7 +23,7 @@ TOOL = ToolDefinition(
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Close it; nothing of the user's that is unsaved is ever lost."""
+    """Close the tab; unsaved work of the user is never lost."""
     name = arguments.required_text("tab_name")
     reviews = [review for review in companion.reviews.all(client.id) if review.tab_name == name]
     for review in reviews:
@@ -39,7 +39,7 @@ def _named(files: tuple[OpenFile, ...], name: str) -> OpenFile | None:
     """Return the open file whose tab has this name: its path, its URI or its label.
 
     Raises:
-        EditorError: several have it.
+        EditorError: several tabs have this name.
     """
     path = path_of_uri(name) or name
     found = [file for file in files if file.path == path]

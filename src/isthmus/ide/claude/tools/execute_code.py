@@ -1,7 +1,7 @@
-"""executeCode: run code in the kernel of the open notebook, after the user has allowed it.
+"""executeCode: runs code in the kernel of the open notebook, after the user has allowed it.
 
 The user sees the code and answers in the editor or in a terminal (``isthmus ide answer``). What the code prints and
-shows comes back in order, texts and images; what it raises is an error result with the traceback.
+shows comes back in order, texts and images; an exception is an error result with the traceback.
 """
 
 import asyncio
@@ -25,25 +25,25 @@ TOOL = ToolDefinition(
 )
 
 MAXIMUM_CODE_CHARACTERS = 100_000
-"""More than a user reads before a yes."""
+"""Maximum length of the code: no user reads more before a yes."""
 EXECUTE_SECONDS = 600.0
 
 
 @runtime_checkable
 class KernelKnower(Protocol):
-    """An editor that can tell beforehand that no code can run: the user is not asked in vain."""
+    """An editor that knows beforehand that no code can run, so that the user is not asked in vain."""
 
     async def require_kernel(self) -> None:
-        """Return when there is a kernel.
+        """Return if there is a kernel.
 
         Raises:
-            EditorError: there is none; the text says what to do.
+            EditorError: there is no kernel; the text says what to do.
         """
         ...
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Ask, then run. A call that is cancelled takes the question back, or interrupts the kernel."""
+    """Ask the user, then run the code. Cancelling withdraws the question, or interrupts the kernel."""
     code = arguments.required_text("code")
     if len(code) > MAXIMUM_CODE_CHARACTERS:
         raise ArgumentError(
@@ -62,13 +62,11 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
         async with asyncio.timeout(EXECUTE_SECONDS):
             return _encoded(await editor.execute_code(code, notebook))
     except TimeoutError:
-        return CallToolResult.error(
-            f"executeCode: the code was interrupted, it was not done after {EXECUTE_SECONDS:.0f} s"
-        )
+        return CallToolResult.error(f"executeCode: the code was interrupted; it took more than {EXECUTE_SECONDS:.0f} s")
 
 
 async def _notebook(companion: Companion) -> str | None:
-    """For the user, so also when it is hidden from agents: the path of the notebook that had the focus last."""
+    """Return the path of the last focused notebook, even if hidden from agents: only the user sees it."""
     notebooks = [file for file in await companion.editor.open_files() if file.path.endswith(".ipynb")]
     latest = max(notebooks, key=lambda file: (file.is_active, file.focused_at), default=None)
     return latest.path if latest is not None else None

@@ -1,4 +1,4 @@
-"""getCurrentSelection: what is selected in the active editor right now; an empty text when nothing is."""
+"""getCurrentSelection: returns the current selection in the active editor, with an empty text if there is none."""
 
 from isthmus.ide.claude.notifications import selection_json
 from isthmus.ide.claude.session import ClaudeSession
@@ -12,7 +12,7 @@ TOOL = ToolDefinition(GET_CURRENT_SELECTION, "Get the current text selection in 
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Ask the editor, not what was told last."""
+    """Ask the editor, instead of using the last notification."""
     require(companion.editor, Capability.SELECTION)
     active = next((file for file in await companion.open_files() if file.is_active), None)
     if active is None:

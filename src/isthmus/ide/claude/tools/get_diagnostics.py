@@ -1,7 +1,7 @@
-"""getDiagnostics: what linters and language servers found, in one file or in all open ones, within a second.
+"""getDiagnostics: returns what linters and language servers found, in one file or in all open ones, within a second.
 
-Real CLIs ask without ``uri`` before every turn and wait for as long as it takes; they also ask for the file that they
-have just written, which need not be open.
+Real CLIs ask without ``uri`` before every turn and wait without a deadline; they also ask for the file that they have
+just written, which need not be open.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ TOOL = ToolDefinition(
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Those that the editor has right now; of a file outside the workspace that is not open it has none to tell."""
+    """Return the current diagnostics; a file outside the workspace that is not open is an error."""
     named = arguments.path("uri")
     if named is None:
         return json_result(diagnostics_json(await companion.diagnostics()))
@@ -45,4 +45,4 @@ async def _find_open(companion: Companion, path: str) -> OpenFile | None:
             return await find_open(companion, path)
     except TimeoutError as error:
         name = companion.editor.identity.display_name
-        raise EditorError(f"{name} did not tell its open files within {seconds} s") from error
+        raise EditorError(f"{name} did not report its open files within {seconds} s") from error

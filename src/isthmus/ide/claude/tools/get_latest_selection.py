@@ -1,4 +1,4 @@
-"""getLatestSelection: the text that was selected last, also when its file is not the active one any more."""
+"""getLatestSelection: returns the last selected text, even if its file is not the active one any more."""
 
 from isthmus.ide.claude.notifications import selection_json
 from isthmus.ide.claude.session import ClaudeSession
@@ -14,9 +14,9 @@ TOOL = ToolDefinition(
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """What the companion remembers, after a look at what is selected now."""
+    """Return the selection that the companion remembers, after a look at the current one."""
     require(companion.editor, Capability.SELECTION)
-    await companion.open_files()  # a selection of this very moment counts, before its change was told
+    await companion.open_files()  # counts a selection of this very moment, before its event comes
     latest = companion.latest_selection
     if latest is None:
         return failure_result("No selection available")

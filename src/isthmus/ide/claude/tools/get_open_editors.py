@@ -1,7 +1,7 @@
-"""getOpenEditors: the open files as VS Code lists its tabs.
+"""getOpenEditors: returns the open files as VS Code lists its tabs.
 
-The Editor port knows no groups, pins and previews: every file is an ordinary tab of the one group there is.
-``isDirty`` is null where the editor cannot tell.
+The Editor port has no groups, pins and previews: every file is an ordinary tab of the only group. ``isDirty`` is null
+if the editor cannot report it.
 """
 
 from pathlib import PurePath
@@ -21,7 +21,7 @@ TOOL = ToolDefinition(GET_OPEN_EDITORS, "Get information about currently open ed
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """All that agents may know of, the active one first."""
+    """Return all files that agents may know of, the active one first."""
     return json_result({"tabs": [await _tab(companion, file) for file in await companion.open_files()]})
 
 
@@ -50,6 +50,6 @@ async def _document(companion: Companion, file: OpenFile) -> JsonObject:
         document = await shown(companion, file.path, file)
     except EditorGoneError:
         raise
-    except EditorError:  # deleted a moment ago, say: no reason to hide the other tabs
+    except EditorError:  # deleted a moment ago, for instance; the other tabs are still listed
         return {"languageId": file.language_id or language_id(file.path), "lineCount": 0}
     return {"languageId": document.language_id, "lineCount": document.line_count}

@@ -1,4 +1,4 @@
-"""getWorkspaceFolders: the open workspace folders; the first one is the root."""
+"""getWorkspaceFolders: returns the open workspace folders; the first one is the root."""
 
 from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import Arguments, json_result, schema
@@ -11,11 +11,11 @@ TOOL = ToolDefinition(GET_WORKSPACE_FOLDERS, "Get all workspace folders currentl
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Those that the user named for the companion, else the editor's."""
+    """Return the folders of the companion's options, or else the editor's."""
     folders = await companion.workspace_folders()
     named = [
         {"name": path.rstrip("/").rpartition("/")[2] or path, "uri": file_uri(path), "path": path} for path in folders
     ]
-    # Beyond the document, for our own agent: whether the user trusts what lies there.
+    # Not in the document, but for our own agent: whether the user trusts the workspace.
     trust = {} if companion.is_trusted is None else {"isTrusted": companion.is_trusted}
     return json_result({"success": True, "folders": named, "rootPath": folders[0], **trust})

@@ -1,8 +1,8 @@
-"""openDiff: have the user review a proposed edit, and wait until it is decided.
+"""openDiff: lets the user review a proposed edit, and waits for the decision.
 
 The answer has the form that real CLIs accept: two items, ``FILE_SAVED`` and the final contents, or ``DIFF_REJECTED``
-and the tab's name. An empty final text is an answer like any other. ``TAB_CLOSED`` is never one: real CLIs would take
-it for an acceptance. The CLI writes the file, nobody else does.
+and the tab's name. An empty final text is valid. ``TAB_CLOSED`` is never sent: real CLIs would take it for an
+acceptance. Only the CLI writes the file.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ TOOL = ToolDefinition(
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Show it and wait. A call that is cancelled closes its view."""
-    arguments.required_path("old_file_path")  # real CLIs send the same path twice, and so for new files
+    """Show the edit and wait. A call that is cancelled closes its view."""
+    arguments.required_path("old_file_path")  # real CLIs send the same path twice, also for new files
     path = await locate(companion, arguments.required_path("new_file_path"))
     proposed, tab_name = arguments.required_text("new_file_contents"), arguments.required_text("tab_name")
     require(companion.editor, Capability.DIFF)
@@ -48,12 +48,12 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
 
 
 def result(review: DiffReview) -> CallToolResult:
-    """Return the answer to openDiff for a review that has ended; one that ended without the user is rejected."""
+    """Return the answer to openDiff for a review that has ended; without the user's decision it is a rejection."""
     match review.state:
         case Accepted(content):
             return _two_items("FILE_SAVED", content)
         case Closed(_, problem) if problem:
-            return CallToolResult.error(problem)  # nobody refused it: the terminal goes on asking
+            return CallToolResult.error(problem)  # the user did not reject it: the terminal's question stays
         case Rejected() | Closed() | Open():
             return _two_items("DIFF_REJECTED", review.tab_name)
         case _:

@@ -1,8 +1,8 @@
-"""openFile: show a file to the user, and select a part of it by its text or its lines.
+"""openFile: shows a file to the user, and selects a part of it by its text or its lines.
 
-There is no preview mode in the Editor port: ``preview`` is taken and makes no difference. What is selected is searched
-in the text as the user sees it, unsaved changes included; in files hidden from agents nothing is searched, since the
-answer would tell what is in them.
+The Editor port has no preview mode: ``preview`` is accepted and ignored. The selection is searched in the text as the
+user sees it, unsaved changes included; files hidden from agents are not searched, since the answer would reveal their
+contents.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from isthmus.ide.mcp.tool_names import OPEN_FILE
 from isthmus.ide.positions import position_at
 
 SHOWN_CHARACTERS = 200
-"""Of a text that was looked for, in the answer."""
+"""Maximum length of a searched text that the answer repeats."""
 
 TOOL = ToolDefinition(
     OPEN_FILE,
@@ -49,14 +49,14 @@ TOOL = ToolDefinition(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is to be selected, and what the client is told about it; ``at`` None: the cursor stays where it is."""
+    """The range to select, and the message to the client; ``at`` is None if the cursor stays where it is."""
 
     at: Range | None
     told: str
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Open it, and tell what was selected."""
+    """Open the file, and report what was selected."""
     wanted = _Wanted.of(arguments)
     path = await locate(companion, arguments.required_path("filePath"))
     file = await find_open(companion, path)
@@ -68,7 +68,7 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
         await companion.editor.open_file(target, focus=focus)
         if not focus:
             return json_result({"success": True, "filePath": path, "languageId": language_id(path)})
-        note = " (it is hidden from agents: nothing was looked for in it)" if wanted.is_selection else ""
+        note = " (it is hidden from agents and was not searched)" if wanted.is_selection else ""
         return CallToolResult.text(f"Opened file: {path}{note}")
     found = wanted.find(await text_of(companion, target)) if wanted.is_selection else None
     await companion.editor.open_file(target, found.at if found is not None else None, focus=focus)
@@ -117,7 +117,7 @@ class _Wanted:
         return self.start_text is not None or self.start_line is not None
 
     def find(self, text: str) -> _Found:
-        """Where it is. Text wins over lines; clients know only one form of line ends, so all are taken as ``\\n``."""
+        """Return the place. Text wins over lines; clients know one form of line ends, so CR LF is read as LF."""
         text = text.replace("\r\n", "\n")
         if self.start_text is not None:
             return self._find_text(text, self.start_text.replace("\r\n", "\n"), _cut(self.start_text))
@@ -153,7 +153,7 @@ class _Wanted:
 
 
 def _cut(text: str) -> str:
-    """As much of a text as an answer repeats of what it was asked."""
+    """Return a text, cut to the length that an answer repeats."""
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 

@@ -1,4 +1,4 @@
-"""saveDocument: write the unsaved changes of an open file to disk."""
+"""saveDocument: writes the unsaved changes of an open file to disk."""
 
 from isthmus.ide.claude.documents import find_open, locate
 from isthmus.ide.claude.session import ClaudeSession
@@ -16,7 +16,7 @@ TOOL = ToolDefinition(
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Have the editor write it. That it is not open, or cannot be written, is told in the JSON."""
+    """Let the editor write the file; a failure is reported in the JSON result."""
     path = await locate(companion, arguments.required_path("filePath"))
     file = await find_open(companion, path)
     if file is None:
