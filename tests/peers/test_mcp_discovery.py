@@ -155,7 +155,7 @@ async def test_one_that_is_required_is_waited_for_also_when_it_was_late(
             with pytest.raises(ToolFailure, match="MCP servers are not connected: s: no answer to") as failure:
                 await host.tools(scope)
             assert failure.value.category == "mcp_required"
-            assert "no answer" not in failure.value.told("another user")
+            assert "no answer" not in failure.value.message_for("another user")
 
 
 async def test_one_that_was_quick_to_fail_is_waited_for_at_the_next_start(
@@ -187,7 +187,7 @@ async def test_no_turn_begins_without_a_server_that_is_required(
     async with hosting(home, servers, is_strict=is_strict) as host:
         with pytest.raises(ToolFailure, match="required MCP servers are not connected: bad: ") as failure:
             await host.tools(scope)
-        assert "off" not in failure.value.told("another user")
+        assert "off" not in failure.value.message_for("another user")
 
 
 async def test_twenty_servers_of_which_some_hang_connect_all_others(home: Path, scope: ToolScope) -> None:

@@ -76,7 +76,7 @@ async def test_a_login_that_ends_while_connected_is_said_by_the_call_and_the_sta
         assert "/mcp auth s" in str(failure)
         assert "invalid_grant" in str(failure)
         assert failure.category == "mcp_needs_login"
-        assert failure.told("guest") == "the MCP server 's' wants a login of the user who runs this agent"
+        assert failure.message_for("guest") == "the MCP server 's' wants a login of the user who runs this agent"
         await status_when(host, scope, "s", ServerState.NEEDS_LOGIN)
         assert entries(home) == []
 

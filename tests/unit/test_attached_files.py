@@ -52,7 +52,7 @@ async def test_a_file_that_cannot_be_kept_leaves_none_of_its_message(tmp_path: P
     before.parent.mkdir()
     before.touch()
     os.truncate(before, 1024**3 - 150)
-    with pytest.raises(ContentNotSupported, match="as much as one may keep"):
+    with pytest.raises(ContentNotSupported, match="reached the limit of"):
         await kept(tmp_path, image(), image())
     assert files_in(tmp_path) == [before]
 

@@ -108,7 +108,7 @@ class CodingAgent:
             except ToolFailure as failure:
                 if session.state is TaskState.SUBMITTED:
                     await turn.emit(StateChange(TaskState.WORKING))
-                message = failure.told(session.user)
+                message = failure.message_for(session.user)
                 await turn.emit(*failed_calls(session, message))
                 return StateChange(TaskState.FAILED, message, failure.category)
             if session.command is not None and not session.has_command_prompt:

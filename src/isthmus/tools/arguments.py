@@ -1,7 +1,7 @@
-"""Checks the arguments of a tool call against the tool's JSON schema, and gives them out with their types.
+"""Checks the arguments of a tool call against the tool's JSON schema, and returns them with their types.
 
-Knows the part of JSON schema that the built-in tools use. Arguments that a schema does not name are left out: models
-send what other agents' tools of the same name understand. Deliberately not here: paths and what arguments mean.
+Supports the part of JSON Schema that the built-in tools use. Arguments that a schema does not name are ignored: models
+send those of other agents' tools with the same name.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ INVALID_ARGUMENTS = "invalid_arguments"
 
 @dataclass(frozen=True, slots=True)
 class CheckedArguments:
-    """Arguments that fit a schema; those that were not sent, or sent as null, are absent."""
+    """Arguments that match a schema; those that were not sent, or sent as null, are absent."""
 
     values: Mapping[str, Any]
 
@@ -47,10 +47,10 @@ class CheckedArguments:
 def check_arguments(
     tool_name: str, parameters: Mapping[str, Any], arguments: Arguments, aliases: Mapping[str, str] | None = None
 ) -> CheckedArguments:
-    """Return the arguments as `parameters` describes them. `aliases`: older names of arguments, and what they are now.
+    """Return the arguments that `parameters` describes. `aliases` maps older names of arguments to current ones.
 
     Raises:
-        ToolFailure: one is missing or does not fit; the message names it, what was expected and what came.
+        ToolFailure: an argument is missing or invalid; the message names it, what was expected and what came.
     """
     renamed: dict[str, Any] = {}
     for name, value in arguments.items():
@@ -79,7 +79,7 @@ def _object(tool: str, path: str, schema: Mapping[str, Any], values: Mapping[str
     for name in required:
         if values.get(name) is None:
             raise _failure(tool, f"{path}{name}", _expected(properties[name]), None)
-    # Models send an empty string for what they leave out.
+    # Models send an empty string for optional arguments that they do not use.
     sent = {name: value for name, value in values.items() if name in required or value not in (None, "")}
     return {
         name: _checked(tool, f"{path}{name}", properties[name], value)

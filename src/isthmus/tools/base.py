@@ -1,8 +1,8 @@
-"""The Tool port: what a tool declares, how it proposes its effect, and how it runs.
+"""The Tool port: the declaration of a tool, the proposal of its effect, and its execution.
 
-A tool first *proposes*: it checks its arguments and says what it would do, without an effect. The proposal may be shown
-to the user. Then it *runs*, with the proposal that was approved. A tool never asks for permission itself, and knows
-nothing of tasks, models or wires.
+A tool first *proposes*: it checks its arguments and describes its effect, without having one. The proposal may be shown
+to the user. Then it *runs*, with the approved proposal. A tool never asks for permission itself, and knows nothing of
+tasks, models or protocols.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,10 +22,10 @@ Arguments: TypeAlias = Mapping[str, Any]
 
 
 class ToolKind(Enum):
-    """What a tool can do to the world; the approval policy decides by it."""
+    """Kind of effect that a tool can have; the approval policy depends on it."""
 
     READ = "read"
-    """Changes nothing: may run again after a crash, and runs in plan mode."""
+    """Changes nothing: may be repeated after a crash, and runs in plan mode."""
     EDIT = "edit"
     """Changes files of the workspace; proposes a FileDiff."""
     EXECUTE = "execute"
@@ -36,10 +36,10 @@ class ToolKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Where a call is proposed and runs. Nothing in it is process-wide.
+    """Context in which a call is proposed and runs. Nothing in it is process-wide.
 
-    ``output_folder`` is where outputs that are too long to show are kept whole; ``environment`` is what child
-    processes get. Both belong to the task.
+    ``output_folder`` receives the full text of outputs that are too long to show; ``environment`` is for child
+    processes. Both belong to the task.
     """
 
     workspace: Workspace
@@ -50,9 +50,9 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """What was approved: the proposal, and for a file edit the reviewer's own content when it differs.
+    """Approved proposal, for a file edit with the content that the reviewer changed, if any.
 
-    ``version`` is that of the tool that was approved (:func:`version_of`); None where that is not known.
+    ``version`` is the version of the approved tool (:func:`version_of`); None if it is not known.
     """
 
     details: ConfirmationDetails | None = None
@@ -60,31 +60,31 @@ class Approved:
     version: str | None = None
 
 
-def _not_shown(text: str) -> None:
-    """Drop progress where nobody watches."""
+def _ignore_progress(text: str) -> None:
+    """Ignore a progress report."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallContext(ToolContext):
-    """What a running call has besides: the approval, and the ways to show progress and to ask.
+    """Context of a running call: the approval, and functions to show progress and to ask the user.
 
-    ``progress`` takes the whole output so far; of several texts at once the last is shown. ``await ask(question)``
-    returns when the user has answered, which may take minutes, or nobody can.
+    ``progress`` takes the whole output so far; if calls come fast, only the last text is shown. ``await ask(question)``
+    returns when the user has answered, which may take minutes, or when no user can.
     """
 
     approved: Approved = Approved()
-    progress: Callable[[str], None] = _not_shown
+    progress: Callable[[str], None] = _ignore_progress
     ask: AskUser = nobody_to_ask
 
     @classmethod
     def of(cls, place: ToolContext, approved: Approved, progress: Callable[[str], None], ask: AskUser) -> "CallContext":
-        """Return the context of a call that runs where it was proposed."""
+        """Return the context of a call that runs in the context in which it was proposed."""
         return cls(place.workspace, place.tool_call_id, place.output_folder, place.environment, approved, progress, ask)
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Text for a model, and the media that go with it."""
+    """Text for a model, and the media that belong to it."""
 
     text: str
     media: tuple[Media, ...] = ()
@@ -92,9 +92,9 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class ToolSucceeded:
-    """``output`` is for the user, ``for_model`` for the model, as is the ``media``.
+    """Result of a successful call: ``output`` for the user, ``for_model`` and ``media`` for the model.
 
-    ``loads`` are names of tools whose schemas the model is sent from now on.
+    ``loads`` names tools whose schemas are sent to the model from now on.
     """
 
     output: ToolOutput
@@ -105,7 +105,7 @@ class ToolSucceeded:
 
 @dataclass(frozen=True, slots=True)
 class ToolFailed:
-    """``error`` is for the user, ``for_model`` for the model (the error's text when empty), as is ``media``."""
+    """Failure of a call: ``error`` for the user, ``for_model`` (default: the error) and ``media`` for the model."""
 
     error: ErrorDetails
     for_model: str = ""
@@ -118,60 +118,77 @@ ToolResult: TypeAlias = ToolSucceeded | ToolFailed
 class Tool(Protocol):
     """One tool. ``parameters`` is a JSON schema of type object; names follow Gemini CLI's tools.
 
-    ``propose`` returns the details of a confirmation, or None for a tool of kind READ. ``run`` does the work; when it
-    is cancelled it leaves nothing running behind. Both raise :class:`~isthmus.tools.failure.ToolFailure`.
+    ``describe``, ``propose`` and ``run`` raise :class:`~isthmus.tools.failure.ToolFailure`.
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name under which the model calls the tool."""
+        ...
 
     @property
-    def description(self) -> str: ...
+    def description(self) -> str:
+        """Description for the model."""
+        ...
 
     @property
-    def parameters(self) -> Mapping[str, Any]: ...
+    def parameters(self) -> Mapping[str, Any]:
+        """JSON schema of the arguments."""
+        ...
 
     @property
-    def kind(self) -> ToolKind: ...
+    def kind(self) -> ToolKind:
+        """Kind of effect."""
+        ...
 
-    def describe(self, arguments: Arguments) -> str: ...
+    def describe(self, arguments: Arguments) -> str:
+        """Describe a call to the user in one line."""
+        ...
 
-    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None: ...
+    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        """Check the arguments and return the details of a confirmation; None for a tool of kind READ."""
+        ...
 
-    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult: ...
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
+        """Do the work; when cancelled, leave nothing running behind."""
+        ...
 
 
 @runtime_checkable
 class Versioned(Protocol):
-    """A tool whose definition comes from elsewhere and may change; what is allowed for one version is that alone."""
+    """A tool whose definition comes from a server and may change; an approval counts for one version only."""
 
     @property
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """Version of the definition."""
+        ...
 
 
 def version_of(tool: Tool) -> str:
-    """Return the version of a tool's definition; empty for one that is our own."""
+    """Return the version of a tool's definition; empty for a built-in tool."""
     return tool.version if isinstance(tool, Versioned) else ""
 
 
 @runtime_checkable
 class FullyDescribed(Protocol):
-    """A tool whose input schema says more in full than in the form that every provider takes."""
+    """A tool whose full input schema is more precise than the form that every provider accepts."""
 
     @property
-    def full_parameters(self) -> Mapping[str, Any]: ...
+    def full_parameters(self) -> Mapping[str, Any]:
+        """Full JSON schema of the arguments."""
+        ...
 
 
 def full_parameters_of(tool: Tool) -> Mapping[str, Any]:
-    """Return the input schema of a tool as JSON Schema in full."""
+    """Return the full JSON schema of a tool's arguments."""
     return tool.full_parameters if isinstance(tool, FullyDescribed) else tool.parameters
 
 
 @dataclass(frozen=True, slots=True)
 class ToolScope:
-    """Whom tools are for: the workspace, the session and its task, and what its AgentSettings say of MCP servers.
+    """Scope of a set of tools: the workspace, the session, its task, and the MCP servers of its AgentSettings.
 
-    Without ``mcp_servers`` all that are configured for the workspace count; with, only these.
+    Without ``mcp_servers`` the session has all servers that are configured for the workspace, otherwise only these.
     """
 
     workspace: Path
@@ -181,15 +198,15 @@ class ToolScope:
 
 
 SEARCH_TOOL = "search_mcp_tools"
-"""The tool that loads others; no server's tool gets this name."""
+"""Name of the tool that loads others; no server's tool gets this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTools:
-    """The tools of an MCP server, by the names that the model has for them.
+    """The tools of an MCP server, by the names that the model uses.
 
-    ``origin`` says whose configuration the server is of, and where: servers of one name and one origin are the same.
-    ``is_always_loaded``: the model is sent their schemas, however many tools there are.
+    ``origin`` identifies the configuration that names the server: servers with the same name and origin are the same.
+    ``is_always_loaded``: their schemas are sent to the model, however many tools there are.
     """
 
     name: str
@@ -202,13 +219,12 @@ class ServerTools:
 class ToolSet:
     """Tools by name, in the order in which they are offered to the model.
 
-    ``trusted_servers`` are MCP servers whose tools the user's own settings let run without asking.
-    ``foreign_servers`` were brought by a client: what the settings allow by a name does not mean them.
-    ``servers`` says which tools are of MCP servers. ``missing_servers`` are names of those that are configured and
-    offer nothing now.
-    ``refusals`` are tools that the settings forbid, by name, with the reason; ``always_asked`` those that the settings
-    have asked about each time. ``yolo_refusal`` is why the settings of the folder refuse the approval mode ``yolo``;
-    None: they do not. ``keeps_answers``: questions offer answers that hold for more than the one call.
+    ``trusted_servers`` are MCP servers whose tools run without asking by the user's own settings.
+    ``foreign_servers`` were named by a client: approvals by name in the settings do not apply to them.
+    ``servers`` lists the tools of MCP servers. ``missing_servers`` names configured servers without tools at present.
+    ``refusals`` maps tools that the settings forbid to the reason; ``always_asked`` maps those that the settings
+    require a question for each time. ``yolo_refusal`` is the reason why the folder's settings refuse the approval mode
+    ``yolo``, or None. ``keeps_answers``: questions offer answers that apply to more than the one call.
     """
 
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
@@ -223,10 +239,10 @@ class ToolSet:
 
     @classmethod
     def of(cls, *tools: Tool) -> "ToolSet":
-        """Return a set of these tools; a later one of the same name is refused.
+        """Return a set of these tools.
 
         Raises:
-            ValueError: two tools have one name.
+            ValueError: two tools have the same name.
         """
         named: dict[str, Tool] = {}
         for tool in tools:
@@ -236,10 +252,10 @@ class ToolSet:
 
 
 class ToolSource(Protocol):
-    """Where a session's tools come from. They may change from turn to turn: MCP servers come and go."""
+    """Source of a session's tools, which may change from turn to turn: MCP servers connect and disconnect."""
 
     async def tools(self, scope: ToolScope) -> ToolSet:
-        """Return the tools of a session now. Does not wait long for servers that are slow; never fails because of one.
+        """Return the current tools of a session. Does not wait long for slow servers, and never fails because of one.
 
         Raises:
             ToolFailure: the scope names a server that does not exist or may not be used.
@@ -247,14 +263,14 @@ class ToolSource(Protocol):
         ...
 
     async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
-        """Return the tools of a scope further on in its work, which has `tools`: these very ones while nothing changed.
+        """Return the current tools of a scope that has `tools`: the same object if nothing has changed.
 
-        Waits for no server that connects, and no longer than moments for one that said that its tools changed.
+        Does not wait for servers that are connecting, and only briefly for one that has announced changed tools.
         """
         ...
 
     async def release(self, scope: ToolScope) -> None:
-        """The tools of a scope are not used any more: what was opened for it alone is closed."""
+        """Close what was opened for a scope alone; its tools are no longer used."""
         ...
 
 

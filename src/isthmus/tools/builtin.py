@@ -1,4 +1,4 @@
-"""The tools that every agent has. To add one: copy a file of this folder, and name its class here."""
+"""The tools that every agent has. To add one, copy a file of this folder and list its class here."""
 
 from isthmus.tools.base import ToolSet
 from isthmus.tools.glob import Glob
@@ -15,7 +15,7 @@ from isthmus.tools.write_file import WriteFile
 def builtin_tools(
     *, shell_inactivity_seconds: float = INACTIVITY_SECONDS, shell_sandbox: ShellSandbox | None = None
 ) -> ToolSet:
-    """Return the built-in tools, always in the same order: providers cache prompts by their beginning."""
+    """Return the built-in tools, always in the same order, because providers cache the beginnings of prompts."""
     return ToolSet.of(
         ListDirectory(),
         ReadFile(),

@@ -1,4 +1,4 @@
-"""Reads files for tools: bounded, regular files only, and with failures that a model can act on."""
+"""Reads files for tools: regular files only, up to a limit, with errors that a model can act on."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from isthmus.tools.failure import ToolFailure
 
 LINK_CAME = "link_in_path"
 MAXIMUM_FILE_BYTES = 20 * 1024 * 1024
-"""Larger files are neither read nor edited, as in Gemini CLI."""
+"""Maximum size of files that are read or edited, as in Gemini CLI."""
 
 _NOT_TEXT = {
     "an image": (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".ico", ".tif", ".tiff", ".heic", ".avif"),
@@ -24,25 +24,25 @@ _NOT_TEXT = {
     "a database": (".sqlite", ".db"),
 }
 BINARY_SUFFIXES = {suffix: kind for kind, suffixes in _NOT_TEXT.items() for suffix in suffixes}
-"""Names of files that are not text, and what they are."""
+"""Suffixes of binary files, and the kind of their content."""
 
 
 def read_bytes(path: Path, shown: str) -> bytes:
-    """Return the content of the regular file `path`, a resolved one, which the model knows as `shown`.
+    """Return the content of the regular file at the resolved path `path`, which the model calls `shown`.
 
     Raises:
         ToolFailure: ``file_not_found``, ``target_is_directory``, ``permission_denied``, ``file_too_large`` or
             ``read_content_failure``.
     """
     try:
-        # Not blocking: opening a pipe would wait for somebody to write into it.
+        # Not blocking: opening a named pipe would wait for a writer.
         descriptor = open_file(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
         raise _failure(error, shown) from error
     try:
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):
-            raise ToolFailure(f"{shown} is a folder; use list_directory to see what is in it", "target_is_directory")
+            raise ToolFailure(f"{shown} is a folder; use list_directory to list it", "target_is_directory")
         if not stat.S_ISREG(status.st_mode):
             raise ToolFailure(f"{shown} is not a regular file (a device, pipe or socket)", "read_content_failure")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
@@ -54,7 +54,7 @@ def read_bytes(path: Path, shown: str) -> bytes:
         os.close(descriptor)
     if max(status.st_size, len(data)) > MAXIMUM_FILE_BYTES:
         message = (
-            f"{shown} has {max(status.st_size, len(data))} bytes, more than the {MAXIMUM_FILE_BYTES} that are read; "
+            f"{shown} has {max(status.st_size, len(data))} bytes, more than the maximum of {MAXIMUM_FILE_BYTES}; "
             "use grep_search, or run_shell_command with head, tail or sed, for a part of it"
         )
         raise ToolFailure(message, "file_too_large")
@@ -81,13 +81,13 @@ def _failure(error: OSError, shown: str) -> ToolFailure:
         case errno.EACCES | errno.EPERM:
             return ToolFailure(f"no permission to read {shown}", "permission_denied")
         case errno.ELOOP:
-            return ToolFailure(f"{shown} was not read: a symbolic link came into its path meanwhile", LINK_CAME)
+            return ToolFailure(f"{shown} was not read: a symbolic link appeared in its path meanwhile", LINK_CAME)
         case _:
             return ToolFailure(f"cannot read {shown}: {error.strerror or error}", "read_content_failure")
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is such a file; also for names that no file can have, for which pathlib raises."""
+    """Return whether a file exists; False for impossible names too, for which pathlib raises."""
     try:
         return path.is_file()
     except OSError:
@@ -95,7 +95,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether there is such a folder, as :func:`is_file`."""
+    """Return whether a folder exists; False for impossible names too, for which pathlib raises."""
     try:
         return path.is_dir()
     except OSError:

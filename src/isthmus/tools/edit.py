@@ -1,7 +1,7 @@
-"""What every tool that edits a file has in common: the proposal as a diff, and writing what was approved.
+"""Functions shared by tools that edit files: the proposal as a diff, and writing the approved content.
 
-Nothing is written unless the file is still what the proposal was made from. The bytes that an edit does not touch
-stay: encoding, byte order mark, newlines. Deliberately not here: how a tool comes to its new content.
+The file is written only if it is unchanged since the proposal. Bytes outside the edit are preserved: encoding, byte
+order mark, newlines.
 """
 
 import errno
@@ -24,7 +24,7 @@ FILE_CHANGED = "file_changed"
 
 @dataclass(frozen=True, slots=True)
 class EditTarget:
-    """The file of an edit as it is now; `data` and `file` are None when it does not exist."""
+    """Current state of the file of an edit; `data` and `file` are None if it does not exist."""
 
     path: Path
     shown: str
@@ -33,7 +33,7 @@ class EditTarget:
 
     @property
     def text(self) -> str | None:
-        """The current text, with its own newlines."""
+        """Current text, with its own newlines."""
         return None if self.file is None else self.file.text
 
 
@@ -41,7 +41,7 @@ def edit_target(workspace: Workspace, shown: str) -> EditTarget:
     """Return the file at the path `shown`, as the model wrote it, if it may be written.
 
     Raises:
-        ToolFailure: the path is closed, or it is no text file.
+        ToolFailure: the path may not be written, or the file is not text.
     """
     path = workspace.writable_path(shown)
     try:
@@ -51,14 +51,14 @@ def edit_target(workspace: Workspace, shown: str) -> EditTarget:
             raise
         parent = next(folder for folder in path.parents if folder.exists())
         if not parent.is_dir():
-            message = f"{shown} cannot be made: {workspace.relative(parent)} is a file, not a folder"
+            message = f"{shown} cannot be created: {workspace.relative(parent)} is a file, not a folder"
             raise ToolFailure(message, "path_is_not_a_directory") from failure
         return EditTarget(path, shown, None, None)
     return EditTarget(path, shown, data, text_of(data, path, shown))
 
 
 def proposed_diff(workspace: Workspace, target: EditTarget, new_content: str) -> FileDiff:
-    """Return the proposal to make `new_content` the content of `target`.
+    """Return the proposal to replace the content of `target` with `new_content`.
 
     Raises:
         ToolFailure: nothing would change, or the file's encoding cannot hold the text.
@@ -71,23 +71,25 @@ def proposed_diff(workspace: Workspace, target: EditTarget, new_content: str) ->
 
 
 def write_approved(context: ToolContext, shown: str, proposal: FileDiff, modified: str | None) -> FileDiff:
-    """Write what was approved, `modified` when a user changed it, and return the change that was really made.
+    """Write the approved content, or `modified` if a user changed it, and return the change that was made.
 
     Blocks until the file is on disk.
 
     Raises:
-        ToolFailure: ``file_changed`` when the file is not what the proposal was made from; otherwise the write failed.
+        ToolFailure: ``file_changed`` if the file has changed since the proposal; otherwise the write failed.
     """
     try:
         target = edit_target(context.workspace, shown)
     except ToolFailure as failure:
         if failure.category == "binary_file":
-            raise _changed(shown, "is not text any more") from failure
+            raise _changed(shown, "was replaced with a binary file") from failure
         raise
     if str(target.path) != proposal.file_path:
-        raise _changed(shown, f"is now another file, {target.path}")
+        raise _changed(shown, f"became another file, {target.path},")
     if target.text != proposal.old_content:
-        happened = "was made" if proposal.old_content is None else "was removed" if target.text is None else "changed"
+        happened = (
+            "was created" if proposal.old_content is None else "was removed" if target.text is None else "changed"
+        )
         raise _changed(shown, happened)
     content = proposal.new_content if modified is None else with_newlines_of(target.text or "", modified)
     data = _encoded(target, content)
@@ -120,7 +122,9 @@ def _diff(workspace: Workspace, path: Path, old: str | None, new: str) -> FileDi
 
 
 def _changed(shown: str, happened: str) -> ToolFailure:
-    message = f"{shown} {happened} since this edit was proposed, so nothing was written; read it again and propose anew"
+    message = (
+        f"{shown} {happened} since this edit was proposed, so nothing was written; read it again and repeat the edit"
+    )
     return ToolFailure(message, FILE_CHANGED)
 
 
@@ -131,7 +135,7 @@ def _write_failure(error: OSError, shown: str) -> ToolFailure:
         case errno.EACCES | errno.EPERM | errno.EROFS:
             return ToolFailure(f"no permission to write {shown}; nothing was changed", "permission_denied")
         case errno.ELOOP:
-            message = f"a symbolic link came into the path of {shown} meanwhile; nothing was written"
+            message = f"a symbolic link appeared in the path of {shown} meanwhile; nothing was written"
             return ToolFailure(message, LINK_CAME)
         case None if isinstance(error, PermissionError):
             return ToolFailure(f"{shown} is read-only; nothing was changed", "permission_denied")

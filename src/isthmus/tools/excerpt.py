@@ -1,4 +1,4 @@
-"""Cuts texts to what a model is shown, and says what was left out."""
+"""Cuts texts to the limits of what a model is shown, with a note about omissions."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ LINE_CUT = "... [line cut]"
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Lines `first` to `last` (1-based, included; last < first when there are none) of `total`."""
+    """Lines `first` to `last` (1-based, inclusive; last < first if there are none) of `total`."""
 
     text: str
     first: int
@@ -27,7 +27,7 @@ class Excerpt:
         return self.has_cut_lines or self.first > 1 or self.last < self.total
 
     def note(self, shown: str) -> str:
-        """What the model must know about a partial text of the file that it knows as `shown`."""
+        """Return a note for the model that the text is a part of the file which the model calls `shown`."""
         if self.last < self.first:
             return f"[{shown} has {self.total} lines; there is no line {self.first}.]\n"
         parts = [f"[Lines {self.first}-{self.last} of {self.total} of {shown}."]
@@ -39,7 +39,7 @@ class Excerpt:
 
 
 def excerpt_of(text: str, start: int = 1, end: int | None = None, maximum: int = MAXIMUM_CHARACTERS) -> Excerpt:
-    """Lines `start` to `end` (1-based, included) of `text`, cut to the limits and to `maximum` characters."""
+    """Return lines `start` to `end` (1-based, inclusive) of `text`, cut to the limits and to `maximum` characters."""
     lines = split_lines(text)
     total = len(lines)
     stop = min(total, total if end is None else end, start + MAXIMUM_LINES - 1)

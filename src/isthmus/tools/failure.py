@@ -1,14 +1,14 @@
-"""The one error that tools raise."""
+"""The only error that tools raise."""
 
 from isthmus.errors import IsthmusError
 
 
 class ToolFailure(IsthmusError):
-    """A tool cannot do what it was asked; becomes a FAILED call whose text goes to the user and the model.
+    """A tool call failed; becomes a FAILED call whose text goes to the user and the model.
 
-    ``category`` is the error type of spec 2 (e.g. ``invalid_arguments``, ``file_not_found``, ``outside_workspace``).
-    ``for_others`` is what users of a server get in place of a text that is for the user whose machine it is.
-    ``for_model`` is what the model gets in place of the text, where it repeats what strangers wrote.
+    ``category`` is the error type of the development-tool extension (e.g. ``invalid_arguments``, ``file_not_found``).
+    ``for_others`` replaces the text for users of a server if the text is only for the local user.
+    ``for_model`` replaces the text for the model if the text quotes untrusted sources.
     """
 
     def __init__(
@@ -19,6 +19,6 @@ class ToolFailure(IsthmusError):
         self.for_model = for_model
         self._for_others = for_others
 
-    def told(self, user: str) -> str:
-        """Return the text for a user; the empty name is the user whose machine it is."""
+    def message_for(self, user: str) -> str:
+        """Return the text for a user; the empty name is the local user."""
         return str(self) if not user or self._for_others is None else self._for_others

@@ -1,4 +1,4 @@
-"""glob: files by the pattern of their paths, newest first."""
+"""glob: find files by a pattern of their paths, newest first."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -42,18 +42,18 @@ class Glob:
     kind = ToolKind.READ
 
     def describe(self, arguments: Arguments) -> str:
-        """Which pattern, and where."""
+        """Return the pattern and the folder."""
         checked = self._check(arguments)
         where = f" in {checked.string('dir_path')}" if "dir_path" in checked else ""
         return f"Find {checked.string('pattern')}{where}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """Nothing to confirm."""
+        """Check the arguments; there is nothing to confirm."""
         context.workspace.open_path(self._check(arguments).string("dir_path", "."))
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Return the paths."""
+        """Return the paths of the matching files."""
         checked = self._check(arguments)
         workspace = context.workspace
         folder = search_folder(workspace, checked.string("dir_path", "."))
@@ -61,12 +61,12 @@ class Glob:
             raise ToolFailure(f"{checked.string('dir_path')} is a file, not a folder", "path_is_not_a_directory")
         text = checked.string("pattern")
         if text.startswith("/"):
-            # An absolute pattern is understood when it is about the folder that is searched.
+            # An absolute pattern works if it names the folder that is searched.
             text = text.removeprefix(folder.as_posix() + "/")
         literal = text.rstrip("/")
         pattern = GlobPattern(literal, is_case_sensitive=checked.boolean("case_sensitive"))
         start = "" if folder == workspace.root else workspace.relative(folder) + "/"
-        # A name such as app/[id]/page.tsx is meant as it is when there is such a file.
+        # A name such as app/[id]/page.tsx is taken literally if such a file exists.
         is_file_name = has_glob_syntax(literal) and is_file(folder / literal)
 
         def collect(files: Iterator[FoundFile]) -> list[FoundFile]:
@@ -92,7 +92,7 @@ class Glob:
 
 
 def newest_first(files: list[FoundFile]) -> list[FoundFile]:
-    """Return the files by the time of their last change, then by path; those that are gone meanwhile are left out."""
+    """Return the files, last modified first, then by path; files that were removed meanwhile are left out."""
     dated: list[tuple[int, str, FoundFile]] = []
     for file in files:
         try:

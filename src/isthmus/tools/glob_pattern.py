@@ -1,7 +1,7 @@
 """Glob patterns over paths: ``*``, ``?``, ``[a-z]`` within a name, ``**`` over folders, ``{a,b}`` for either.
 
-Matched name by name, so that the time grows with the length of path and pattern and not faster. Names that begin with
-a dot are ordinary. Ignore files have a syntax of their own (:mod:`isthmus.files.ignore.git_pattern`).
+Matches name by name, so that the time grows linearly with the length of path and pattern. Names that begin with a dot
+are ordinary. Ignore files have a syntax of their own (:mod:`isthmus.files.ignore.git_pattern`).
 """
 
 import fnmatch
@@ -10,8 +10,9 @@ import re
 from isthmus.files.ignore.path_pattern import Gap, NameMatcher, PathPattern
 
 MAXIMUM_ALTERNATIVES = 256
+"""Maximum number of expansions of braces; beyond it they are literal."""
 MAXIMUM_BRACED_LENGTH = 1_000
-"""A pattern that is longer, or has more expansions of its braces, is taken with its braces as they are."""
+"""Maximum length in characters of a pattern whose braces are expanded; in longer ones they are literal."""
 
 
 class GlobPattern:
@@ -25,36 +26,36 @@ class GlobPattern:
             self._alternatives.append(PathPattern(Gap() if part == "**" else _matcher(part, flags) for part in parts))
 
     def matches(self, path: str) -> bool:
-        """Return whether the whole of `path` fits."""
+        """Return whether the pattern matches the whole of `path`."""
         names = path.split("/")
         return any(alternative.matches(names) for alternative in self._alternatives)
 
 
 class FileFilter:
-    """A filter for searches: a pattern without a slash is about the name alone, in any folder."""
+    """A filter for searches: a pattern without a slash matches the file name in any folder."""
 
     def __init__(self, pattern: str) -> None:
         anywhere = pattern if "/" in pattern.rstrip("/") else f"**/{pattern.rstrip('/')}"
         self._pattern = GlobPattern(anywhere)
 
     def matches(self, path: str) -> bool:
-        """Return whether the file at the relative `path` is searched."""
+        """Return whether to search the file at the relative `path`."""
         return self._pattern.matches(path)
 
 
 def has_glob_syntax(text: str) -> bool:
-    """Return whether `text` means anything else than itself."""
+    """Return whether `text` contains special characters of a pattern."""
     return any(character in text for character in "*?[{")
 
 
 def _matcher(part: str, flags: int) -> NameMatcher:
-    # In one name, ** is a *; fnmatch writes negation as [!...] only.
+    # Within a name ** means *; fnmatch supports negation only as [!...].
     part = re.sub(r"\*{2,}", "*", part).replace("[^", "[!")
     return re.compile(fnmatch.translate(part), flags).fullmatch
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """Return the pattern with its braces expanded; braces without a comma, or without an end, stand for themselves."""
+    """Return the pattern with its braces expanded; braces without a comma or without an end are literal."""
     if len(pattern) > MAXIMUM_BRACED_LENGTH:
         return [pattern]
     done: list[str] = []
@@ -74,7 +75,7 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 def _first_braces(text: str, start: int) -> tuple[int, int, list[str]] | None:
-    """Return the first group of braces with a comma from `start` on: where it begins and ends, and its choices."""
+    """Return the start, end and choices of the first group of braces with a comma from `start` on, or None."""
     for begin in range(start, len(text)):
         if text[begin] != "{":
             continue

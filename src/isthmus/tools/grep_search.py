@@ -1,4 +1,4 @@
-"""grep_search: the lines of files that match a regular expression."""
+"""grep_search: find the lines of files that match a regular expression."""
 
 import asyncio
 import re
@@ -70,7 +70,7 @@ class _Result:
 
 
 class GrepSearch:
-    """Searches the contents of files. `engine` None: the best one that is there."""
+    """Searches the contents of files. `engine` None: the best available one."""
 
     name = "grep_search"
     description = (
@@ -86,14 +86,14 @@ class GrepSearch:
         self._deadline = deadline
 
     def describe(self, arguments: Arguments) -> str:
-        """Which expression, and where."""
+        """Return the expression, the folder and the filter of files."""
         checked = self._check(arguments)
         where = f" in {checked.string('dir_path')}" if "dir_path" in checked else ""
         which = f" ({checked.string('include_pattern')})" if "include_pattern" in checked else ""
         return f"Search '{checked.string('pattern')}'{where}{which}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """Nothing to confirm; the expressions are checked."""
+        """Check the arguments and the expressions; there is nothing to confirm."""
         checked = self._check(arguments)
         _query(checked)
         context.workspace.open_path(checked.string("dir_path", "."))
@@ -130,14 +130,14 @@ class GrepSearch:
 
 
 def _query(checked: CheckedArguments) -> LineQuery:
-    """Return the query, its expressions checked.
+    """Return the query with checked expressions.
 
     Raises:
-        ToolFailure: an expression is not one.
+        ToolFailure: an expression is invalid.
     """
     is_fixed = checked.boolean("fixed_strings")
     if any(character in checked.string("pattern") for character in "\n\r\0"):
-        message = "grep_search: pattern: expected text within one line, received some with a newline or NUL in it"
+        message = "grep_search: pattern: expected text of one line, received text with a newline or NUL character"
         raise ToolFailure(message, INVALID_ARGUMENTS)
     for name in ("exclude_pattern",) if is_fixed else ("pattern", "exclude_pattern"):
         _require_expression(name, checked.string(name))
@@ -148,7 +148,7 @@ def _query(checked: CheckedArguments) -> LineQuery:
         is_fixed,
         checked.boolean("case_sensitive"),
         checked.string("exclude_pattern"),
-        # One more than is shown tells whether there are more.
+        # One more than shown, to find out whether there are more.
         1 if checked.boolean("names_only") else min(per_file, wanted + 1),
     )
 
@@ -156,7 +156,7 @@ def _query(checked: CheckedArguments) -> LineQuery:
 def _require_expression(name: str, pattern: str) -> None:
     try:
         with warnings.catch_warnings():
-            # Python warns of syntax that will change its meaning, such as sets in sets.
+            # Python warns of syntax whose meaning will change, such as nested sets.
             warnings.simplefilter("ignore")
             re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
@@ -230,7 +230,7 @@ def _formatted(workspace: Workspace, result: _Result, checked: CheckedArguments,
 
 
 def _with_context(file: FileMatches, before: int, after: int) -> Iterator[tuple[int, str, str]]:
-    """Yield the lines to show: number, ``:`` for a match and ``-`` for one around it, text."""
+    """Yield the number of each line to show, ``:`` for a match or ``-`` for a line around it, and its text."""
     matches = dict(file.lines)
     if not (before or after):
         yield from ((number, ":", line) for number, line in file.lines)

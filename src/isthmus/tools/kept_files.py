@@ -1,6 +1,6 @@
-"""The files of one call that keep what is too long to show, or no text; they lie in the folder of its task.
+"""Files of one call with content that is too long to show or not text, in the folder of its task.
 
-Deliberately not here: the output of a command while it comes (:mod:`isthmus.tools.shell_output`).
+Does not contain the output of a running command: see :mod:`isthmus.tools.shell_output`.
 """
 
 import contextlib
@@ -11,13 +11,13 @@ import secrets
 from pathlib import Path
 
 MAXIMUM_FILES = 50
-"""Of one call."""
+"""Maximum number of files of one call."""
 MAXIMUM_FOLDER_BYTES = 1024 * 1024 * 1024
-"""Of all that is kept of a task."""
+"""Maximum size in bytes of all files of a task."""
 
 
 class KeptFiles:
-    """Makes new files each time: models use the ids of calls again."""
+    """Writer of the files of one call. Never overwrites a file, because models reuse the ids of calls."""
 
     def __init__(self, folder: Path, call_id: str) -> None:
         self._folder = folder
@@ -25,10 +25,12 @@ class KeptFiles:
         self._count = 0
 
     def keep(self, data: bytes, ending: str) -> Path | None:
-        """The file that has the data, for its owner alone; None when there are too many. ``ending`` is as ``.png``.
+        """Write the data to a new file with mode 0600 and return its path; None if the call has too many files.
+
+        ``ending`` includes the dot: ``.png``.
 
         Raises:
-            OSError: it cannot be written, or the task has kept too much already; then there is none.
+            OSError: the file cannot be written, or the files of the task are too large; no file is left then.
         """
         if self._count >= MAXIMUM_FILES:
             return None
@@ -36,7 +38,7 @@ class KeptFiles:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _size(self._folder) + len(data) > MAXIMUM_FOLDER_BYTES:
             size = f"{MAXIMUM_FOLDER_BYTES // 1024**2:,} MiB"
-            raise OSError(errno.EDQUOT, f"the files of this task have {size}, which is as much as one may keep")
+            raise OSError(errno.EDQUOT, f"the files of this task have reached the limit of {size}")
         path = self._folder / f"{self._stem}-{secrets.token_hex(4)}{ending}"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -49,7 +51,7 @@ class KeptFiles:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of the files that lie in a folder."""
+    """Return the size in bytes of the files directly in a folder."""
     size = 0
     with os.scandir(folder) as entries:
         for entry in entries:

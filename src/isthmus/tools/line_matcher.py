@@ -1,8 +1,8 @@
-"""The own search engine: a program that finds the lines of files that match a Python regular expression.
+"""The built-in search engine: a program that finds the lines of files that match a Python regular expression.
 
-It runs as a process of its own, so that an expression that takes for ever can be killed, and imports only the standard
-library, so that it starts at once. The query is one line of JSON on standard input, then the paths follow, each ended
-by a NUL byte. For each file with matches, one line of JSON goes to standard output.
+It runs in its own process, so that an expression that does not terminate can be killed, and imports only the standard
+library, so that it starts quickly. Standard input is one line of JSON, the query, followed by the paths, each ended by
+a NUL byte. Standard output is one line of JSON for each file with matches.
 """
 
 import codecs
@@ -14,22 +14,22 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 MAXIMUM_FILE_BYTES = 10 * 1024 * 1024
-"""Larger files are not searched."""
+"""Maximum size of files that are searched."""
 MAXIMUM_LINE_CHARACTERS = 2_000
 SAMPLE_BYTES = 8_192
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _PLAIN = re.compile(r"[\w \"'#%&,/:;<=>@`~!-]+")
-"""Patterns that stand for themselves: a file without them need not be looked at line by line."""
+"""Literal patterns: a file that does not contain one need not be searched line by line."""
 
 
 def is_binary(sample: bytes) -> bool:
-    """Return whether a file that begins with these bytes is searched at all: not when there is a NUL byte in them."""
+    """Return whether a file that begins with these bytes is binary: it contains a NUL byte and is not UTF-16."""
     return b"\0" in sample[:SAMPLE_BYTES] and not sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 def lines_of(data: bytes) -> list[str]:
-    """Return the lines of a file without their newlines; bytes that are no text are kept as lone surrogates."""
+    """Return the lines of a file without their newlines; bytes that are not UTF-8 become lone surrogates."""
     return _text(data).split("\n")
 
 
@@ -44,7 +44,7 @@ def compiled(query: dict[str, Any]) -> re.Pattern[str]:
     """Return the regular expression of a query.
 
     Raises:
-        re.error: it is not one.
+        re.error: the expression is invalid.
     """
     pattern = re.escape(query["pattern"]) if query["fixed_strings"] else query["pattern"]
     return re.compile(pattern, 0 if query["case_sensitive"] else re.IGNORECASE)
@@ -53,7 +53,7 @@ def compiled(query: dict[str, Any]) -> re.Pattern[str]:
 def matching_lines(
     data: bytes, search: Callable[[str], object], excluded: Callable[[str], object] | None, may_skip: bool
 ) -> Iterator[tuple[int, str]]:
-    """Yield the 1-based numbers and texts of the lines that match. `may_skip`: look at the whole text first."""
+    """Yield the 1-based numbers and texts of the matching lines. `may_skip`: search the whole text first."""
     text = _text(data).replace("\r\n", "\n")
     if may_skip and not search(text):
         return
@@ -66,12 +66,12 @@ def matching_lines(
 
 
 def printable(line: str) -> str:
-    """Return the line as valid Unicode, cut to the limit."""
+    """Return the line as valid Unicode, cut to one character more than the limit."""
     return line[: MAXIMUM_LINE_CHARACTERS + 1].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def main() -> None:
-    """Serve one query."""
+    """Answer the query on standard input."""
     query = json.loads(sys.stdin.buffer.readline())
     regex = compiled(query)
     may_skip = query["fixed_strings"] or _PLAIN.fullmatch(query["pattern"]) is not None

@@ -1,4 +1,4 @@
-"""list_directory: the names in one folder."""
+"""list_directory: list the entries of one folder."""
 
 import asyncio
 import os
@@ -58,11 +58,11 @@ class ListDirectory:
     kind = ToolKind.READ
 
     def describe(self, arguments: Arguments) -> str:
-        """Which folder."""
+        """Return the folder."""
         return f"List {self._check(arguments).string('dir_path')}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """Nothing to confirm."""
+        """Check the arguments; there is nothing to confirm."""
         context.workspace.open_path(self._check(arguments).string("dir_path"))
         return None
 
@@ -86,7 +86,7 @@ class ListDirectory:
 
 def _list(workspace: Workspace, folder: Path, shown: str, checked: CheckedArguments) -> _Listing:
     options = checked.nested("file_filtering_options")
-    # What .geminiignore names is closed, not only hidden: this option of Gemini CLI cannot open it.
+    # Entries that .geminiignore names are closed, not only hidden: this option of Gemini CLI cannot open them.
     visible = workspace.visibility(folder, git=options.boolean("respect_git_ignore", default=True))
     entries = _entries(folder, shown)
     relative = "" if folder == workspace.root else workspace.relative(folder) + "/"

@@ -1,8 +1,8 @@
-"""Runs a command as the leader of a process group of its own, and ends all of the group.
+"""Runs a command as the leader of its own process group, and ends the whole group.
 
 A guard, a small shell outside of the group, waits on a pipe that closes when this process ends in any way, and then
-kills the group: nothing survives a ``kill -9`` of the agent. Output comes through a pipe of our own, so that a
-process that was left in the background and holds it does not keep anybody waiting. Linux and macOS.
+kills the group: nothing survives a ``kill -9`` of the agent. Output comes through a pipe that we create, so that a
+background process which keeps it open does not block the caller. Linux and macOS.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from pathlib import Path
 from isthmus.runtime.processes import start_process
 
 GRACE_SECONDS = 2.0
-"""Between SIGTERM and SIGKILL."""
+"""Delay between SIGTERM and SIGKILL."""
 _POLL_SECONDS = 0.02
 _CHUNK = 65_536
 MARK = "ISTHMUS_PROCESS_GROUP"
-"""Environment variable by which descendants that left the group are found, where there is /proc."""
+"""Environment variable that marks descendants, to find those that left the group; needs /proc."""
 _GUARD = """
 read -r mark || exit
 read -r group && read -r _
@@ -32,11 +32,11 @@ kill_marked() {
 kill_marked
 [ -n "$group" ] || { sleep 0.5; kill_marked; }
 """
-# It knows the mark before there is a process: one that was just started when this process was killed is found by it.
+# The guard gets the mark before the command starts, and finds it even if this process is killed right after that.
 
 
 class ProcessGroup:
-    """A running command and everything it started, as far as that stayed in its group."""
+    """A running command and its descendants that stayed in its group."""
 
     def __init__(
         self,
@@ -51,31 +51,31 @@ class ProcessGroup:
         self._process = process
         self._grace_seconds = grace_seconds
         self.spares_leader = spares_leader
-        """The leader is a program around the real one, and ends with it."""
+        """Whether the leader is a program around the real one, and ends with it."""
         self._mark = mark
         self._output = output
         self._on_output = on_output
         self.changed = asyncio.Event()
-        """Set whenever output came or the output ended."""
+        """Event that is set when output has come or has ended."""
         self.has_output_ended = False
         asyncio.get_running_loop().add_reader(output, self._read)
 
     @property
     def id(self) -> int:
-        """The process and group id."""
+        """Id of the leader and of the group."""
         return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
-        """None while the command runs; negative: the number of the signal that ended it."""
+        """Exit code; None while the command runs, negative for the number of the signal that ended it."""
         return self._process.returncode
 
     async def wait(self) -> int:
-        """Wait for the command itself to end."""
+        """Wait for the command itself to end and return its exit code."""
         return await self._process.wait()
 
     def is_alive(self) -> bool:
-        """Return whether any process of the group is left; one that only waits to be reaped is not."""
+        """Return whether any process of the group is running; a zombie is not."""
         return self._signal(0) and bool(self.members())
 
     def members(self) -> tuple[int, ...]:
@@ -83,13 +83,13 @@ class ProcessGroup:
         return group_members(self.id)
 
     def kill(self) -> None:
-        """End the whole group at once."""
+        """Kill the whole group."""
         self._signal(signal.SIGKILL)
 
     async def terminate(self, *, also_strays: bool = False) -> None:
-        """Ask everything to end; what is left after the grace period is killed, also when this is cancelled.
+        """Send SIGTERM to the group, and SIGKILL to what is left after the grace period or when this is cancelled.
 
-        `also_strays`: also what left the group on purpose, such as daemons, as far as it can be found.
+        `also_strays`: also end descendants that left the group, such as daemons, as far as they can be found.
         """
         strays = self._strays() if also_strays else ()
         asked = signal_followers(self.id, signal.SIGTERM) if self.spares_leader else self._signal(signal.SIGTERM)
@@ -121,12 +121,12 @@ class ProcessGroup:
         return tuple(strays)
 
     def drain(self) -> None:
-        """Take the output that is there now, without waiting."""
+        """Read the output that is available now, without waiting."""
         while not self.has_output_ended and self._read():
             pass
 
     def close(self) -> None:
-        """Take no more output."""
+        """Stop reading output."""
         if self._output >= 0:
             asyncio.get_running_loop().remove_reader(self._output)
             os.close(self._output)
@@ -134,7 +134,7 @@ class ProcessGroup:
             self.has_output_ended = True
 
     def _read(self) -> bool:
-        """Return whether something came."""
+        """Read once and return whether there was output."""
         try:
             data = os.read(self._output, _CHUNK)
         except BlockingIOError:
@@ -149,13 +149,13 @@ class ProcessGroup:
         return bool(data)
 
     def _signal(self, number: int) -> bool:
-        """Return whether there was somebody to signal."""
+        """Signal the group and return whether it has processes."""
         try:
             os.killpg(self.id, number)
         except ProcessLookupError:
             return False
         except PermissionError:
-            # macOS says so of a group that has only a process that nobody waited for yet.
+            # macOS reports this for a group whose only process has not been reaped yet.
             return self.exit_code is None
         return True
 
@@ -173,8 +173,10 @@ def group_members(group: int) -> tuple[int, ...]:
 
 
 def signal_followers(group: int, number: int) -> bool:
-    """Signal a group without its leader, which only waits for the others and ends with them: a sandbox would take them
-    along at once, before they could end as they should. Whether there was somebody to signal."""
+    """Signal the members of a group except its leader, and return whether there are any.
+
+    For a leader that is a sandbox: if it were signalled, it would kill the others before they could clean up.
+    """
     followers = [pid for pid in group_members(group) if pid != group]
     for pid in followers:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -201,13 +203,13 @@ async def process_group(
     spares_leader: bool = False,
     grace_seconds: float = GRACE_SECONDS,
 ) -> AsyncGenerator[ProcessGroup, None]:
-    """Start `command` in `folder`; its output and errors go to `on_output`. At the end nothing of it is left.
+    """Start `command` in `folder`, with its output and errors going to `on_output`; end all of it at the end.
 
-    `spares_leader`: the command is a program around the real one, such as a sandbox, that is not asked to end but ends
+    `spares_leader`: the command is a program around the real one, such as a sandbox, that is not signalled but ends
     with it.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the command cannot be started.
     """
     read_end, write_end = os.pipe()
     group: ProcessGroup | None = None
@@ -246,10 +248,10 @@ async def process_group(
 
 @contextlib.asynccontextmanager
 async def group_guard(mark: str, *, is_final: bool = False) -> AsyncGenerator[Callable[[int], None], None]:
-    """A process that kills the announced group when the pipe to it closes, unless it is killed before.
+    """Start a process that kills the announced group when the pipe to it closes; kill it at the end.
 
-    `mark` is what MARK is in the group's environment. `is_final`: it is not killed at the end, but does its work: what
-    left the group goes, too, where there is /proc.
+    `mark` is the value of MARK in the group's environment. `is_final`: let the guard kill the group at the end, with
+    descendants that left it if there is /proc.
     """
     read_end, write_end = os.pipe()
     try:
@@ -272,7 +274,7 @@ async def group_guard(mark: str, *, is_final: bool = False) -> AsyncGenerator[Ca
         yield announce
     finally:
         if not (is_final and has_group):
-            # Not guard.kill(): it reaps a child that has just ended, behind the back of the event loop.
+            # Not guard.kill(): it would reap a child that has just ended, without the event loop's knowledge.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(guard.pid, signal.SIGKILL)
         os.close(write_end)

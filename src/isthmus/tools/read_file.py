@@ -1,7 +1,7 @@
-"""read_file: the text of one file, whole or a range of its lines, or an image.
+"""read_file: read the text of one file, whole or a range of its lines, or an image.
 
-Files of the workspace, and those that keep what calls of the same task gave. An image is copied beside these: it is
-shown to the model as it was when it was read, also later in the conversation.
+Reads files of the workspace, and the kept outputs of calls of the same task. An image is copied to these, so that the
+model sees it throughout the conversation as it was when it was read.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ SHOWN_KINDS = {
     ".webp": "image/webp",
     ".pdf": "application/pdf",
 }
-"""What is shown to models that take it."""
+"""Types of files that are shown to models that accept them, by suffix."""
 MAXIMUM_SHOWN_BYTES = 10_000_000
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
@@ -58,19 +58,19 @@ class ReadFile:
     kind = ToolKind.READ
 
     def describe(self, arguments: Arguments) -> str:
-        """Which file and lines."""
+        """Return the file and the lines."""
         checked = self._check(arguments)
         start, end = _range(checked)
         lines = "" if (start, end) == (1, None) else f" lines {start}-{'' if end is None else end}"
         return f"Read {checked.string('file_path')}{lines}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """Nothing to confirm."""
+        """Check the arguments; there is nothing to confirm."""
         context.workspace.open_path(self._check(arguments).string("file_path"), context.output_folder)
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Return the text, with a note in front when it is not the whole file."""
+        """Return the text, after a note if it is not the whole file."""
         checked = self._check(arguments)
         shown = checked.string("file_path")
         path = context.workspace.open_path(shown, context.output_folder)
@@ -93,17 +93,17 @@ class ReadFile:
 
 
 def _shown(data: bytes, media_type: str, path: Path, context: ToolContext) -> ToolSucceeded:
-    """Return the result of reading what is no text.
+    """Return the result of reading an image or a document.
 
     Raises:
-        ToolFailure: it cannot be kept.
+        ToolFailure: a copy cannot be written.
     """
     try:
         kept = KeptFiles(context.output_folder, context.tool_call_id).keep(data, path.suffix.lower())
     except OSError as error:
         raise ToolFailure(f"{path} cannot be shown: {error.strerror or error}", "read_content_failure") from error
-    said = f"{path.name}: {media_type}, {show_size(len(data))}"
-    return ToolSucceeded(ToolOutput(text=said), said, () if kept is None else (Media(media_type, kept),))
+    text = f"{path.name}: {media_type}, {show_size(len(data))}"
+    return ToolSucceeded(ToolOutput(text=text), text, () if kept is None else (Media(media_type, kept),))
 
 
 def _range(checked: CheckedArguments) -> tuple[int, int | None]:
@@ -115,6 +115,6 @@ def _range(checked: CheckedArguments) -> tuple[int, int | None]:
     elif "limit" in checked:
         end = start + checked.integer("limit", 0) - 1
     if end is not None and end < start:
-        message = f"read_file: end_line: expected a line from start_line ({start}) on, received {end}"
+        message = f"read_file: end_line: expected start_line ({start}) or a later line, received {end}"
         raise ToolFailure(message, INVALID_ARGUMENTS)
     return start, end

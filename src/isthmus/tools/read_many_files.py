@@ -1,4 +1,4 @@
-"""read_many_files: the texts of all files that patterns name, one after the other."""
+"""read_many_files: read the texts of all files that match patterns, one after the other."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -59,11 +59,11 @@ class ReadManyFiles:
     kind = ToolKind.READ
 
     def describe(self, arguments: Arguments) -> str:
-        """Which patterns."""
+        """Return the patterns."""
         return "Read " + ", ".join(self._check(arguments).strings("include"))
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """Nothing to confirm."""
+        """Check the arguments; there is nothing to confirm."""
         for pattern in self._check(arguments).strings("include"):
             _relative_pattern(context.workspace, pattern)
         return None
@@ -103,7 +103,7 @@ def _included(workspace: Workspace, pattern: str, checked: CheckedArguments) -> 
     relative = _relative_pattern(workspace, pattern)
     path = workspace.root / relative
     if is_file(path):
-        # As it is, also when the name looks like a pattern.
+        # Matched literally, even if the name looks like a pattern.
         return GlobPattern("".join(f"[{character}]" if character in "*?[{" else character for character in relative))
     if is_folder(path):
         rest = "**" if checked.boolean("recursive", default=True) else "*"
@@ -112,7 +112,7 @@ def _included(workspace: Workspace, pattern: str, checked: CheckedArguments) -> 
 
 
 def _relative_pattern(workspace: Workspace, pattern: str) -> str:
-    """Return the pattern as seen from the workspace; what leads out of it is refused."""
+    """Return the pattern relative to the workspace; raises ToolFailure if it leads out of it."""
     relative = pattern.removeprefix(workspace.root.as_posix() + "/").rstrip("/")
     if relative == workspace.root.as_posix():
         return "."
@@ -122,7 +122,7 @@ def _relative_pattern(workspace: Workspace, pattern: str) -> str:
 
 
 def _read_all(workspace: Workspace, paths: list[str]) -> tuple[str, int, list[str]]:
-    """Return the joined texts, how many files they are, and a line for each file that is missing or cut."""
+    """Return the joined texts, the number of files read, and a line for each file that is missing or cut."""
     pieces: list[str] = []
     left_out: list[str] = []
     read = 0
@@ -144,7 +144,7 @@ def _read_all(workspace: Workspace, paths: list[str]) -> tuple[str, int, list[st
         excerpt = excerpt_of(text, maximum=min(room, MAXIMUM_CHARACTERS))
         note = excerpt.note(shown) if excerpt.is_partial else ""
         if excerpt.is_partial:
-            left_out.append(f"{shown} is not whole: {excerpt.last} of {excerpt.total} lines.")
+            left_out.append(f"{shown} is cut: {excerpt.last} of {excerpt.total} lines.")
         pieces.append(f"--- {shown} ---\n\n{note}{excerpt.text}\n\n")
         room -= len(pieces[-1])
         read += 1

@@ -1,4 +1,4 @@
-"""replace: puts a text in the place of another within a file."""
+"""replace: replace a text in a file with another."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ PARAMETERS: Mapping[str, Any] = {
         "old_string": {
             "type": "string",
             "description": (
-                "The text to replace, exactly as it stands in the file, with so many lines around the change that it "
-                "occurs only once. An empty one makes a new file."
+                "The text to replace, exactly as it is in the file, with enough lines around the change that it "
+                "occurs only once. An empty one creates a new file."
             ),
         },
         "new_string": {"type": "string", "description": "The text to put in its place, complete and literal."},
@@ -48,7 +48,7 @@ class Replace:
     kind = ToolKind.EDIT
 
     def describe(self, arguments: Arguments) -> str:
-        """Which file, and the beginnings of the two texts."""
+        """Return the file and the beginnings of the two texts."""
         checked = self._check(arguments)
         path = checked.string("file_path")
         if not checked.string("old_string"):
@@ -60,7 +60,7 @@ class Replace:
         return (await asyncio.to_thread(self._proposal, arguments, context))[0]
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Write what was approved."""
+        """Write the approved content."""
         shown = self._check(arguments).string("file_path")
         proposal, note = context.approved.details, ""
         if not isinstance(proposal, FileDiff):
@@ -86,32 +86,32 @@ class Replace:
 
 
 def _new_content(target: EditTarget, checked: CheckedArguments) -> tuple[str, str]:
-    """Return the text after the replacement, and what the model should know about how it was found."""
+    """Return the text after the replacement, and a note for the model if the match was not exact."""
     old, new = checked.string("old_string"), checked.string("new_string")
     if target.text is None:
         if old:
-            message = f"{target.shown} does not exist; use write_file, or an empty old_string, to make it"
+            message = f"{target.shown} does not exist; use write_file, or an empty old_string, to create it"
             raise ToolFailure(message, "file_not_found")
         return new, ""
     if not old:
-        message = f"{target.shown} exists already; an empty old_string only makes new files. Name the text to replace"
+        message = f"{target.shown} already exists; an empty old_string only creates files. Give the text to replace"
         raise ToolFailure(message, "attempt_to_create_existing_file")
     if old == new:
         raise ToolFailure("old_string and new_string are the same; there is nothing to change", "edit_no_change")
-    takes_any = checked.boolean("allow_multiple") and "expected_replacements" not in checked
-    expected = None if takes_any else checked.integer("expected_replacements", 1)
+    allows_any = checked.boolean("allow_multiple") and "expected_replacements" not in checked
+    expected = None if allows_any else checked.integer("expected_replacements", 1)
     outcome = replace_text(target.text, old, new, expected)
     if not isinstance(outcome, NotReplaced):
-        return outcome.text, "" if outcome.is_exact else " (old_string was found with other white space.)"
+        return outcome.text, "" if outcome.is_exact else " (old_string was found with different whitespace.)"
     if outcome.count == 0:
         message = (
-            f"old_string does not occur in {target.shown}: expected 1 occurrence, found 0, nothing was changed. "
+            f"old_string does not occur in {target.shown}: expected 1 occurrence, found 0; nothing was changed. "
             "Read the file again and copy the text exactly"
         )
         raise ToolFailure(message, "edit_no_occurrence_found")
     message = (
         f"old_string occurs {outcome.count} times in {target.shown}, expected {expected}; nothing was changed. "
-        "Add lines around it that tell them apart, or set allow_multiple to replace all"
+        "Add surrounding lines to make it unique, or set allow_multiple to replace all"
     )
     raise ToolFailure(message, "edit_expected_occurrence_mismatch")
 

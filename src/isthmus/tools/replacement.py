@@ -1,7 +1,7 @@
-"""Finds a piece of text in a file and puts another in its place; pure text, no files.
+"""Replaces a piece of a text with another; does not access files.
 
-The piece must occur exactly. Only when it does not, differences that models often make are forgiven, one kind after
-the other: newlines of the other kind, white space at the ends of lines, and the indentation of the whole piece.
+The piece must occur exactly. Only if it does not, common mistakes of models are tolerated, one kind after the other:
+the other kind of newlines, whitespace at the ends of lines, and the indentation of the whole piece.
 """
 
 import re
@@ -15,7 +15,7 @@ from isthmus.text.text_file import Newlines, newlines_of, with_newlines_of
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The text after `count` replacements; `is_exact` is False when differences in white space were forgiven."""
+    """The text after `count` replacements; `is_exact` is False if differences in whitespace were tolerated."""
 
     text: str
     count: int
@@ -24,14 +24,14 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class NotReplaced:
-    """The piece occurs `count` times, which is not what was asked for."""
+    """The piece occurs `count` times, which is not the expected number."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Occurrence:
-    """A half-open range of a text with ``\\n`` newlines, and what comes in its place."""
+    """A half-open range of a text with LF newlines, and its replacement."""
 
     start: int
     end: int
@@ -39,9 +39,9 @@ class _Occurrence:
 
 
 def replace_text(text: str, old: str, new: str, expected: int | None = 1) -> Replaced | NotReplaced:
-    """`text` with `new` for the piece `old`, which must occur `expected` times; None: any number but zero.
+    """Return `text` with `new` for the piece `old`, which must occur `expected` times; None: at least once.
 
-    Newlines in `new` become those of the place it goes to.
+    Newlines in `new` become those of the text around it.
     """
     plain = text.replace("\r\n", "\n")
     plain_old = old.replace("\r\n", "\n")
@@ -54,7 +54,7 @@ def replace_text(text: str, old: str, new: str, expected: int | None = 1) -> Rep
             occurrences = forgiving(plain, plain_old, new)
     if not occurrences or (expected is not None and len(occurrences) != expected):
         return NotReplaced(len(occurrences))
-    # Where the CRLF newlines were, as offsets in the plain text: each one before an offset moves it by one.
+    # Offsets of the CRLF newlines in the plain text: each of them before an offset shifts it by one.
     places = [found.start() - index for index, found in enumerate(re.finditer("\r\n", text))]
     pieces: list[str] = []
     position = 0
@@ -67,7 +67,7 @@ def replace_text(text: str, old: str, new: str, expected: int | None = 1) -> Rep
 
 
 def _with_newlines_around(text: str, start: int, end: int, new: str) -> str:
-    """`new` with the newlines of the piece it replaces; a piece within a line takes those of its line."""
+    """Return `new` with the newlines of the piece it replaces; within a line, with those of that line."""
     piece = text[start:end]
     if "\n" in piece:
         return with_newlines_of(piece, new)
@@ -87,12 +87,12 @@ def _exact(text: str, old: str, new: str) -> list[_Occurrence]:
 
 
 def _with_other_line_ends(text: str, old: str, new: str) -> list[_Occurrence]:
-    """Whole lines that differ from `old` only in white space at their ends."""
+    """Return the runs of whole lines that differ from `old` only in whitespace at their ends."""
     return [_Occurrence(start, end, new) for start, end, _ in _runs_of_lines(text, old, str.rstrip)]
 
 
 def _with_other_indentation(text: str, old: str, new: str) -> list[_Occurrence]:
-    """Whole lines that are those of `old`, all moved by the same indentation, as `new` is then as well."""
+    """Return the runs of whole lines that equal `old` but for a common indentation, which `new` then gets too."""
     found: list[_Occurrence] = []
     old_base = next((_indentation(line) for line in old.split("\n") if line.strip()), "")
     for start, end, lines in _runs_of_lines(text, old, str.strip):
@@ -105,9 +105,9 @@ def _with_other_indentation(text: str, old: str, new: str) -> list[_Occurrence]:
 
 
 def _runs_of_lines(text: str, old: str, key: Callable[[str], str]) -> Iterator[tuple[int, int, list[str]]]:
-    """Where lines of `text` equal those of `old` after `key`: start, end and the lines; they do not overlap.
+    """Yield start, end and lines of runs of lines in `text` that equal those of `old` after `key`, without overlaps.
 
-    The end leaves the last newline out when `old` has none.
+    The end excludes the last newline if `old` does not end in one.
     """
     wanted = [key(line) for line in split_lines(old)]
     if not any(wanted):

@@ -1,4 +1,4 @@
-"""run_shell_command: runs a command with bash and shows its output as it comes."""
+"""run_shell_command: run a command with bash and show its output as it comes."""
 
 import asyncio
 import re
@@ -29,12 +29,12 @@ from isthmus.tools.shell_sandbox import ShellSandbox
 from isthmus.tools.workspace import Workspace
 
 INACTIVITY_SECONDS = 600.0
-"""A command that prints nothing for so long is ended."""
+"""Maximum time without output after which a command is ended."""
 MAXIMUM_OUTPUT_BYTES = 1024**3
-"""A command that prints more is ended."""
+"""Maximum size of the output; a command that prints more is ended."""
 UPDATE_SECONDS = 0.05
 LINGER_SECONDS = 0.25
-"""How long output is awaited from processes that outlive the command."""
+"""Maximum wait for output from processes that outlive the command."""
 
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
@@ -50,17 +50,17 @@ _ALIASES = {"directory": "dir_path"}
 
 
 class RunShellCommand:
-    """Runs shell commands. `inactivity_seconds`: how long a command may print nothing; `sandbox`: around each.
+    """Runs shell commands, each in `sandbox` if given.
 
-    `grace_seconds`: how long what is ended has to end by itself.
+    `inactivity_seconds` is the maximum time without output, `grace_seconds` the delay between SIGTERM and SIGKILL.
     """
 
     name = "run_shell_command"
     description = (
         "Runs a command with `bash -c` in the workspace and returns its output (standard output and errors together), "
         "its exit code when that is not 0, and the signal that ended it, if any. There is no terminal and no input: "
-        "pass options such as --yes instead of answering questions. When the command ends, whatever it left running "
-        "in the background is ended too. Long output is cut in the middle; the result names the file with all of it. "
+        "pass options such as --yes instead of answering questions. When the command ends, its background processes "
+        "are ended too. Long output is cut in the middle; the result names the file with all of it. "
         "A command without any output is ended after some minutes."
     )
     parameters = PARAMETERS
@@ -79,7 +79,7 @@ class RunShellCommand:
             self.description += sandbox.note()
 
     def describe(self, arguments: Arguments) -> str:
-        """Return the command, where it runs, and what it is for."""
+        """Return the command, its folder and its purpose."""
         checked = self._check(arguments)
         where = f" [in {checked.string('dir_path')}]" if "dir_path" in checked else ""
         why = f" ({checked.string('description')})" if checked.string("description") else ""
@@ -91,12 +91,12 @@ class RunShellCommand:
         return ExecuteDetails(checked.string("command"), str(_folder(context.workspace, checked)))
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Run the command and show its output as it comes. Cancelling ends it."""
+        """Run the command and show its output as it comes. Cancellation ends the command."""
         checked = self._check(arguments)
         folder = _folder(context.workspace, checked)
         proposal = context.approved.details
         if isinstance(proposal, ExecuteDetails) and proposal.working_directory not in (None, str(folder)):
-            message = f"{checked.string('dir_path', '.')} is not the folder any more that was approved; nothing was run"
+            message = f"{checked.string('dir_path', '.')} is no longer the approved folder; nothing was run"
             raise ToolFailure(message, "file_changed")
         call = re.sub(r"[^\w.-]", "_", context.tool_call_id)[-100:]
         output = ShellOutput(context.output_folder / f"{call}.txt")
@@ -123,7 +123,7 @@ class RunShellCommand:
             output.close()
 
     async def _watch(self, group: ProcessGroup, output: ShellOutput, context: CallContext) -> ToolResult:
-        """Wait until the command has ended, or has to be ended."""
+        """Wait until the command has ended, or must be ended, and return its result."""
         ending = asyncio.ensure_future(group.wait())
         reason = ""
         shown_size = 0
@@ -140,7 +140,7 @@ class RunShellCommand:
                     if not ending.done():
                         context.progress(output.text())
                         await _first(ending, None, UPDATE_SECONDS)
-            left = await _settle(group, ending)
+            left = await _finish(group, ending)
         finally:
             ending.cancel()
         code = group.exit_code
@@ -156,7 +156,7 @@ class RunShellCommand:
     def _check(self, arguments: Arguments) -> CheckedArguments:
         checked = check_arguments(self.name, PARAMETERS, arguments, _ALIASES)
         if "\0" in checked.string("command"):
-            raise ToolFailure("run_shell_command: command: expected no NUL character in it", INVALID_ARGUMENTS)
+            raise ToolFailure("run_shell_command: command: expected text without NUL characters", INVALID_ARGUMENTS)
         if checked.boolean("is_background"):
             message = (
                 "run_shell_command: is_background: running in the background is not supported, nothing was run; "
@@ -167,7 +167,7 @@ class RunShellCommand:
 
 
 async def _first(ending: "asyncio.Future[int]", changed: asyncio.Event | None, seconds: float) -> None:
-    """Wait for the end of the command or for output, at most `seconds`."""
+    """Wait for the end of the command or for output, for at most `seconds`."""
     if changed is None:
         await asyncio.wait({ending}, timeout=seconds)
         return
@@ -179,8 +179,8 @@ async def _first(ending: "asyncio.Future[int]", changed: asyncio.Event | None, s
         changed.clear()
 
 
-async def _settle(group: ProcessGroup, ending: "asyncio.Future[int]") -> tuple[int, ...]:
-    """Take the last output, and end what is left; returns the processes that outlived the command."""
+async def _finish(group: ProcessGroup, ending: "asyncio.Future[int]") -> tuple[int, ...]:
+    """Read the last output, end what is left, and return the ids of processes that outlived the command."""
     left: tuple[int, ...] = ()
     if ending.done():
         deadline = time.monotonic() + LINGER_SECONDS
@@ -189,7 +189,7 @@ async def _settle(group: ProcessGroup, ending: "asyncio.Future[int]") -> tuple[i
             with suppress(TimeoutError):
                 async with asyncio.timeout(deadline - time.monotonic()):
                     await group.changed.wait()
-        # A sandbox ends by itself what is left in it, so that nobody can be named.
+        # A sandbox ends the processes left in it by itself, so their ids are not known.
         left = group.members() if group.is_alive() and not group.spares_leader else ()
     await group.terminate(also_strays=not ending.done())
     group.drain()
@@ -199,9 +199,9 @@ async def _settle(group: ProcessGroup, ending: "asyncio.Future[int]") -> tuple[i
 
 
 def _without_embedded_repositories(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment with git told to take no folder inside a repository for a bare repository.
+    """Return the environment with git configured to ignore bare repositories inside a repository.
 
-    A clone may hold one as ordinary files, whose configuration names programs that any git command there would start.
+    A clone may contain one as ordinary files, and its configuration can name programs that any git command there runs.
     """
     count = environment.get("GIT_CONFIG_COUNT", "")
     number = int(count) if count.isascii() and count.isdecimal() else 0

@@ -1,8 +1,8 @@
-"""Two engines that find matching lines in given files: ripgrep, and our own for where there is none.
+"""Two engines that find matching lines in given files: ripgrep, and our own where ripgrep is not installed.
 
-Both get the same files and give the same matches; what files there are, their order and all limits are decided
-elsewhere, once. Expressions are Python's. Ripgrep gets only those that mean the same to it; the rest goes to the own
-engine. Both run as processes, are read with a limit, and are killed at the deadline or when the task is cancelled.
+Both return the same matches for the same files; the caller decides on the files, their order and the limits.
+Expressions have Python's syntax. Ripgrep gets only those that mean the same to it, our own engine the rest. Both run as
+processes whose output is limited, and are killed at the deadline or when the task is cancelled.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ from isthmus.tools.failure import ToolFailure
 
 MAXIMUM_OUTPUT_BYTES = 64 * 1024 * 1024
 MAXIMUM_ARGUMENT_BYTES = 96 * 1024
-"""Paths go to ripgrep as arguments, in portions of this many bytes."""
+"""Maximum size in bytes of the paths that are passed to one run of ripgrep as arguments."""
 
 _ENVIRONMENT = frozenset({"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"})
 
 
 @dataclass(frozen=True, slots=True)
 class LineQuery:
-    """What to look for; ``maximum`` is the number of matching lines of one file that are wanted."""
+    """Query for matching lines; ``maximum`` is the maximum number of them per file."""
 
     pattern: str
     is_fixed: bool = False
@@ -50,13 +50,13 @@ class FileMatches:
 
 
 class SearchEngine(Protocol):
-    """Finds lines."""
+    """Finds matching lines in files."""
 
     def search(self, query: LineQuery, files: Sequence[Path]) -> AsyncGenerator[FileMatches, None]:
         """Return the matches in the order of `files`.
 
         Raises:
-            ToolFailure: the output of the engine is too long, or it fails.
+            ToolFailure: the output of the engine is too long, or the engine fails.
         """
         ...
 
@@ -74,7 +74,7 @@ class OwnEngine:
             "maximum": query.maximum,
         }
         paths = b"".join(os.fsencode(path) + b"\0" for path in files)
-        # -I -S: neither the environment nor site packages make the start slower or change what is imported.
+        # -I -S: neither the environment nor site packages slow down the start or change what is imported.
         command = (sys.executable, "-I", "-S", "-X", "utf8", line_matcher.__file__)
         async with _process(command, json.dumps(request).encode() + b"\n" + paths) as process:
             async for line in _lines(process):
@@ -86,7 +86,7 @@ class OwnEngine:
 
 @dataclass(frozen=True, slots=True)
 class Ripgrep:
-    """Runs the program `rg` at `program`; what it cannot do as Python does, `own` does."""
+    """Runs `rg` at the path `program`; expressions that it treats differently from Python go to `own`."""
 
     program: str
     own: OwnEngine = field(default_factory=OwnEngine)
@@ -94,7 +94,7 @@ class Ripgrep:
     async def search(self, query: LineQuery, files: Sequence[Path]) -> AsyncGenerator[FileMatches, None]:
         """Yield the matches in the order of `files`."""
         means_the_same = query.is_fixed or is_portable(query.pattern)
-        # The two fold the case of letters beyond ASCII differently.
+        # The engines ignore case differently for non-ASCII letters.
         folds_the_same = query.is_case_sensitive or query.pattern.isascii()
         if query.excluded or not (means_the_same and folds_the_same):
             async with contextlib.aclosing(self.own.search(query, files)) as results:
@@ -104,7 +104,7 @@ class Ripgrep:
         for portion in _portions(files):
             found = await self._search_portion(query, portion)
             if found is None:
-                # Ripgrep refuses the expression, for instance as too big.
+                # Ripgrep rejects the expression, for instance as too large.
                 async with contextlib.aclosing(self.own.search(query, portion)) as results:
                     async for matches in results:
                         yield matches
@@ -116,7 +116,7 @@ class Ripgrep:
     async def _search_portion(
         self, query: LineQuery, files: Sequence[Path]
     ) -> Mapping[bytes, list[tuple[int, str]]] | None:
-        """Matching lines by path; None when ripgrep does not take the expression."""
+        """Return matching lines by path; None if ripgrep rejects the expression."""
         command = [
             *(self.program, "--json", "--no-config", "--no-messages", "--no-ignore", "--hidden", "--text", "--crlf"),
             f"--max-count={query.maximum}",
@@ -143,10 +143,10 @@ class Ripgrep:
 
 
 def available_engine() -> SearchEngine:
-    """Ripgrep from PATH or from beside this Python, else the own engine."""
+    """Return ripgrep from PATH or from the folder of this Python, else our own engine."""
     for folders in (os.environ.get("PATH"), str(Path(sys.executable).parent)):
         program = shutil.which("rg", path=folders)
-        # A relative entry of PATH could name a program of the workspace.
+        # A relative entry of PATH could lead to a program in the workspace.
         if program is not None and Path(program).is_absolute():
             return Ripgrep(program)
     return OwnEngine()
@@ -166,9 +166,9 @@ _PORTABLE = re.compile(
 
 
 def is_portable(pattern: str) -> bool:
-    r"""Return whether `pattern`, which Python accepts, means the same to ripgrep. In doubt it does not.
+    r"""Return whether `pattern`, which is valid in Python, means the same to ripgrep; False if in doubt.
 
-    `\B` does not: an empty line has one for ripgrep, and for Python from 3.14 on only.
+    `\B` does not: it matches an empty line in ripgrep, but in Python only since 3.14.
     """
     return _PORTABLE.fullmatch(pattern) is not None and not re.search(r"&&|~~", pattern)
 
@@ -187,7 +187,7 @@ def _portions(files: Sequence[Path]) -> list[Sequence[Path]]:
 
 
 def _is_skipped(path: Path) -> bool:
-    """Return whether our own engine would skip a file in which ripgrep found something."""
+    """Return whether our own engine would skip a file in which ripgrep found matches."""
     try:
         with path.open("rb") as file:
             return line_matcher.is_binary(file.read(line_matcher.SAMPLE_BYTES))
@@ -196,20 +196,20 @@ def _is_skipped(path: Path) -> bool:
 
 
 def _bytes(value: Mapping[str, Any]) -> bytes:
-    """Return a text in ripgrep's JSON: Base64 when it is not UTF-8."""
+    """Return the bytes of a text in ripgrep's JSON, which is Base64 if it is not UTF-8."""
     return value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])
 
 
 @contextlib.asynccontextmanager
 async def _process(command: Sequence[str], data: bytes | None = None) -> AsyncGenerator[Process, None]:
-    """A process that is killed at the end at the latest; `data` goes to its standard input."""
+    """Start a process and end it at the end at the latest; `data` goes to its standard input."""
     process = await start_process(
         *command,
         stdin=DEVNULL if data is None else PIPE,
         stdout=PIPE,
         stderr=DEVNULL,
         limit=MAXIMUM_OUTPUT_BYTES,
-        # No keys or tokens of the agent: only what a program may need to start.
+        # Only what a program needs to start: no keys or tokens of the agent.
         env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT},
     )
     feeding = asyncio.ensure_future(_feed(process, data)) if data is not None else None
@@ -236,7 +236,7 @@ async def _feed(process: Process, data: bytes) -> None:
 
 
 async def _lines(process: Process) -> AsyncIterator[bytes]:
-    """Yield the lines of the process's output, as long as they stay within the limit."""
+    """Yield the lines of the process's output; raises ToolFailure if it exceeds the limit."""
     if process.stdout is None:
         return
     received = 0

@@ -1,7 +1,7 @@
 """The ServerContents port: the prompts and resources of a session's MCP servers, for slash commands and for prompts.
 
-Implemented by the MCP host. Deliberately not here: tools (:mod:`isthmus.tools.base`), and how servers stand
-(:mod:`isthmus.tools.servers`).
+The MCP host implements it. Does not contain tools (see :mod:`isthmus.tools.base`) or the state of servers (see
+:mod:`isthmus.tools.servers`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ class PromptArgument:
 
 @dataclass(frozen=True, slots=True)
 class ServerPrompt:
-    """A prompt of a server, under the server's own name for it."""
+    """A prompt of a server, with the server's name for it."""
 
     server: str
     name: str
@@ -33,7 +33,7 @@ class ServerPrompt:
 
 @dataclass(frozen=True, slots=True)
 class ServerResource:
-    """A resource that a server lists; ``uri`` is the server's. ``is_template``: a URI template, to be filled in."""
+    """A resource that a server lists. ``is_template``: ``uri`` is a URI template, to be filled in."""
 
     server: str
     uri: str
@@ -45,55 +45,56 @@ class ServerResource:
 
 @dataclass(frozen=True, slots=True)
 class ServerInstructions:
-    """What a server says of how it is to be used: its own words, as they came."""
+    """A server's instructions for its use, unchanged."""
 
     server: str
     text: str
 
 
 class ServerContents(Protocol):
-    """What the MCP servers of sessions have besides tools. Every wait inside has a deadline."""
+    """Contents of the MCP servers of sessions other than tools. Every wait inside has a deadline."""
 
     async def server_names(self, scope: ToolScope) -> Sequence[str]:
-        """The names of the session's servers, in configuration order: also of those that are off or cannot be used."""
+        """Return the names of the session's servers in configuration order, including disabled and unusable ones."""
         ...
 
     async def instructions(self, scope: ToolScope) -> Sequence[ServerInstructions]:
-        """Return the instructions of the session's servers, in configuration order, as far as they are known now."""
+        """Return the instructions of the session's servers that are known now, in configuration order."""
         ...
 
     async def prompts(self, scope: ToolScope) -> Sequence[ServerPrompt]:
-        """Return the prompts of the session's servers, in configuration order, as far as they are known.
+        """Return the known prompts of the session's servers, in configuration order.
 
-        Waits for servers that are still connecting as a turn does: a little, once.
+        Waits for servers that are still connecting as a turn does: for a short time, and only once.
         """
         ...
 
     async def get_prompt(
         self, scope: ToolScope, server: str, name: str, arguments: Mapping[str, str], folder: Path
     ) -> Content:
-        """Return a server's prompt with its arguments filled in; what is no text is kept in ``folder``.
+        """Return a server's prompt with its arguments filled in; non-text parts are written to ``folder``.
 
         Raises:
-            ToolFailure: the server or prompt is not there, or the server refused; the text says why.
+            ToolFailure: the server or the prompt is missing, or the server refused; the text says why.
         """
         ...
 
     async def resources(self, scope: ToolScope) -> Sequence[ServerResource]:
-        """Return the resources that the session's servers list, as far as they are known now."""
+        """Return the resources of the session's servers that are known now."""
         ...
 
     async def read_resource(self, scope: ToolScope, server: str, uri: str, folder: Path) -> Content:
-        """Return the contents of a resource, cut where they are too long; what is no text, and the whole, is kept in
-        ``folder``.
+        """Return the contents of a resource, cut if they are too long.
+
+        Non-text contents and the full text of cut ones are written to ``folder``.
 
         Raises:
-            ToolFailure: the server is not there or not connected, or it has no such resource.
+            ToolFailure: the server is missing or not connected, or has no such resource.
         """
         ...
 
     async def complete(
         self, scope: ToolScope, prompt: ServerPrompt, argument: str, typed: str, given: Mapping[str, str]
     ) -> Sequence[str]:
-        """What the server suggests for an argument of a prompt that was begun; empty when it suggests nothing."""
+        """Return the server's suggestions to complete an argument of a prompt; empty if there are none."""
         ...

@@ -1,6 +1,6 @@
 """The ToolServers port: the MCP servers of a session, as slash commands show and manage them.
 
-Implemented by the MCP host. Deliberately not here: protocols, processes, configuration files.
+The MCP host implements it.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from isthmus.tools.base import ToolScope
 
 REQUIRED_MISSING = "mcp_required"
-"""Reason of a task that failed before it began, since a required MCP server is not connected."""
+"""Reason of a task that failed before it started because a required MCP server is not connected."""
 
 
 class ServerState(StrEnum):
-    """How a server stands."""
+    """State of the connection to a server."""
 
     DISCONNECTED = "disconnected"
     CONNECTING = "connecting"
@@ -25,17 +25,17 @@ class ServerState(StrEnum):
 
 
 class DiscoveryState(StrEnum):
-    """How far it is with finding out what all the servers of a workspace offer, with spec 4's names."""
+    """State of the discovery of all servers of a workspace, with the names of Gemini CLI's MCP documentation."""
 
     NOT_STARTED = "NOT_STARTED"
     IN_PROGRESS = "IN_PROGRESS"
     COMPLETED = "COMPLETED"
-    """Each server has answered or failed; those that start at their first call are not waited for."""
+    """Each server has answered or failed, except those that start at their first call."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTool:
-    """A tool of a server. ``name`` is the one that the model uses, ``parameters`` its JSON schema."""
+    """A tool of a server, with the name that the model uses and the JSON schema of its arguments."""
 
     name: str
     description: str
@@ -44,12 +44,12 @@ class ServerTool:
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """A server as it stands. ``problem`` says why it is not connected, or which of its tools were dropped and why.
+    """Status of a server. ``problem`` says why it is not connected, or which of its tools were dropped and why.
 
-    ``summary`` are lines on how it is reached, without secrets. ``notes`` are further lines, such as where its
-    configuration or its list of tools comes from. ``is_container``: it runs in a container of its own.
-    ``is_missing``: it is to be used, and nothing of it is offered now.
-    ``is_file``: it is no server, but stands for a file of them that cannot be read, as `problem` says.
+    ``summary`` describes in lines how it is reached, without secrets. ``notes`` are further lines, such as the source
+    of its configuration or of its list of tools. ``is_container``: it runs in a container of its own.
+    ``is_missing``: it is enabled, but offers nothing now.
+    ``is_file``: it represents a configuration file that cannot be read, for the reason in ``problem``.
     """
 
     name: str
@@ -71,15 +71,17 @@ class ToolServers(Protocol):
     """The MCP servers of sessions. Every wait inside has a deadline."""
 
     async def servers(self, scope: ToolScope) -> Sequence[ServerStatus]:
-        """Return the configured servers, in configuration order, as they stand now."""
+        """Return the current status of the configured servers, in configuration order."""
         ...
 
     async def discovery(self, scope: ToolScope) -> DiscoveryState:
-        """How far discovery is in the scope's workspace; starts nothing."""
+        """Return the state of discovery in the scope's workspace, without starting it."""
         ...
 
     async def refresh(self, scope: ToolScope, name: str | None = None) -> Sequence[ServerStatus]:
-        """Connect anew and list anew, one server or all; returns when each has answered or its deadline has passed.
+        """Reconnect to one server or all and list their tools again.
+
+        Returns when each server has answered or its deadline has passed.
 
         Raises:
             ToolFailure: no server has that name.
@@ -87,7 +89,7 @@ class ToolServers(Protocol):
         ...
 
     async def restart(self, scope: ToolScope, name: str) -> Sequence[ServerStatus]:
-        """End a server's program, or its session at a URL, and connect anew, whatever it is in the middle of.
+        """End a server's process, or its session at a URL, and reconnect, even during a call.
 
         Raises:
             ToolFailure: no server has that name, or it is not in use.
@@ -95,17 +97,17 @@ class ToolServers(Protocol):
         ...
 
     async def set_enabled(self, scope: ToolScope, name: str, *, is_enabled: bool) -> Sequence[ServerStatus]:
-        """Use a server, or do not use it, from now on and in every session to come; returns when that has come true.
+        """Enable or disable a server for this and all future sessions; returns when the change has taken effect.
 
         Raises:
-            ToolFailure: no server has that name, or it cannot be kept.
+            ToolFailure: no server has that name, or the setting cannot be stored.
         """
         ...
 
     def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
-        """Log in to a server, telling on the way what the user has to do and how it ended.
+        """Log in to a server, and yield texts that tell the user what to do and how the login ended.
 
-        Where no browser is at hand it ends with the page to open; the login then waits some minutes for its answer.
+        Without a browser it ends with the page to open; the login then waits some minutes for the redirect.
 
         Raises:
             ToolFailure: no server has that name, or the login failed.
@@ -113,15 +115,15 @@ class ToolServers(Protocol):
         ...
 
     def paste(self, scope: ToolScope, name: str, text: str) -> AsyncGenerator[str, None]:
-        """Go on with a login that waits, with the address that the user's browser ended at; tells how it ended.
+        """Continue a waiting login with the address at which the user's browser ended; yield how the login ended.
 
         Raises:
-            ToolFailure: no login waits, the text is no answer to it, or it failed.
+            ToolFailure: no login is waiting, the text is not such an address, or the login failed.
         """
         ...
 
     async def logout(self, scope: ToolScope, name: str) -> str:
-        """Forget the login to a server, and tell the server so where it can be told; says what was done.
+        """Forget the login to a server, revoke it there if possible, and return a description of what was done.
 
         Raises:
             ToolFailure: no server has that name, or the login cannot be forgotten.

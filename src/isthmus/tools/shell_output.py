@@ -1,8 +1,8 @@
-"""The output of a command: what is shown of it, and the file that has all of it.
+"""The output of a command: the part that is shown, and the file with all of it.
 
-Takes bytes as they come. The first and the last part are kept for showing; as soon as something in between is dropped,
-everything goes to a file as well, up to a limit. Terminal sequences are left out, and of a line that was drawn again
-with carriage returns only the last version is shown. No processes and no clock here.
+The first and the last part are kept for display; as soon as the part between them is dropped, all output goes to a
+file, up to a limit. Terminal sequences are removed, and of a line that was redrawn with carriage returns only the last
+version is shown. Does not use processes or clocks.
 """
 
 import os
@@ -20,7 +20,7 @@ MAXIMUM_LINE_CHARACTERS = 4_000
 
 
 class ShellOutput:
-    """Collects output. `path` is where it is kept whole when it is too long to show, or beside it when it is taken."""
+    """Collects output. Output that is too long to show goes to `path` in full, or to a similar path if that exists."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -32,13 +32,13 @@ class ShellOutput:
         self.size = 0
 
     def feed(self, data: bytes) -> None:
-        """Take more output."""
+        """Add output."""
         self._keep(data)
         self.size += len(data)
         if len(self._head) < HEAD_BYTES:
-            taken = HEAD_BYTES - len(self._head)
-            self._head += data[:taken]
-            data = data[taken:]
+            room = HEAD_BYTES - len(self._head)
+            self._head += data[:room]
+            data = data[room:]
         if data:
             self._tail.append(data)
             self._tail_size += len(data)
@@ -46,7 +46,7 @@ class ShellOutput:
             self._tail_size -= len(self._tail.popleft())
 
     def close(self) -> None:
-        """No more output comes."""
+        """Close the file at the end of the output."""
         file, self._file = self._file, None
         if file is not None:
             try:
@@ -56,11 +56,11 @@ class ShellOutput:
 
     @property
     def is_cut(self) -> bool:
-        """Whether a part is not shown."""
+        """Whether a part of the output is not shown."""
         return self.size > HEAD_BYTES + TAIL_BYTES
 
     def text(self) -> str:
-        """What is shown: all of it, or its beginning and end with a line between them that says what is missing."""
+        """Return the whole output, or its beginning and end with a line between them about the omission."""
         head, tail = bytes(self._head), b"".join(self._tail)
         if not self.is_cut:
             return readable(head + tail)
@@ -69,7 +69,7 @@ class ShellOutput:
         return f"{readable(head)}\n[... {left_out} bytes are left out here ...]\n{readable(tail)}"
 
     def note(self) -> str:
-        """Where all of a cut output is; empty when it is shown whole."""
+        """Return a note about the file with the whole output; empty if all of it is shown."""
         if not self.is_cut:
             return ""
         if self._file_error:
@@ -79,7 +79,7 @@ class ShellOutput:
         return f"[The output has {self.size} bytes; all of it is in {self._path}]"
 
     def _create(self) -> int:
-        """Return a new file: models use call ids again, and what another call wrote is still to be read."""
+        """Create a new file, because models reuse call ids and the file of the other call is still needed."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             return os.open(self._path, flags, 0o600)
@@ -88,7 +88,7 @@ class ShellOutput:
             return os.open(self._path, flags, 0o600)
 
     def _keep(self, data: bytes) -> None:
-        """Append to the file, which is begun when the output gets too long to show."""
+        """Append to the file, which is created when the output becomes too long to show."""
         if self._file_error or self.size + len(data) <= HEAD_BYTES + TAIL_BYTES:
             return
         try:
@@ -105,7 +105,7 @@ class ShellOutput:
 
 
 def readable(data: bytes) -> str:
-    """Output as text without terminal sequences and control characters; long lines are cut."""
+    """Return output as text without terminal sequences and control characters, with long lines cut."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     text = ESCAPE_SEQUENCES.sub("", text)
     if "\b" in text:
@@ -115,7 +115,7 @@ def readable(data: bytes) -> str:
 
 
 def _last_version(line: str) -> str:
-    """What a terminal shows of a line: a carriage return begins it anew. Very long lines lose their middle."""
+    """Return the line as a terminal shows it: from the last carriage return on. Very long lines lose their middle."""
     if "\r" in line:
         line = line.rstrip("\r").rpartition("\r")[2]
     if len(line) > MAXIMUM_LINE_CHARACTERS:

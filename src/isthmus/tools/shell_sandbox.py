@@ -1,4 +1,4 @@
-"""The sandbox around shell commands: what every command of a session is confined to."""
+"""The sandbox in which all shell commands of a session run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,31 +12,31 @@ from isthmus.tools.failure import ToolFailure
 
 @dataclass(frozen=True, slots=True)
 class ShellSandbox:
-    """How shell commands are confined: to their workspace, and to what the user's settings open."""
+    """Confinement of shell commands to their workspace and to what the user's settings permit."""
 
     confinement: Confinement
     policy: SandboxPolicy
 
     def note(self) -> str:
-        """What the model has to know of it."""
+        """Return a note about the sandbox for the model."""
         network = "the network can be used" if self.policy.has_network else "there is no network"
         writable = "".join(f", {path.path}" for path in self.policy.paths if path.is_writable)
         return (
             f" Commands run in a sandbox: only the workspace{writable} can be changed, {network}, most of the home"
-            " folder cannot be seen, and /tmp and the home folder are empty ones of each command's own, gone at its"
-            " end. What fails for that reason cannot be got around: say so instead."
+            " folder is not visible, and each command has its own empty /tmp and home folder, deleted when it ends."
+            " If a command fails because of this, do not try to work around it: say so instead."
         )
 
     def launch(self, command: Sequence[str], folder: Path, environment: dict[str, str], context: ToolContext) -> Launch:
-        """Return the command in the sandbox; it may read the outputs that were too long to show. For a thread.
+        """Return the sandboxed command, which may read the kept outputs of the task. Blocks; call it in a thread.
 
         Raises:
-            ToolFailure: it cannot be confined as the settings say, so it is not run.
+            ToolFailure: the command cannot be confined as the settings require, so it is not run.
         """
-        wanted = Launch(tuple(command), folder, environment_of(environment))
+        launch = Launch(tuple(command), folder, environment_of(environment))
         try:
             found = self.confinement.confined(
-                wanted,
+                launch,
                 self.policy,
                 context.workspace.root,
                 surrounding=environment,

@@ -1,6 +1,6 @@
-"""What a running tool may ask: the user, or with the user's consent the model of the session.
+"""Questions of a running tool to the user or, with the user's consent, to the model of the session.
 
-How the user is asked, and who may allow what, is the agent's.
+The agent decides how the user is asked and what may be allowed.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SamplingMessage:
-    """A message of one side of a conversation that a model is asked to continue."""
+    """A message of one side of a conversation that a model is to continue."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -25,8 +25,7 @@ class SamplingMessage:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrompt:
-    """A request to the session's model, apart from the session's own conversation; at most ``maximum_tokens`` come
-    back."""
+    """A request to the session's model outside the session's conversation, for at most ``maximum_tokens`` of output."""
 
     system: str
     messages: tuple[SamplingMessage, ...]
@@ -35,12 +34,12 @@ class ModelPrompt:
 
 @dataclass(frozen=True, slots=True)
 class UserQuestion:
-    """A question to the user. ``kind`` names it, as a tool's name does: ``elicitation``, ``sampling``.
+    """A question to the user. ``kind`` names it like a tool: ``elicitation``, ``sampling``.
 
-    ``asker`` is who asks, such as the name of an MCP server; ``about`` is what is asked, as data. ``accepting`` are the
-    options that give the asker what it wants; any other refuses. ``always``, one of these, also says yes to all later
-    questions of this kind and asker in the session. With ``prompt`` the user's consent is asked to put that to the
-    model, which then answers.
+    ``asker`` is the name of the sender, such as an MCP server; ``about`` is the question as data. ``accepting`` are the
+    options that grant the request; any other refuses it. ``always``, one of them, also grants all later questions of
+    this kind and asker in the session. With ``prompt`` the user is asked for consent to send it to the model, which
+    then answers.
     """
 
     kind: str
@@ -73,7 +72,7 @@ class ModelAnswer:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """No answer came; ``reason`` is for the asker. ``is_refusal``: nobody may be asked here."""
+    """Absence of an answer; ``reason`` is for the asker. ``is_refusal``: no user may be asked here."""
 
     reason: str
     is_refusal: bool = False
@@ -83,16 +82,16 @@ Reply: TypeAlias = Chosen | ModelAnswer | NoAnswer
 
 
 class AskUser(Protocol):
-    """Asks the user in the middle of a call."""
+    """Function that asks the user during a call."""
 
     async def __call__(self, question: UserQuestion, withdrawn: "asyncio.Future[str] | None" = None) -> Reply:
-        """Put a question, and wait for its reply.
+        """Ask a question and wait for the reply.
 
-        Cancelling the wait takes the question back; so does the result of ``withdrawn``, which is the reason.
+        Cancelling the wait withdraws the question; so does a result of ``withdrawn``, which is the reason.
         """
         ...
 
 
 async def nobody_to_ask(question: UserQuestion, withdrawn: "asyncio.Future[str] | None" = None) -> Reply:
-    """Decline a question where nobody can be asked."""
+    """Decline a question because no user can be asked."""
     return NoAnswer("Nobody can be asked here", is_refusal=True)

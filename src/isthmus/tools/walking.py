@@ -13,12 +13,12 @@ from isthmus.tools.workspace import FoundFile, Workspace
 T = TypeVar("T")
 
 MAXIMUM_FILES = 200_000
-"""Files that one walk looks at."""
+"""Maximum number of files of one walk."""
 DEADLINE_SECONDS = 30.0
 
 
 class Walk:
-    """One walk. ``has_ended_early`` says after it that the deadline or the cap was hit."""
+    """One walk. ``has_ended_early`` is True afterwards if the deadline or the maximum was reached."""
 
     def __init__(self, workspace: Workspace, folder: Path, *, git: bool, gemini: bool = True) -> None:
         self._workspace = workspace
@@ -39,7 +39,7 @@ class Walk:
             yield file
 
     async def run(self, collect: Callable[[Iterator[FoundFile]], T]) -> T:
-        """What `collect` makes of the files, in a thread; a cancelled task stops it at the next folder."""
+        """Return the result of `collect` for the files, run in a thread; cancellation stops it at the next folder."""
         try:
             return await asyncio.to_thread(collect, self.files())
         finally:
@@ -47,7 +47,7 @@ class Walk:
 
     @property
     def note(self) -> str:
-        """What the model must know when the walk ended early, else empty."""
+        """Note for the model that the walk ended early, else empty."""
         if not self.has_ended_early:
             return ""
         return (
@@ -62,10 +62,10 @@ class Walk:
 
 
 def search_folder(workspace: Workspace, shown: str) -> Path:
-    """Return the existing folder or file to search, "." for the workspace.
+    """Return the existing folder or file to search; "." is the workspace.
 
     Raises:
-        ToolFailure: it is closed or does not exist.
+        ToolFailure: the path is closed or does not exist.
     """
     path = workspace.open_path(shown)
     if not path.exists():

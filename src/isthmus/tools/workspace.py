@@ -1,8 +1,7 @@
-"""The workspace of a task: which paths its tools may touch, and which entries they show.
+"""The workspace of a task: the paths that its tools may access, and the entries that they show.
 
-Every path is resolved, symbolic links too, before it is compared; callers resolve again right before they act.
-``.geminiignore`` closes what it names; ``.gitignore`` only hides entries from listings and searches. Deliberately not
-here: reading and writing.
+Every path is resolved, including symbolic links, before it is compared; callers resolve again right before they act.
+``.geminiignore`` closes the paths it names; ``.gitignore`` only hides entries from listings and searches.
 """
 
 import errno
@@ -18,14 +17,14 @@ OUTSIDE_WORKSPACE = "outside_workspace"
 IGNORED_FILE = "ignored_file"
 PROTECTED_PATH = "protected_path"
 ENTRIES_BETWEEN_LOOKS = 100
-"""Entries of one folder after which a walk asks whether it is to stop: ignore files make some of them dear."""
+"""Number of entries of one folder after which a walk checks whether to stop; ignore files make some of them slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Which entries inside one folder are shown. None for a kind of rules that does not count.
+    """Rules for showing the entries of one folder; None for a kind of rules that is not used.
 
-    `above` is the way from the top of the git repository down to the workspace, empty or with a final slash.
+    `above` is the path from the top of the git repository to the workspace, empty or with a final slash.
     """
 
     git: IgnoreScope | None
@@ -41,7 +40,7 @@ class Visibility:
         return self.git is not None and bool(self.git.files) and self.git.ignores(self.above + relative, name)
 
     def inside(self, folder: Path, relative: str, names: frozenset[str]) -> "Visibility":
-        """What holds inside `folder`, whose entries are `names`; `relative` ends in a slash unless it is empty."""
+        """Return the rules inside `folder`, whose entries are `names`; `relative` is empty or ends in a slash."""
         return replace(
             self,
             git=self.git and self.git.inside(folder, self.above + relative, names),
@@ -58,16 +57,16 @@ class FoundFile:
 
 
 class Workspace:
-    """The folder that a task works in, and what is closed in it."""
+    """The folder that a task works in, and the paths in it that are closed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
 
     def resolve(self, path: str) -> Path:
-        """The absolute path, without symbolic links, of `path`, which may be relative to the workspace or not exist.
+        """Return the absolute path of `path` without symbolic links; it may be relative, and need not exist.
 
         Raises:
-            ToolFailure: it is outside the workspace, or no path at all.
+            ToolFailure: it is outside the workspace, or not a valid path.
         """
         try:
             expanded = Path(path).expanduser() if path == "~" or path.startswith("~/") else Path(path)
@@ -83,10 +82,10 @@ class Workspace:
         return resolved
 
     def open_path(self, path: str, outputs: Path | None = None) -> Path:
-        """Like :meth:`resolve`, for a path whose content is to be read. Files below `outputs` may be read, too.
+        """Resolve a path whose content is to be read; files below `outputs` may be read, too.
 
         Raises:
-            ToolFailure: also when a .geminiignore file names it or a folder around it.
+            ToolFailure: as :meth:`resolve`, or a .geminiignore file names the path or a folder above it.
         """
         if outputs is not None and (kept := _resolved_in(path, outputs)) is not None:
             return kept
@@ -97,23 +96,23 @@ class Workspace:
         return resolved
 
     def writable_path(self, path: str) -> Path:
-        """Like :meth:`open_path`, for a file that is to be written.
+        """Resolve the path of a file that is to be written.
 
         Raises:
-            ToolFailure: also when it lies in a .git folder, where a file can become a command.
+            ToolFailure: as :meth:`open_path`, or the path is in a .git folder, where a file can become a command.
         """
         resolved = self.open_path(path)
         if ".git" in (part.lower() for part in resolved.relative_to(self.root).parts):
-            message = f"{_shown(path)} belongs to git itself and is not written; use git commands instead"
+            message = f"{_shown(path)} belongs to git and may not be written; use git commands instead"
             raise ToolFailure(message, PROTECTED_PATH)
         return resolved
 
     def relative(self, path: Path) -> str:
-        """Return the absolute `path` as seen from the workspace, with forward slashes; "." for the workspace itself."""
+        """Return the absolute `path` relative to the workspace, with forward slashes; "." for the workspace itself."""
         return path.relative_to(self.root).as_posix()
 
     def visibility(self, folder: Path, *, git: bool = True, gemini: bool = True) -> Visibility:
-        """What is shown around `folder`, a resolved path in the workspace; its own ignore files are not read yet."""
+        """Return the rules above `folder`, a resolved path in the workspace, without its own ignore files."""
         above, scope = self._git_scope_above() if git else ("", None)
         visible = Visibility(scope, IgnoreScope(".geminiignore") if gemini else None, above)
         current = self.root
@@ -130,9 +129,9 @@ class Workspace:
         gemini: bool = True,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> Iterator[FoundFile]:
-        """Every shown regular file below `folder`, ordered by the names on its path; symbolic links are left out.
+        """Yield each shown regular file below `folder`, sorted by the names in its path, without symbolic links.
 
-        `should_stop` is asked again and again and ends the walk early. Folders that cannot be read are left out.
+        `should_stop` is called regularly and ends the walk early. Unreadable folders are left out.
         """
         waiting: list[tuple[list[os.DirEntry[str]], str, Visibility]] = []
         entered = _enter(folder, _with_slash(self.relative(folder)), self.visibility(folder, git=git, gemini=gemini))
@@ -168,7 +167,7 @@ class Workspace:
         return False
 
     def _git_scope_above(self) -> tuple[str, IgnoreScope]:
-        """The way down from the top of the repository around the workspace, and the rules in the folders above."""
+        """Return the path from the top of the repository to the workspace, and the rules of the folders on it."""
         scope = IgnoreScope(".gitignore")
         top = next((folder for folder in (self.root, *self.root.parents) if (folder / ".git").exists()), None)
         if top is None:
@@ -182,7 +181,7 @@ class Workspace:
 
 
 def _resolved_in(path: str, folder: Path) -> Path | None:
-    """Return an absolute path without symbolic links when it leads below a folder."""
+    """Return an absolute path without symbolic links if it is below a folder, else None."""
     try:
         resolved = Path(path).resolve() if Path(path).is_absolute() else None
         return resolved if resolved is not None and folder.resolve() in resolved.parents else None
@@ -191,15 +190,15 @@ def _resolved_in(path: str, folder: Path) -> Path | None:
 
 
 def _require_usable(path: Path) -> None:
-    """Refuse names that no file can have.
+    """Check that a file can have this path.
 
     Raises:
-        OSError: the system says so.
+        OSError: the path is too long, or its symbolic links form a loop.
     """
     try:
         path.lstat()
     except OSError as error:
-        # Others come again, with more to say, when the file is used.
+        # Other errors occur again, with a better message, when the file is used.
         if error.errno in (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL):
             raise
 
@@ -210,7 +209,7 @@ def _shown(path: str) -> str:
 
 
 def _enter(folder: Path, relative: str, around: Visibility) -> tuple[list[os.DirEntry[str]], str, Visibility]:
-    """Return the entries of a folder, last first, and what is shown in it."""
+    """Return the entries of a folder, last first, its relative path, and the rules inside it."""
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: entry.name, reverse=True)

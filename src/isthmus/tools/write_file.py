@@ -1,4 +1,4 @@
-"""write_file: gives a file its whole content, new or in place of the old."""
+"""write_file: create a file, or replace its whole content."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from isthmus.tools.edit import edit_target, proposed_diff, write_approved
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
-        "file_path": path_parameter("The file, absolute or relative to the workspace. Missing folders are made."),
+        "file_path": path_parameter("The file, absolute or relative to the workspace. Missing folders are created."),
         "content": {
             "type": "string",
             "description": "The whole content of the file, literally; nothing may be left out or abbreviated.",
@@ -29,7 +29,7 @@ class WriteFile:
 
     name = "write_file"
     description = (
-        "Writes a text file of the workspace: makes it, or replaces its whole content. For a change in a part of a "
+        "Writes a text file of the workspace: creates it, or replaces its whole content. To change a part of a "
         "file use replace. The user may change the content before it is written; the result then says what was "
         "written. The encoding and the CRLF newlines of an existing file are kept."
     )
@@ -37,7 +37,7 @@ class WriteFile:
     kind = ToolKind.EDIT
 
     def describe(self, arguments: Arguments) -> str:
-        """Which file."""
+        """Return the file."""
         return f"Write {self._check(arguments).string('file_path')}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
@@ -45,7 +45,7 @@ class WriteFile:
         return await asyncio.to_thread(self._proposal, arguments, context)
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Write what was approved."""
+        """Write the approved content."""
         shown = self._check(arguments).string("file_path")
         proposal = context.approved.details
         if not isinstance(proposal, FileDiff):

@@ -210,7 +210,7 @@ def test_the_files_of_a_task_have_a_size_together(tmp_path: Path) -> None:
     os.truncate(tmp_path / "before", 1024**3 - 7000)
     first = rendered(tmp_path, IMAGE, IMAGE, IMAGE)
     assert first.for_model.count("kept in ") == 2
-    assert "not kept: the files of this task have 1,024 MiB, which is as much as one may keep" in first.for_model
+    assert "not kept: the files of this task have reached the limit of 1,024 MiB" in first.for_model
     again = rendered(tmp_path, text("x" * 40_000))
     assert "it could not be kept whole: the files of this task have" in again.for_model
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 1024**3

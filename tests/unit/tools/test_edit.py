@@ -126,13 +126,17 @@ async def test_a_file_that_changed_since_the_proposal_is_not_written(
     assert (await failure_of(tool, workspace, arguments, approved)).startswith("file_changed: a.txt was removed since")
     assert not path.exists()
     path.write_bytes(b"\0binary")
-    assert (await failure_of(tool, workspace, arguments, approved)).startswith("file_changed: a.txt is not text")
+    assert (await failure_of(tool, workspace, arguments, approved)).startswith(
+        "file_changed: a.txt was replaced with a binary file since"
+    )
 
 
 async def test_a_file_that_appeared_since_the_proposal_is_not_overwritten(workspace: Path) -> None:
     approved = Approved(await proposal_of(WriteFile(), workspace, WRITE))
     (workspace / "a.txt").write_bytes(b"theirs")
-    assert (await failure_of(WriteFile(), workspace, WRITE, approved)).startswith("file_changed: a.txt was made since")
+    assert (await failure_of(WriteFile(), workspace, WRITE, approved)).startswith(
+        "file_changed: a.txt was created since"
+    )
     assert (workspace / "a.txt").read_bytes() == b"theirs"
 
 

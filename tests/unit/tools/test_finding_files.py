@@ -182,7 +182,7 @@ async def test_too_much_text_is_cut_and_what_is_missing_is_named(workspace: Path
     make(workspace, {f"f{number}": ("x" * 999 + "\n") * 180 for number in range(4)})
     text = await text_of(ReadManyFiles(), workspace, include=["*"])
     assert len(text) < 402_000
-    assert "f2 is not whole: " in text
+    assert "f2 is cut: " in text
     assert text.endswith("1 more files are left out: the limit is reached at f3.")
 
 

@@ -135,7 +135,7 @@ async def test_a_link_that_leads_out_between_proposal_and_reading_is_refused(wor
         ({"file_path": "a", "start_line": 0}, "start_line: expected a whole number of 1 or more, received int 0"),
         ({"file_path": "a", "start_line": 1.5}, "start_line: expected a whole number of 1 or more, received float 1.5"),
         ({"file_path": "a", "start_line": True}, "received bool True"),
-        ({"file_path": "a", "start_line": 3, "end_line": 2}, "end_line: expected a line from start_line (3) on"),
+        ({"file_path": "a", "start_line": 3, "end_line": 2}, "end_line: expected start_line (3) or a later line"),
         ({"file_path": "\ud800"}, "expected Unicode text, received U+D800 at offset 0"),
         ({"file_path": ["x" * 200]}, "received list ['xxx"),
     ],

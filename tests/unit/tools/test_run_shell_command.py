@@ -135,7 +135,7 @@ async def test_a_folder_that_is_another_one_than_approved_is_refused(workspace: 
     approved = Approved(await tool.propose(arguments, context))
     (workspace / "a").rmdir()
     (workspace / "a").symlink_to("b")
-    with pytest.raises(ToolFailure, match="not the folder any more"):
+    with pytest.raises(ToolFailure, match="no longer the approved folder"):
         await result_of(tool, context, approved, **arguments)
     assert not (workspace / "b" / "x").exists()
 

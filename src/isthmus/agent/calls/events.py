@@ -38,7 +38,7 @@ def refused(announced: ToolCall, error: ErrorDetails, for_model: str | None = No
 
 def failed(call: ToolCall, failure: ToolFailure, user: str) -> tuple[AgentEvent, ...]:
     """Return a call that its tool gave up, before it began or while it ran; ``user`` is whose it is."""
-    error = ErrorDetails(failure.told(user), failure.category)
+    error = ErrorDetails(failure.message_for(user), failure.category)
     if call.status is ToolCallStatus.PENDING:
         return refused(call, error, failure.for_model)
     return (

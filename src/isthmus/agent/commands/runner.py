@@ -91,7 +91,7 @@ class CommandRunner:
         except ModelError as error:
             return await _failed(turn, str(error), f"model_{error.kind}")
         except IsthmusError as error:
-            message = error.told(session.user) if isinstance(error, ToolFailure) else str(error)
+            message = error.message_for(session.user) if isinstance(error, ToolFailure) else str(error)
             return await _failed(turn, message, getattr(error, "category", "command_failed"))
         if session.has_command_prompt:
             return None
