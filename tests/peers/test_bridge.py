@@ -201,7 +201,7 @@ def test_the_only_kind_is_taken_and_of_two_the_one_that_is_named(
     [
         ((), None, "no IDE has this folder open"),
         ((CLAUDE, GEMINI), None, "--from claude: Neovim; --from gemini: VS Code"),
-        ((CLAUDE,), "gemini", "no IDE here speaks Gemini CLI's protocol; there is Neovim"),
+        ((CLAUDE,), "gemini", "no IDE here speaks Gemini CLI's protocol; found: Neovim"),
         ((CLAUDE, AnnouncedIde("gemini", "Neovim", 2)), None, "speaks every protocol already"),
         ((CLAUDE, AnnouncedIde("gemini", "Neovim", 2)), "claude", "speaks every protocol already"),
     ],

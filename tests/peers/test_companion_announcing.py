@@ -88,7 +88,7 @@ def test_an_unwritable_home_folder_keeps_no_agent_of_another_protocol_away(
     workspace: Path, isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(isolated_folders.home / "file"))
-    (isolated_folders.home / "file").write_text("no folder", encoding="utf-8")
+    (isolated_folders.home / "file").write_text("not a folder", encoding="utf-8")
     with companion_program(workspace) as companion:
         assert companion.discovered["port"] == companion.ready["port"]
         assert would_choose("Isthmus", workspace) == companion.ready["port"]
@@ -101,7 +101,7 @@ def test_a_companion_that_nobody_could_find_does_not_start(
     workspace: Path, isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(isolated_folders.home / "file"))
-    (isolated_folders.home / "file").write_text("no folder", encoding="utf-8")
+    (isolated_folders.home / "file").write_text("not a folder", encoding="utf-8")
     done = isthmus("companion", "--protocol", "claude", folder=workspace)
     assert done.returncode == 1
     assert "the companion cannot start" in done.stderr

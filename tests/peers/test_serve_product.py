@@ -113,7 +113,7 @@ async def test_a_renewed_certificate_is_taken_and_a_broken_one_is_not(tmp_path: 
     ("arguments", "status", "message"),
     [
         (("--host", EVERY_ADDRESS), 42, "--tls-cert and --tls-key"),
-        (("--tls-cert", "only.pem"), 42, "go together"),
+        (("--tls-cert", "only.pem"), 42, "belong together"),
         (("--tls-cert", "no.pem", "--tls-key", "no.pem"), 1, "no.pem cannot be used"),
         (("--allow-workspace", "/nowhere"), 42, "/nowhere"),
         (("--allow-push-to", "http://x"), 42, "no place to send to"),

@@ -190,8 +190,8 @@ WRONG = [
     ("add -t http -H 'A: b\nC: d' x https://example.com/mcp", 'expected "Name: value"'),
     ("add -e TOKEN x server", "expected KEY=value; for the value that it has here write TOKEN='$TOKEN'"),
     ("add -e =1 x server", "expected KEY=value"),
-    ("add --include-tools a,,b x server", "expected names of tools with commas between"),
-    ("add --exclude-tools '' x server", "expected names of tools with commas between"),
+    ("add --include-tools a,,b x server", "expected names of tools separated by commas"),
+    ("add --exclude-tools '' x server", "expected names of tools separated by commas"),
     *((f"add -- {shlex.quote(name)} server", "expected letters, digits") for name in ("", "a b", "a/b", "-x", "a:b")),
     *((f"add -- {shlex.quote(name)} server", "expected letters, digits") for name in ("__proto__", "a\x1b", "x" * 65)),
 ]
@@ -220,7 +220,7 @@ def test_in_the_home_folder_the_projects_file_would_be_the_users_own_and_is_refu
 ) -> None:
     monkeypatch.chdir(Path.home())
     assert mcp(command) == 42
-    assert "say --scope user" in capsys.readouterr().err
+    assert "use --scope user" in capsys.readouterr().err
     assert not file_of("user").exists()
     assert mcp("add -s user x server") == 0
     assert mcp("remove -s user x") == 0

@@ -206,16 +206,16 @@ def test_pruning_by_size_says_when_it_cannot_get_there(data: Path, capsys: pytes
     assert tasks(data, "prune", "--max-size", "1KB") == 0
     done = capsys.readouterr()
     assert "Deleted 1 task" in done.out
-    assert "What is left works, waits for an answer" in done.err
+    assert "The remaining tasks work, wait for an answer" in done.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say what is to go"),
+        ([], "say what to delete"),
         (["--older-than", "3"], "'3' is not an age"),
         (["--max-size", "x"], "'x' is not a size"),
-        (["--max-size", "1MB", "--dry-run"], "--dry-run goes with"),
+        (["--max-size", "1MB", "--dry-run"], "--dry-run can be used only with"),
     ],
 )
 def test_a_limit_that_does_not_fit_is_bad_input(

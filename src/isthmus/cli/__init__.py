@@ -1,1 +1,1 @@
-"""The commands of ``isthmus``, one module each. What they run is put together in ``app``."""
+"""The commands of ``isthmus``, one module each. ``app`` builds what they run."""

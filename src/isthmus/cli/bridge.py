@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from isthmus.ide.options import CompanionOptions
 
 KINDS = {"claude": "Claude Code's", "gemini": "Gemini CLI's"}
-"""The protocols by the name of their server, as a user calls them."""
+"""Names of the protocols in messages to the user, by the names of their servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedIde:
-    """An IDE that has announced itself in one of the protocols."""
+    """An IDE that announced itself in one of the protocols."""
 
     kind: str
     name: str
@@ -37,13 +37,13 @@ class AnnouncedIde:
     "--from",
     "kind",
     type=click.Choice(list(KINDS)),
-    help="Use the IDE that speaks this protocol. Needed only where there are IDEs of both kinds.",
+    help="Use the IDE that speaks this protocol. Needed only when there are IDEs of both kinds.",
 )
-@click.option("--fresh", is_flag=True, help="Never take over port and token of a bridge that stopped a moment ago.")
-@click.option("--allow-agent-accept", is_flag=True, help="Let `isthmus ide accept` work also below an attached agent.")
-@click.option("--no-context", is_flag=True, help="Tell agents nothing of what you have open.")
-@click.option("--no-selection", is_flag=True, help="Tell agents which files are open, but not what you select.")
-@click.option("--no-diff", is_flag=True, help="Show no reviews in the IDE: agents ask in their own terminals.")
+@click.option("--fresh", is_flag=True, help="Do not take over port and token of a bridge that has just stopped.")
+@click.option("--allow-agent-accept", is_flag=True, help="Let `isthmus ide accept` work also for an agent's processes.")
+@click.option("--no-context", is_flag=True, help="Do not send agents what you have open.")
+@click.option("--no-selection", is_flag=True, help="Send agents the open files, but not your selection.")
+@click.option("--no-diff", is_flag=True, help="Do not show reviews in the IDE: agents ask in their own terminals.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ready line as JSON.")
 def command(
     workspace: str,
@@ -57,9 +57,9 @@ def command(
 ) -> None:
     """Let every agent CLI use an IDE extension that was made for one of them.
 
-    Run it beside an editor that has, say, an extension for Claude Code: Gemini CLI and Qwen Code then see its open
-    files and selection, and their edits are reviewed there. And the other way round. Ends with the editor, or with
-    Ctrl-C.
+    Run it beside an editor that has, for example, an extension for Claude Code: Gemini CLI and Qwen Code then see its
+    open files and selection, and their edits are reviewed there. The other direction works, too. Ends with the editor,
+    or with Ctrl-C.
 
     \b
     isthmus bridge
@@ -68,7 +68,7 @@ def command(
 
     folder = os.path.realpath(workspace)
     if not os.path.isdir(folder):  # noqa: PTH112 - Path raises for a name that is too long
-        raise click.UsageError(f"--workspace: {workspace} is no folder; expected an existing one")
+        raise click.UsageError(f"--workspace: {workspace} is not a folder; expected an existing one")
     options = CompanionOptions(
         fresh=fresh,
         allow_agent_accept=allow_agent_accept,
@@ -96,7 +96,7 @@ async def _run(workspace: Path, kind: str | None, options: "CompanionOptions", *
 
 
 def _living_candidates(workspace: Path) -> "Candidates":
-    """The IDEs that can be reached. A bridge that was killed leaves a file that names its living IDE, and no server."""
+    """Return the IDEs that can be reached; a killed bridge leaves a file with a live IDE but no server."""
     from isthmus.ide.discovery.connecting import find_candidates
     from isthmus.ide.loopback import open_ports
 
@@ -106,7 +106,7 @@ def _living_candidates(workspace: Path) -> "Candidates":
 
 
 def _bridges() -> dict[int, int]:
-    """The port of the newest companion of one protocol alone, by the process of its IDE: a bridge, if there is one."""
+    """Return the ports of running bridges by the process of their IDE: companions that speak only one protocol."""
     from isthmus.ide.control import control_client
     from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 
@@ -118,16 +118,16 @@ def _bridges() -> dict[int, int]:
 def choose(
     announced: "tuple[AnnouncedIde, ...]", kind: str | None, bridges: Mapping[int, int] | None = None
 ) -> AnnouncedIde:
-    """The IDE to bridge: the best one of ``kind``, or of the only kind there is; ``announced`` is best first by kind.
+    """Return the IDE to bridge: the first of ``kind``, or of the only kind there is; ``announced`` is best first.
 
-    ``bridges``: the ports of those that run, by the process of their IDE.
+    ``bridges`` are the ports of the running bridges by the process of their IDE.
 
     Raises:
-        IsthmusError: there is none, there are both kinds, or it speaks every protocol by itself.
+        IsthmusError: there is none, there are both kinds, or it speaks every protocol itself.
     """
     if not announced:
         raise IsthmusError(
-            "no IDE has this folder open with an extension for agents; start it there (`isthmus doctor` says what was "
+            "no IDE has this folder open and an extension for agents; start one there (`isthmus doctor` says what was "
             "found), or serve an editor directly with `isthmus companion`"
         )
     of_kind = {each: [ide for ide in announced if ide.kind == each] for each in KINDS}
@@ -142,11 +142,11 @@ def choose(
     if kind is None:
         if all(of_kind.values()):
             names = "; ".join(f"--from {each}: {found[0].name}" for each, found in of_kind.items())
-            raise IsthmusError(f"there are IDEs of both kinds here; say which one is meant: {names}")
+            raise IsthmusError(f"there are IDEs of both kinds here; choose one: {names}")
         kind = next(each for each, found in of_kind.items() if found)
     if not of_kind[kind]:
         names = ", ".join(sorted({f"{ide.name} ({KINDS[ide.kind]} protocol)" for ide in announced}))
-        raise IsthmusError(f"no IDE here speaks {KINDS[kind]} protocol; there is {names}")
+        raise IsthmusError(f"no IDE here speaks {KINDS[kind]} protocol; found: {names}")
     return of_kind[kind][0]
 
 
@@ -157,4 +157,4 @@ def _announced(candidates: "Candidates") -> tuple[AnnouncedIde, ...]:
 def _tell(text: str) -> None:
     from isthmus.terminal.sanitize import visible_line
 
-    print(f"isthmus bridge: {visible_line(text)}", file=sys.stderr, flush=True)  # it has the IDE's own words
+    print(f"isthmus bridge: {visible_line(text)}", file=sys.stderr, flush=True)  # it may quote the IDE

@@ -23,12 +23,12 @@ WITH_EXTENSIONS = ("vscode", "code", "cursor", "windsurf", "jetbrains", "intelli
 
 
 class EditorName(click.Choice[str]):
-    """An editor by its name; one that is served in another way is answered with that way."""
+    """An editor by its name; a refused name is answered with how that editor is served."""
 
     name = "editor"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name as the rest of the command knows it."""
+        """Return the name in the form that the rest of the command uses."""
         if value == "neovim":
             return "nvim"
         if value in STARTED_BY_PLUGIN:
@@ -39,14 +39,14 @@ class EditorName(click.Choice[str]):
 
 
 _EDITOR_HELP = "The editor to serve. Default: by --address; nvim in a Neovim terminal ($NVIM), else headless."
-_STDIO_HELP = " stdio: an editor whose plugin started this and speaks over standard input and output."
-_WORKSPACE_HELP = "A workspace folder, may be given several times. Default: the editor's folder; headless: this one."
+_STDIO_HELP = " stdio: an editor whose plugin started this process and speaks over standard input and output."
+_WORKSPACE_HELP = "A workspace folder. Repeatable. Default: the editor's folder; for headless, the current one."
 _DIAGNOSTICS_HELP = (
-    "Tell agents what linters find in open files: `ruff`, `pyright` or `ruff,pyright`. They run in the workspace, as "
-    "programs, whenever a file is written. For editors that have no diagnostics of their own."
+    "Report to agents what linters find in open files: `ruff`, `pyright` or `ruff,pyright`. They run in the workspace, "
+    "as programs, whenever a file is written. For editors that have no diagnostics of their own."
 )
 _ADDRESS_HELP = (
-    "Where Neovim listens, as `:echo v:servername` shows it (default: $NVIM); the URL of a Jupyter server with its "
+    "Address of Neovim as shown by `:echo v:servername` (default: $NVIM); or the URL of a Jupyter server with its "
     "token, or the connection file of a kernel (default: the Jupyter server that runs for this folder)."
 )
 
@@ -60,19 +60,19 @@ _ADDRESS_HELP = (
 @click.option("--editor", type=EditorName(["nvim", "jupyter", "headless", "stdio"]), help=_EDITOR_HELP + _STDIO_HELP)
 @click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
 @click.option(
-    "--open", "opened", metavar="FILE[:LINE[:CHAR]]", multiple=True, help="Open a file; the last one has focus."
+    "--open", "opened", metavar="FILE[:LINE[:CHAR]]", multiple=True, help="Open a file; the last one gets the focus."
 )
 @click.option("--address", metavar="ADDRESS", help=_ADDRESS_HELP)
-@click.option("--fresh", is_flag=True, help="Never take over port and token of a companion that stopped a moment ago.")
-@click.option("--allow-agent-accept", is_flag=True, help="Let `isthmus ide accept` work also below an attached agent.")
-@click.option("--no-context", is_flag=True, help="Tell agents nothing of what you have open.")
-@click.option("--no-selection", is_flag=True, help="Tell agents which files are open, but not what you select.")
-@click.option("--no-diff", is_flag=True, help="Show no reviews here: agents ask in their own terminals.")
+@click.option("--fresh", is_flag=True, help="Do not take over port and token of a companion that has just stopped.")
+@click.option("--allow-agent-accept", is_flag=True, help="Let `isthmus ide accept` work also for an agent's processes.")
+@click.option("--no-context", is_flag=True, help="Do not send agents what you have open.")
+@click.option("--no-selection", is_flag=True, help="Send agents the open files, but not your selection.")
+@click.option("--no-diff", is_flag=True, help="Do not show reviews here: agents ask in their own terminals.")
 @click.option(
     "--trusted/--untrusted",
     "is_trusted",
     default=None,
-    help="Tell agents that you trust this workspace, or do not. Default: what the editor says.",
+    help="Report this workspace to agents as trusted, or as not trusted. Default: the editor's setting.",
 )
 @click.option(
     "--tools", "tool_files", metavar="FILE.py", multiple=True, help="Offer agents the tools that this file declares."
@@ -82,7 +82,7 @@ _ADDRESS_HELP = (
     "protocols",
     type=click.Choice(PROTOCOLS),
     multiple=True,
-    help="Serve only agents of this kind. Default: all. Of use where another extension serves the others.",
+    help="Serve only agents of this kind. Default: all. Useful when another extension serves the others.",
 )
 @click.option("--diagnostics", "linters", metavar="LINTERS", default="", help=_DIAGNOSTICS_HELP)
 @click.option("--json", "as_json", is_flag=True, help="Print the ready line as JSON.")
@@ -106,7 +106,7 @@ def command(
     as_json: bool,
     until_exit_of: int | None,
 ) -> None:
-    """Be the IDE of agent CLIs: they see your open files and show their edits to you for review.
+    """Serve an editor to agent CLIs: they see your open files and show their edits to you for review.
 
     Runs until it is stopped or the editor quits. Agent CLIs that are started in the workspace find it by themselves
     (in Gemini CLI: /ide enable). You act from another terminal with `isthmus ide ...`, or in Neovim directly. Emacs and
@@ -146,7 +146,7 @@ async def _run(
     places = [parse_place(place, options.folders) for place in opened]
     editor = await _editor(name, options.folders, address, tuple(path for path, _ in places))
     try:
-        for path, at in places if name != "jupyter" else ():  # it opens nothing: to it they are open from the start
+        for path, at in places if name != "jupyter" else ():  # in Jupyter they are open from the start
             await editor.open_file(path, at)
         await serve_editor(editor, name, options, as_json=as_json)
     finally:
@@ -184,10 +184,10 @@ def exec_command(
 ) -> None:
     """Run an agent CLI that is connected to this workspace's companion.
 
-    A companion that runs for the workspace is used; else one is started that ends with the agent. The agent's process
-    takes the place of this one, so its exit code and signals are its own. It gets every variable that real clients
-    read, and loopback in NO_PROXY; it does not get the token with which you accept edits. Qwen Code is in IDE
-    mode then, unless your settings say ide.enabled: false; in Gemini CLI enter /ide enable, once.
+    Uses the companion that runs for the workspace, or starts one that ends with the agent. The agent's process replaces
+    this one, so its exit code and signals are its own. It gets every variable that real clients read, and loopback in
+    NO_PROXY, but not the token with which you accept edits. Qwen Code is then in IDE mode, unless your settings say
+    ide.enabled: false; in Gemini CLI enter /ide enable once.
 
     \b
     isthmus companion exec -- gemini
@@ -219,7 +219,7 @@ def exec_command(
 
 
 def _find_or_start(editor: str | None, folders: tuple[str, ...], address: str | None) -> "RunningCompanion":
-    """Return a companion that knows of this process and stays as long as it lives."""
+    """Return a companion that knows this process and stays as long as it lives."""
     from isthmus.ide.control import control_client
 
     wanted = editor or _default_editor(address)
@@ -227,7 +227,7 @@ def _find_or_start(editor: str | None, folders: tuple[str, ...], address: str | 
     try:
         companion = control_client.choose(running, folders[0] if folders else ".", os.environ)
         control_client.ask(companion, "agent", pid=os.getpid())
-    except (control_client.NoCompanionError, control_client.RefusedError):  # none, or it is just ending
+    except (control_client.NoCompanionError, control_client.RefusedError):  # none, or one that is ending
         companion = _start(wanted, folders, address)
         control_client.ask(companion, "agent", pid=os.getpid())
     return companion
@@ -275,5 +275,5 @@ def _identity(editor: str) -> str:
 
 def _folder(path: str) -> str:
     if not os.path.isdir(path):  # noqa: PTH112 - Path raises for a name that is too long
-        raise click.UsageError(f"--workspace: {path} is no folder; expected an existing one")
+        raise click.UsageError(f"--workspace: {path} is not a folder; expected an existing one")
     return os.path.realpath(path)

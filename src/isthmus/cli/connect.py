@@ -1,4 +1,4 @@
-"""``isthmus connect``: the same conversation, with an agent behind an A2A server."""
+"""``isthmus connect``: a conversation with an agent behind an A2A server."""
 
 import os
 import shlex
@@ -21,38 +21,38 @@ if TYPE_CHECKING:
 
 @click.command("connect", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("url")
-@click.option("-p", "--prompt", metavar="TEXT", help="Run this prompt without asking anything, print the answer, exit.")
+@click.option("-p", "--prompt", metavar="TEXT", help="Run this prompt, ask nothing, print the answer, exit.")
 @click.option(
     "-o",
     "--output-format",
     type=click.Choice(["text", "json", "stream-json"]),
     default="text",
-    help="How -p prints: the answer, one JSON object, or one JSON object a line.",
+    help="Output of -p: the answer, one JSON object, or one JSON object per line for each event.",
 )
 @click.option(
     "--token-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Holds the server's bearer token. Default: the variable ISTHMUS_A2A_TOKEN.",
+    help="File with the server's bearer token. Default: the variable ISTHMUS_A2A_TOKEN.",
 )
 @click.option(
     "--ca-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Certificates (PEM) that vouch for an https server with its own. Default: the variable SSL_CERT_FILE.",
+    help="CA certificates (PEM) for an https server with its own. Default: the variable SSL_CERT_FILE.",
 )
 @click.option(
     "--workspace",
     metavar="DIR",
-    help="The folder, on the server's machine, that the agent works in. A name without a leading / is one below this"
-    " folder. Default: the server's own folder where it says that it has one, else this folder's path.",
+    help="The agent's folder on the server's machine. A name without a leading / is relative to this folder."
+    " Default: the server's own folder if it announces one, else this folder's path.",
 )
 @click.option(
     "--resume",
     metavar="[latest|ID]",
     is_flag=False,
     flag_value="latest",
-    help="Go on with an earlier session; a question that waits is asked again.",
+    help="Continue an earlier session; a question that waits is asked again.",
 )
 @click.option("--list-sessions", is_flag=True, help="List the server's sessions and exit.")
 def command(
@@ -65,9 +65,10 @@ def command(
     resume: str | None,
     list_sessions: bool,
 ) -> int:
-    """Talk to the agent at URL, as `isthmus` does with the one here.
+    """Talk to the agent at URL, as `isthmus` does with the local one.
 
-    The token never goes on the command line, where others could read it: name its file, or set ISTHMUS_A2A_TOKEN.
+    The token is not an argument, because other users could read the command line: name its file, or set
+    ISTHMUS_A2A_TOKEN.
     """
     runs_one_prompt(prompt, output_format, resume, list_sessions=list_sessions)
     workspace = None if workspace is None else absolute(workspace)
@@ -141,7 +142,7 @@ def _settings(folder: str | None) -> JsonObject | None:
 
 
 def _permission_hint(offer: "ServerProfile") -> str:
-    """What would allow a call that was refused; options are named of `isthmus serve` alone, which has them."""
+    """Return advice for a call that was refused; names options of `isthmus serve` only if the server is one."""
     if offer.takes_messages_once and not offer.has_workspace:
         return "start the server with --approval-mode or --allowed-tools, or answer without -p"
     return "answer it without -p"

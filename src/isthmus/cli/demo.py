@@ -1,4 +1,4 @@
-"""``isthmus demo``: a whole task, from the prompt to the reviewed edit, with what went over the wires."""
+"""``isthmus demo``: a whole task, from the prompt to the reviewed edit, with its messages on the wire."""
 
 import asyncio
 import os
@@ -22,13 +22,13 @@ from isthmus.errors import IsthmusError
     "--record",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Keep every frame there, a JSON object a line, one file for each protocol.",
+    help="Keep every frame in this folder, one JSON object per line and one file per protocol.",
 )
 def command(editor: str | None, model: str | None, record: Path | None) -> None:
     """Show a whole task: prompt over A2A, tools, an edit reviewed in an editor, the file written.
 
-    Server, companion and editor run as processes of their own in a temporary git repository; nothing of yours is read
-    or changed. What is printed was captured between them.
+    Server, companion and editor run as processes of their own in a temporary git repository; none of your files are
+    read or changed. The messages that are printed were captured between them.
     """
     from isthmus.demo.demonstration import Demonstration
 
@@ -39,7 +39,7 @@ def command(editor: str | None, model: str | None, record: Path | None) -> None:
         try:
             record.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BadInputError(f"--record {record}: the folder cannot be made: {error.strerror}") from error
+            raise BadInputError(f"--record {record}: the folder cannot be created: {error.strerror}") from error
     with tempfile.TemporaryDirectory(prefix="isthmus-demo-") as folder:
         place = Path(folder).resolve()
         demonstration = Demonstration(place, program, model, record, click.echo)
@@ -54,10 +54,10 @@ def command(editor: str | None, model: str | None, record: Path | None) -> None:
 
 
 def _check(model: str) -> None:
-    """Say what is wrong with a model before anything is started.
+    """Check a model before anything is started.
 
     Raises:
-        BadInputError: there is none of that name, or it needs a key.
+        BadInputError: no model has that name, or it needs a key.
     """
     from isthmus.models.choose import choose
 

@@ -1,4 +1,4 @@
-"""``isthmus doctor``: which editors agent CLIs find from here, why not the others, and what to do."""
+"""``isthmus doctor``: the editors that agent CLIs find from here, why not the others, and what to do."""
 
 import dataclasses
 import json
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @click.command("doctor", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
-@click.option("--sweep", is_flag=True, help="Remove files of yours whose process and port are both dead.")
+@click.option("--sweep", is_flag=True, help="Remove your own files whose process and port are both gone.")
 @click.pass_context
 def command(context: click.Context, as_json: bool, sweep: bool) -> None:
     """Find out why an agent CLI does not find your editor, or finds another one.
 
-    Editors, and `isthmus companion`, announce themselves by files; each agent CLI has its own rules for which it takes.
-    Shown is what Gemini CLI, Qwen Code, Claude Code and Isthmus would choose if you started them in this folder and
-    this terminal, and why; then every such file, alive or stale; then what of this terminal gets in the way; and which
-    settings Isthmus does not use. Nothing is sent to anybody: a port is tried by connecting to it, no more. For MCP
-    servers there is `isthmus mcp doctor`.
+    Editors, and `isthmus companion`, announce themselves by files; each agent CLI has its own rules for choosing one.
+    The report shows which editor Gemini CLI, Qwen Code, Claude Code and Isthmus would choose if you started them in
+    this folder and this terminal, and why; then every such file, alive or stale; then what interferes in this terminal;
+    and which settings Isthmus does not use. No data is sent: ports are only connected to. For MCP servers use
+    `isthmus mcp doctor`.
 
     The exit status is 0 when at least one of the CLIs would connect to an editor, and 1 when none would.
     """
@@ -40,14 +40,14 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
     else:
         lines = [*describe(examination), *settings_lines(), *(f"Removed: {path}" for path in removed)]
         if not sweep and any(finding.is_sweepable for finding in examination.findings):
-            lines.append("\n`isthmus doctor --sweep` removes the stale files whose process is gone.")
-        # Other programs' files may say anything; nothing of it is for the terminal to obey.
+            lines.append("\n`isthmus doctor --sweep` removes stale files whose process is gone.")
+        # Files of other programs may contain anything, also control sequences.
         click.echo(visible("\n".join(lines)))
     context.exit(0 if examination.is_well else 1)
 
 
 def examine_here(folder: str = ".") -> "Examination":
-    """Look at the files, processes and ports, for a CLI that is started in this terminal and a folder."""
+    """Examine the files, processes and ports for a CLI that is started in this terminal and a folder."""
     from isthmus.ide.control import control_client
     from isthmus.ide.discovery import cli_settings, doctor
     from isthmus.ide.discovery.announcement import announcements
@@ -83,7 +83,7 @@ def examine_here(folder: str = ".") -> "Examination":
 
 
 def settings_lines() -> Iterator[str]:
-    """Yield what of the settings files for this folder Isthmus does not use, or cannot."""
+    """Yield a line for each setting for this folder that Isthmus does not use, or cannot use."""
     from isthmus.app.setup import settings_notices, unused_settings
     from isthmus.mcp_host.config.folder_trust import file_trust
     from isthmus.models.endpoint import short_keys
@@ -115,7 +115,7 @@ def _sweep(examination: "Examination") -> Iterator[str]:
 
 
 def describe(examination: "Examination") -> Iterator[str]:
-    """Yield the examination in lines for a user."""
+    """Yield the lines that describe the examination to a user."""
     yield f"Agent CLIs started in {examination.here.folder}"
     yield from _choices(examination.choices)
     yield ""
@@ -129,8 +129,8 @@ def describe(examination: "Examination") -> Iterator[str]:
 
 
 def _choices(choices: "Sequence[CliChoice]") -> Iterator[str]:
-    """What each CLI would do; what holds for several in a row stands once, below the last of them."""
-    advised: dict[str, str] = {}  # the advice, and the CLI that it was given for
+    """Yield the lines on each CLI's choice; text that several in a row share stands once, below the last of them."""
+    advised: dict[str, str] = {}  # each advice, and the CLI for which it was given first
     for (reason, advice), group in groupby(choices, lambda choice: (choice.reason, choice.advice)):
         alike = tuple(group)
         for choice in alike:
@@ -158,7 +158,7 @@ def _finding(finding: "Finding") -> Iterator[str]:
 
 
 def to_json(examination: "Examination") -> dict[str, Any]:
-    """Return the examination for programs."""
+    """Return the examination as JSON."""
     return {
         "folder": examination.here.folder,
         "is_well": examination.is_well,

@@ -1,4 +1,4 @@
-"""``isthmus ide``: act as the user at a running companion from another terminal."""
+"""``isthmus ide``: act as the user of a running companion from another terminal."""
 
 import json
 import os
@@ -26,7 +26,7 @@ _COMMON = (
 
 
 class CompanionUser:
-    """Asks the companion that the options name, and prints its answers."""
+    """Sends commands to the companion that the options name, and prints its answers."""
 
     def __init__(self, as_json: bool, port: int | None, workspace: str | None) -> None:
         self.as_json = as_json
@@ -39,27 +39,27 @@ class CompanionUser:
         return locate(file, self._folders)
 
     def parse(self, place: str) -> tuple[str, int | None, int | None, int | None, int | None]:
-        """Return a place that the user named, as :func:`parse_range` has it."""
+        """Return a place that the user named, in the form of :func:`parse_range`."""
         return parse_range(place, self._folders)
 
     def ask(self, command: str, *, patience: float = 0.0, **arguments: object) -> Result:
-        """Have a command done.
+        """Run a command in the companion and return its result.
 
         Raises:
-            IsthmusError: it was not.
+            IsthmusError: it failed.
         """
         from isthmus.ide.control import control_client
 
-        # Who names a workspace means it, whatever this terminal's variables say.
+        # A named workspace takes precedence over the variables of this terminal.
         environment: Mapping[str, str] = os.environ if self.directory == "." else {}
         companion = control_client.choose(control_client.running(), self.directory, environment, self._port)
         return dict(control_client.ask(companion, command, patience=patience, **arguments)) | {"port": companion.port}
 
     def show(self, result: Result, text: str) -> None:
-        """Print an answer in the form that was asked for."""
+        """Print a result in the requested form."""
         from isthmus.terminal.sanitize import visible
 
-        # Files, their names and the agents' own names may say anything; nothing of it is for the terminal to obey.
+        # Files, their names and the agents' own names may contain anything, also control sequences.
         click.echo(json.dumps(result) if self.as_json else visible(text))
 
 
@@ -87,9 +87,9 @@ def command() -> None:
 @command.command("status", short_help="Show the editor, its agents, and what they see.")
 @_user
 def status(user: CompanionUser) -> None:
-    """Show the editor, the attached agents, the open diffs and what agents are told.
+    """Show the editor, the attached agents, the open diffs and what agents see.
 
-    Then what `isthmus doctor` says: which editor each agent CLI would find from here, and why.
+    Then show the findings of `isthmus doctor`: which editor each agent CLI would find from here, and why.
     """
     from isthmus.cli import doctor
     from isthmus.files.locations import data_directory
@@ -137,7 +137,7 @@ def open_file(user: CompanionUser, file: str, background: bool) -> None:
 @click.argument("file", metavar="FILE")
 @_user
 def close_file(user: CompanionUser, file: str) -> None:
-    """Close a file. One that is not open is no error."""
+    """Close a file. A file that is not open is ignored."""
     result = user.ask("close", path=user.locate(file))
     user.show(result, "\n".join(_context_lines(result)))
 
@@ -170,11 +170,11 @@ def select(user: CompanionUser, place: str) -> None:
 @click.argument("place", metavar="FILE[:LINE[-LINE]]")
 @_user
 def mention(user: CompanionUser, place: str) -> None:
-    """Point the agents to a file or to lines of it: they are selected, and agents that know mentions are told."""
+    """Point the agents to a file or to lines of it: select them, and notify agents that support mentions."""
     path, line, _, end_line, _ = user.parse(place)
     result = user.ask("mention", path=path, line=line, end_line=end_line)
     nobody = (
-        [] if result.get("agents") != 0 else ["No agent is attached; one that connects within ten seconds is told."]
+        [] if result.get("agents") != 0 else ["No agent is attached; one that connects within ten seconds is notified."]
     )
     user.show(result, "\n".join(nobody + _context_lines(result)))
 
@@ -182,7 +182,7 @@ def mention(user: CompanionUser, place: str) -> None:
 @command.command("diagnostics", short_help="Show what linters and language servers found.")
 @click.argument("file", metavar="[FILE]", required=False)
 @click.option(
-    "--set", "source", metavar="FILE.json|-", help="Replace those of FILE by this JSON list (headless editor)."
+    "--set", "source", metavar="FILE.json|-", help="Replace those of FILE with this JSON list (headless editor)."
 )
 @click.option("--add", nargs=2, metavar="LINE[:CHAR] MESSAGE", multiple=True, help="Add one to FILE (headless editor).")
 @click.option("--severity", type=click.Choice(["error", "warning", "information", "hint"]), default="error")
@@ -199,7 +199,7 @@ def diagnostics(
     """Show what linters and language servers found; in the headless editor, set it.
 
     An entry of --set is an object with line, message, and optionally character, end_line, end_character, severity
-    (of those below), source and code.
+    (one of those below), source and code.
     """
     path = user.locate(file) if file is not None else None
     entries: list[object] | None = None
@@ -223,13 +223,13 @@ def diagnostics(
 
 
 @command.command("diffs", short_help="Show the edits that wait for your answer.")
-@click.option("--wait", type=float, metavar="SECONDS", help="Wait up to so long until there is one.")
+@click.option("--wait", type=float, metavar="SECONDS", help="Wait up to this many seconds until there is one.")
 @_user
 def diffs(user: CompanionUser, wait: float | None) -> None:
     """Show the edits that wait for your answer, as unified diffs against the files on disk.
 
     The changed cells of a notebook are numbered: `isthmus ide accept FILE --cells 1,3` accepts some of them. With
-    Jupyter a link to the page is shown on which you can answer in the browser, questions too; it can be opened once.
+    Jupyter, a link to a page is shown on which you can answer in the browser, questions too; it can be opened once.
     """
     result = user.ask("diffs", patience=_patience(wait), wait=wait)
     asked = user.ask("questions")["questions"]
@@ -248,19 +248,19 @@ def diffs(user: CompanionUser, wait: float | None) -> None:
     "--content", metavar="FILE|-", help="Accept this text instead of the proposed one; - reads standard input."
 )
 @click.option(
-    "--cells", metavar="1,3|2-4", help="Of a notebook accept only these changes, as `isthmus ide diffs` numbers them."
+    "--cells", metavar="1,3|2-4", help="Of a notebook, accept only these changes, as numbered by `isthmus ide diffs`."
 )
 @_user
 def accept(user: CompanionUser, file: str, content: str | None, cells: str | None) -> None:
     """Accept the proposed edit of a file, as proposed or with your own text. The agent then writes it.
 
-    With --cells the rest of the notebook keeps every byte: other cells, outputs, ids and metadata. They are those
-    of the agent's proposal, without what you changed in it in the editor or on the page.
+    With --cells the rest of the notebook keeps every byte: other cells, outputs, ids and metadata. The chosen changes
+    are those of the agent's proposal, without your own changes in the editor or on the page.
 
-    Gemini CLI and Qwen Code take no empty file: that is told to them as a rejection, and this command fails.
+    Gemini CLI and Qwen Code do not accept an empty file: they receive it as a rejection, and this command fails.
     """
     if content is not None and cells is not None:
-        raise click.UsageError("--cells chooses from the proposal; with --content the text is yours")
+        raise click.UsageError("--cells chooses from the proposal and --content replaces it; give one of them")
     text = _read(content) if content is not None else None
     numbers = _numbers(cells) if cells is not None else None
     result = user.ask("accept", path=user.locate(file), content=text, cells=numbers)
@@ -278,12 +278,12 @@ def reject(user: CompanionUser, file: str) -> None:
 
 
 @command.command("questions", short_help="Show what agents ask to be allowed.")
-@click.option("--wait", type=float, metavar="SECONDS", help="Wait up to so long until there is one.")
+@click.option("--wait", type=float, metavar="SECONDS", help="Wait up to this many seconds until there is one.")
 @_user
 def questions(user: CompanionUser, wait: float | None) -> None:
-    """Show what agents ask to be allowed, such as running code in a notebook. Answer with `isthmus ide answer`.
+    """Show what agents ask permission for, such as running code in a notebook. Answer with `isthmus ide answer`.
 
-    With Jupyter a link to the page is shown on which you can answer in the browser; it can be opened once.
+    With Jupyter, a link to a page is shown on which you can answer in the browser; it can be opened once.
     """
     result = user.ask("questions", patience=_patience(wait), wait=wait)
     text = "\n\n".join(f"{entry['id']}: {entry['title']}\n{entry['text']}" for entry in result["questions"])
@@ -299,23 +299,23 @@ def questions(user: CompanionUser, wait: float | None) -> None:
 @click.argument("decision", metavar="yes|no|session", type=click.Choice(["yes", "no", "session"]))
 @_user
 def answer(user: CompanionUser, question: str, decision: str) -> None:
-    """Answer a question of `isthmus ide questions` by yes or no. Who does not answer within 10 minutes says no.
+    """Answer a question of `isthmus ide questions` with yes or no. No answer within 10 minutes counts as no.
 
-    "session" is a yes to all such questions of this agent, until it leaves: of running code in a notebook, to any code
-    there.
+    "session" answers yes to all such questions of this agent until it disconnects: for code in a notebook, to any code
+    in it.
     """
     result = user.ask("answer", id=question, yes=decision != "no", session=decision == "session")
     user.show(result, f"answered {decision}: {result['title']}")
 
 
 def _patience(wait: float | None) -> float:
-    if wait is not None and not 0 <= wait <= LONGEST_WAIT_SECONDS:  # also what is no number
+    if wait is not None and not 0 <= wait <= LONGEST_WAIT_SECONDS:  # also refuses NaN
         raise click.UsageError(f"--wait: expected seconds from 0 to {LONGEST_WAIT_SECONDS}, received {wait}")
     return wait or 0.0
 
 
 def _page(user: CompanionUser) -> str | None:
-    """Return a link to the page of the editor, if it has one and who asks may answer in the user's place."""
+    """Return a link to the editor's review page, if it has one and the caller may answer for the user."""
     from isthmus.ide.control.control_client import RefusedError
 
     try:
@@ -336,7 +336,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _kept_lines(paths: Sequence[str]) -> list[str]:
-    return [f"Kept of what you typed into a review that ended: {path}" for path in paths]
+    return [f"Kept what you typed into a review that ended: {path}" for path in paths]
 
 
 def _agent(agent: Result) -> str:

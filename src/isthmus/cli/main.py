@@ -1,6 +1,6 @@
-"""The ``isthmus`` command: talking to the agent here, and a table of the other commands.
+"""The ``isthmus`` command: a conversation with the local agent, and a table of the other commands.
 
-Each command is a module of its own, imported when it is used; nothing heavy is imported to show the help.
+Each command is a module of its own, which is imported when it is used; showing the help imports nothing heavy.
 """
 
 import codecs
@@ -21,10 +21,10 @@ from isthmus.app.setup import GivenOptions, agent_options
 from isthmus.errors import IsthmusError
 
 BAD_INPUT = 42
-"""The exit status for arguments and settings that do not fit, as Gemini CLI has it."""
+"""Exit status for invalid arguments and settings; the same as Gemini CLI's."""
 
 CANCELLED = 130
-"""The exit status after Ctrl-C."""
+"""Exit status after Ctrl-C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +37,19 @@ COMMANDS = {
     "serve": _Command("isthmus.cli.serve", "Serve the agent to A2A clients."),
     "connect": _Command("isthmus.cli.connect", "Talk to an agent that runs elsewhere."),
     "mcp": _Command("isthmus.cli.mcp.command", "Add, list, remove and try the MCP servers that give it more tools."),
-    "trust": _Command("isthmus.cli.trust", "Let what a folder's files configure run on this machine, or not."),
-    "tasks": _Command("isthmus.cli.tasks", "Look at the tasks that are kept here; export or delete them."),
-    "companion": _Command("isthmus.cli.companion", "Be the IDE of agent CLIs: share context, review their edits."),
+    "trust": _Command("isthmus.cli.trust", "Say whether what a folder's files configure may run on this machine."),
+    "tasks": _Command("isthmus.cli.tasks", "Look at the tasks that are stored here; export or delete them."),
+    "companion": _Command("isthmus.cli.companion", "Serve an editor to agent CLIs: share context, review their edits."),
     "ide": _Command("isthmus.cli.ide", "Act as the user in a running companion."),
     "bridge": _Command("isthmus.cli.bridge", "Let every agent CLI use an IDE extension that was made for one of them."),
     "doctor": _Command("isthmus.cli.doctor", "Find out why an agent CLI does not find your editor."),
-    "plugin": _Command("isthmus.cli.plugin", "Print where the plugin for an editor lies."),
+    "plugin": _Command("isthmus.cli.plugin", "Print the path of the plugin for an editor."),
     "demo": _Command("isthmus.cli.demo", "Show a whole task, from the prompt to the reviewed edit."),
 }
 
 
 class _Commands(click.Group):
-    """Knows its commands by name and one line; imports the one that runs."""
+    """The commands by name with a line of help each; imports the one that runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -63,7 +63,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             expected = ", ".join(COMMANDS)
-            raise click.UsageError(f"{args[0]!r} is no command ({expected}). A prompt goes with -p.", ctx)
+            raise click.UsageError(f"Unknown command {args[0]!r}. Commands: {expected}. To send a prompt use -p.", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -76,13 +76,13 @@ class _Commands(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option("-p", "--prompt", metavar="TEXT", help="Run this prompt without asking anything, print the answer, exit.")
+@click.option("-p", "--prompt", metavar="TEXT", help="Run this prompt, ask nothing, print the answer, exit.")
 @click.option(
     "-o",
     "--output-format",
     type=click.Choice(["text", "json", "stream-json"]),
     default="text",
-    help="How -p prints: the answer, one JSON object, or one JSON object a line as things happen.",
+    help="Output of -p: the answer, one JSON object, or one JSON object per line for each event.",
 )
 @agent_options
 @click.option(
@@ -90,7 +90,7 @@ class _Commands(click.Group):
     metavar="[latest|ID]",
     is_flag=False,
     flag_value="latest",
-    help="Go on with an earlier session of this folder; a question that waits is asked again.",
+    help="Continue an earlier session of this folder; a question that waits is asked again.",
 )
 @click.option("--list-sessions", is_flag=True, help="List the sessions of this folder and exit.")
 @click.version_option(package_name="isthmus", message="%(version)s")
@@ -124,20 +124,20 @@ def command(
 
 
 def _refuse_options_before(name: str, context: click.Context) -> None:
-    """An option that would be passed over, such as an approval mode, must not look as if it held."""
+    """Raise UsageError for an option before `name`: it would be ignored, such as an approval mode, without notice."""
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         if source is click.core.ParameterSource.COMMANDLINE:
             option = parameter.opts[-1]
-            message = f"{option} stands before `{name}`, where it does not count; the options of `{name}` come after it"
+            message = f"{option} stands before `{name}`, where it has no effect; put the options of `{name}` after it"
             raise click.UsageError(message, context)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit status: 0 done, 1 failed, 42 bad input, 44 no sandbox, 45 no required MCP
-    server, 130 interrupted.
+    """Run the command line and return the exit status.
 
-    What fails before there is a task is said on stderr and, where -o asks for it, on stdout as JSON too.
+    0 means done, 1 failed, 42 bad input, 44 no sandbox, 45 a required MCP server missing, 130 interrupted. A failure
+    before there is a task is printed on stderr and, when -o asks for it, on stdout as JSON too.
     """
     _open_closed_streams()
     _allow_any_character()
@@ -157,11 +157,11 @@ def run(arguments: Sequence[str]) -> int:
         if not _failed_as_json(arguments, type(error).__name__, str(error), 1):
             from isthmus.terminal.sanitize import visible
 
-            click.echo(f"isthmus: {visible(str(error))}", err=True)  # it may quote what a server said
+            click.echo(f"isthmus: {visible(str(error))}", err=True)  # it may quote a server
         return 1
     except OSError as error:
         if isinstance(error, FileNotFoundError) and _is_nowhere():
-            message = "the folder that you are in is not there any more; go to another one"
+            message = "the current folder does not exist any more; change to another one"
             if not _failed_as_json(arguments, "FatalInputError", message, BAD_INPUT):
                 click.echo(f"isthmus: {message}", err=True)
             return BAD_INPUT
@@ -184,14 +184,14 @@ def _is_nowhere() -> bool:
 
 
 def _open_closed_streams() -> None:
-    """Give a program that was started with a closed stream an empty one, before a file of its own gets that number."""
+    """Replace closed standard streams by empty ones, so that no other file gets their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - stays open
 
 
 def _allow_any_character() -> None:
-    """In a locale that is not UTF-8, characters that it lacks are written as ``?``; ASCII is read as UTF-8."""
+    """Write ``?`` for characters that the locale's encoding lacks, and read ASCII as UTF-8."""
     written: object = sys.stdout
     if type(written) is io.TextIOWrapper and written.errors in ("strict", "surrogateescape"):
         written.reconfigure(errors="replace")
@@ -201,8 +201,8 @@ def _allow_any_character() -> None:
 
 
 def _failed_as_json(arguments: Sequence[str], kind: str, message: str, status: int) -> bool:
-    """Print a failure in the JSON format that the arguments ask for; False when they ask for none."""
-    # By hand: the arguments may be what failed, and then nothing of them was parsed.
+    """Print a failure in the JSON format that the arguments ask for; return False when they ask for none."""
+    # Not by click: the arguments may be what failed, and then none of them were parsed.
     found = re.search(r"(?:^|\0)(?:-o\0?|--output-format[=\0])(json|stream-json)(?:\0|$)", "\0".join(arguments))
     if found is None:
         return False

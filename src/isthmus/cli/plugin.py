@@ -1,4 +1,4 @@
-"""``isthmus plugin``: where the plugins for editors lie that come with Isthmus, and how each is put to use."""
+"""``isthmus plugin``: the paths of the plugins for editors that come with Isthmus, and how to install each."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from isthmus.errors import IsthmusError
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """``place`` is below the folder of plugins; ``use`` is what to write into the editor's configuration."""
+    """An editor plugin. ``place`` is below the folder of plugins; ``use`` says how to install it."""
 
     place: str
     use: str
@@ -33,7 +33,7 @@ PLUGINS = {
 @click.command("plugin", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("editor", required=False, type=click.Choice(list(PLUGINS)))
 def command(editor: str | None) -> None:
-    """Print where an editor's plugin lies; without EDITOR list all, each with what to do with it.
+    """Print the path of an editor's plugin; without EDITOR list all, each with how to install it.
 
     A plugin starts the companion with its editor and stops it with it.
 
@@ -47,7 +47,7 @@ def command(editor: str | None) -> None:
 
 
 def plugins_folder() -> Path:
-    """Return the folder of plugins: in the installed package, or in the checkout that it is run from.
+    """Return the folder of plugins: in the installed package, or in the checkout that is running.
 
     Raises:
         IsthmusError: it is in neither.
@@ -56,4 +56,4 @@ def plugins_folder() -> Path:
     for folder in (package / "plugins", package.parents[1] / "plugins"):
         if folder.is_dir():
             return folder
-    raise IsthmusError(f"the plugins are not where they belong, in {package / 'plugins'}; install Isthmus again")
+    raise IsthmusError(f"the plugins are missing; expected them in {package / 'plugins'}. Install Isthmus again")

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 
 MAXIMUM_MISSING = 20
-"""Servers that are named where their tools are missing."""
+"""Maximum number of servers that are named when their tools are missing."""
 
 
 def run(
     options: GivenOptions, *, prompt: str | None, output_format: str, resume: str | None, list_sessions: bool
 ) -> int:
-    """Run as the options say; returns the exit status.
+    """Run a conversation or one prompt as the options say, and return the exit status.
 
     Raises:
-        BadInputError: options that do not go together, or values that do not fit.
+        BadInputError: options exclude each other, or have invalid values.
     """
     is_headless = runs_one_prompt(prompt, output_format, resume, list_sessions=list_sessions)
     setup = decide(options, may_ask=not is_headless)
@@ -54,10 +54,10 @@ def run(
 
 
 def whole_prompt(prompt: str | None) -> str:
-    """Return the prompt with what was piped in.
+    """Return the prompt with the text piped into standard input.
 
     Raises:
-        BadInputError: there is neither.
+        BadInputError: both are empty.
     """
     from isthmus.terminal.headless import prompt_with_stdin
 
@@ -68,14 +68,14 @@ def whole_prompt(prompt: str | None) -> str:
 
 
 class WaitingNotice:
-    """Says on ``output`` which MCP servers a turn waits for, each list of them once, where a user looks at it."""
+    """Callback that names the MCP servers a turn waits for on a terminal ``output``, each list of them once."""
 
     def __init__(self, output: TextIO) -> None:
         self._output = output
         self._told: tuple[str, ...] = ()
 
     def __call__(self, servers: Sequence[str], seconds: float) -> None:
-        """These are waited for, and have been for `seconds`."""
+        """Print that these servers have been waited for since `seconds`."""
         if not servers or not self._output.isatty() or tuple(servers) == self._told:
             return
         self._told = tuple(servers)
@@ -86,13 +86,13 @@ class WaitingNotice:
 
 
 class AwaitedServers:
-    """Which MCP servers a turn waits for now."""
+    """Callback that keeps the names of the MCP servers a turn is waiting for."""
 
     def __init__(self) -> None:
         self.names: Sequence[str] = ()
 
     def __call__(self, servers: Sequence[str], seconds: float) -> None:
-        """It is these, and has been for `seconds`."""
+        """Remember that these servers have been waited for since `seconds`."""
         self.names = servers
 
 
@@ -101,7 +101,7 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
     from isthmus.terminal.headless_output import ServerLine
 
     hosts: list[McpHost] = []
-    # Nobody is there to ask again: the one turn waits for the servers that it may want.
+    # No user can ask again, so the only turn waits for the servers that it may use.
     use = McpUse(
         patience=UNATTENDED_PATIENCE,
         on_unknown_trust=tell(sys.stderr),
@@ -114,7 +114,7 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
             sys.stderr.write(f"isthmus: {model_line(setup)}\n")
         is_command = prompt.lstrip().startswith("/")
         scope = ToolScope(setup.workspace)
-        # A command is not kept waiting for servers that it need not have.
+        # A command does not wait for servers that it may not need.
         servers = await (hosts[0].servers(scope) if is_command else hosts[0].awaited(scope))
         if not is_command and (notice := missing_notice(servers)):
             sys.stderr.write(f"isthmus: {notice}\n")
@@ -134,7 +134,7 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
 
 
 def missing_notice(servers: "Sequence[ServerStatus]") -> str:
-    """Return one line on the servers whose tools a run does not have, and why; empty where it has all of them."""
+    """Return one line on the servers whose tools are missing from a run, and why; empty when none are."""
     from isthmus.tools.servers import ServerState
 
     told: list[str] = []
@@ -187,7 +187,7 @@ async def _list_sessions(setup: Setup) -> int:
 
 
 async def print_sessions(agent: AgentClient, workspace: str | None) -> int:
-    """Print the sessions, newest first; of one folder (an absolute path) when it is named."""
+    """Print the sessions, newest first; only those of a folder when `workspace` (an absolute path) is given."""
     from isthmus.terminal.sessions import list_sessions, session_lines
 
     sessions = await list_sessions(agent, workspace)
@@ -198,7 +198,7 @@ async def print_sessions(agent: AgentClient, workspace: str | None) -> int:
 
 
 def heading(setup: Setup) -> tuple[str, ...]:
-    """What a conversation begins with: the model and why, and the folder."""
+    """Return the first lines of a conversation: the model and why it was chosen, the sandbox, the folder."""
     from isthmus import __version__
 
     home = str(Path.home())

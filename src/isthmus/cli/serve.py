@@ -1,4 +1,4 @@
-"""``isthmus serve``: the agent behind an A2A server. Here are its options; :mod:`isthmus.app.serving` runs it."""
+"""``isthmus serve``: the options of the agent behind an A2A server; :mod:`isthmus.app.serving` runs it."""
 
 import contextlib
 import re
@@ -29,9 +29,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--token-file",
     type=_FILE,
     metavar="FILE",
-    help="Holds your own bearer token; made, for you alone, when missing. Default: in the data folder.",
+    help="File with your own bearer token; created, readable by you only, if missing. Default: in the data folder.",
 )
-@click.option("--public-url", metavar="URL", help="The URL that clients reach the server by, for its card.")
+@click.option("--public-url", metavar="URL", help="The URL under which clients reach the server, for its card.")
 @click.option(
     "--tls-cert", type=_FILE, metavar="FILE", help="Serve https with this certificate (PEM, issuers after it)."
 )
@@ -44,56 +44,56 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     type=_FOLDER,
     multiple=True,
     metavar="DIR",
-    help="A further folder that sessions may work in, and below. Repeatable.",
+    help="A further folder in and below which sessions may work. Repeatable.",
 )
 @click.option(
     "--allow-push-to",
     multiple=True,
     metavar="HOST|NETWORK",
-    help="Let push notifications go to this host, or this address or network, though not public. Repeatable.",
+    help="Allow push notifications to this host, address or network even if it is not public. Repeatable.",
 )
 @click.option(
-    "--user-max-tasks", type=click.IntRange(min=1), default=1000, metavar="N", help="Unfinished tasks of a user."
+    "--user-max-tasks", type=click.IntRange(min=1), default=1000, metavar="N", help="Unfinished tasks per user."
 )
-@click.option("--user-max-running", type=click.IntRange(min=1), default=8, metavar="N", help="Working tasks of a user.")
+@click.option("--user-max-running", type=click.IntRange(min=1), default=8, metavar="N", help="Tasks at work per user.")
 @click.option(
-    "--user-max-open", type=click.IntRange(min=1), default=64, metavar="N", help="Requests and streams a user has open."
+    "--user-max-open", type=click.IntRange(min=1), default=64, metavar="N", help="Open requests and streams per user."
 )
 @click.option(
-    "--user-max-request", type=click.IntRange(min=1000), default=20_000_000, metavar="BYTES", help="A user's request."
+    "--user-max-request", type=click.IntRange(min=1000), default=20_000_000, metavar="BYTES", help="Size of a request."
 )
 @click.option(
     "--allow-client-mcp",
     is_flag=True,
-    help="Let clients bring MCP servers of their own by any URL, also of this machine and its network.",
+    help="Let clients add MCP servers of their own at any URL, also on this machine and its network.",
 )
 @click.option(
     "--max-approval-mode",
     type=click.Choice(APPROVAL_MODES),
     default="yolo",
     show_default=True,
-    help="The freest approval mode that clients may ask for; below yolo they may not allow tools either.",
+    help="The least restrictive approval mode that clients may request; below yolo they cannot allow tools either.",
 )
 @click.option(
     "--user-tier",
     metavar="NAME",
     callback=tier_name,
-    help="The tier of the users, which events tell them.",
+    help="The tier of the users, sent to clients as user_tier.",
 )
 @click.option("--strict-extension", is_flag=True, help="Refuse clients that do not activate the extension.")
-@click.option("--log-format", type=click.Choice(FORMATS), default="text", help="How the log on stderr looks.")
+@click.option("--log-format", type=click.Choice(FORMATS), default="text", help="The format of the log on stderr.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="info has a line for each request.")
 @agent_options
 @click.pass_context
 def command(context: click.Context, **options: Any) -> None:
     """Serve the agent to A2A clients, with the development-tool extension.
 
-    Prints `A2A server ready at URL` when it listens. Tasks are kept in the data folder: one that waits for an answer
-    survives any crash, and any client with the token may answer it. With --workspace, sessions may work in that folder
-    and below only; without, wherever their AgentSettings say.
+    Prints `A2A server ready at URL` when it listens. Tasks are stored in the data folder: one that waits for an answer
+    survives any crash, and any client with the token may answer it. With --workspace, sessions may work only in that
+    folder and below; without, wherever their AgentSettings say.
 
-    Other people get tokens by `isthmus serve token add NAME`; each sees his own tasks alone. To be reached from other
-    machines the server needs TLS: --tls-cert and --tls-key, or a proxy with --public-url https://...
+    Create tokens for other users with `isthmus serve token add NAME`; each user sees only their own tasks. To be
+    reached from other machines the server needs TLS: --tls-cert and --tls-key, or a proxy with --public-url https://...
 
     \b
     isthmus serve --port 8080 --token-file ~/isthmus-token --workspace ~/project
@@ -160,7 +160,7 @@ def _public_url(url: str | None) -> str | None:
 
 def _certificate(file: Path | None, key: Path | None) -> tuple[Path, Path] | None:
     if (file is None) != (key is None):
-        raise BadInputError("--tls-cert and --tls-key go together: expected the files of both")
+        raise BadInputError("--tls-cert and --tls-key belong together: expected both files")
     return (file, key) if file is not None and key is not None else None
 
 

@@ -23,10 +23,10 @@ _LONGEST = 100 * 365 * 86_400
 
 
 def tier_name(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    """Return the name of a tier, as a click callback.
+    """Check the name of a tier, as a click callback.
 
     Raises:
-        BadInputError: it is none.
+        BadInputError: it is not a valid name.
     """
     if value is not None and not (len(value.strip()) > 0 and len(value) <= 64 and value.isprintable()):
         raise BadInputError(f"tier {value[:100]!r}: expected a name of 1 to 64 printable characters")
@@ -35,10 +35,10 @@ def tier_name(_context: click.Context, _parameter: click.Parameter, value: str |
 
 @click.group("token", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def command() -> None:
-    """Give other people access to the server, each with a token, tasks and limits of their own.
+    """Give other users access to the server, each with a token, tasks and limits of their own.
 
-    A user sees only what was made with a token of the same name. Tokens are shown once and kept as hashes. Servers let
-    users in only when --workspace or --allow-workspace says which folders they may work in.
+    A user sees only the tasks made with a token of the same name. Tokens are shown once and stored as hashes. Servers
+    admit users only when --workspace or --allow-workspace says which folders they may work in.
     """
 
 
@@ -53,11 +53,13 @@ _data_dir = click.option(
 @command.command("add")
 @click.argument("name")
 @click.option("--expires", default="never", metavar="TIME", help="E.g. 12h, 90d, 2027-01-31, never (the default).")
-@click.option("--max-tasks", type=click.IntRange(min=1), metavar="N", help="Tasks that have not ended.")
-@click.option("--max-running", type=click.IntRange(min=1), metavar="N", help="Tasks that work at the same time.")
-@click.option("--max-open", type=click.IntRange(min=1), metavar="N", help="Requests and streams that are open at once.")
-@click.option("--max-request", type=click.IntRange(min=1000), metavar="BYTES", help="The size of one request.")
-@click.option("--tier", metavar="NAME", callback=tier_name, help="The user's tier, which events tell: user_tier.")
+@click.option("--max-tasks", type=click.IntRange(min=1), metavar="N", help="Maximum number of unfinished tasks.")
+@click.option("--max-running", type=click.IntRange(min=1), metavar="N", help="Maximum number of tasks at work at once.")
+@click.option(
+    "--max-open", type=click.IntRange(min=1), metavar="N", help="Maximum number of open requests and streams."
+)
+@click.option("--max-request", type=click.IntRange(min=1000), metavar="BYTES", help="Maximum size of one request.")
+@click.option("--tier", metavar="NAME", callback=tier_name, help="The user's tier, sent to clients as user_tier.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -76,9 +78,9 @@ def add(
     out: Path | None,
     data_dir: Path | None,
 ) -> None:
-    """Make a token for the user NAME and print it, or write it to a file; it is shown this once.
+    """Create a token for the user NAME and print it, or write it to a file; it is shown only once.
 
-    The limits go before those of the server; without any, the server's hold. A user may have several tokens.
+    These limits replace those of the server, which apply otherwise. A user may have several tokens.
 
     \b
     isthmus serve token add alice --expires 90d --out alice.token
@@ -105,10 +107,10 @@ def add(
 
 @contextlib.contextmanager
 def _output(path: Path | None) -> Generator[TextIO]:
-    """Open where the token goes: standard output, or a new file that is removed again when no token was made.
+    """Open the output for a token: standard output, or a new file, which is removed when no token was made.
 
     Raises:
-        BadInputError: the file is there already, or cannot be written; no token was made.
+        BadInputError: the file exists already, or cannot be written; no token was made.
     """
     if path is None:
         yield sys.stdout
@@ -130,7 +132,7 @@ def _output(path: Path | None) -> Generator[TextIO]:
 @command.command("list")
 @_data_dir
 def list_tokens(data_dir: Path | None) -> None:
-    """List the tokens: id, user, when made, when it expires, limits. The tokens themselves are kept nowhere."""
+    """List the tokens: id, user, creation, expiry, limits. The tokens themselves are not stored."""
     entries = sorted(_file(data_dir).read().entries.values(), key=lambda entry: (entry.name, entry.created))
     now = time.time()
     width = max((len(entry.name) for entry in entries), default=0)
@@ -151,24 +153,24 @@ def list_tokens(data_dir: Path | None) -> None:
         line = f"{entry.id}  {entry.name:<{width}}  made {_day(entry.created)}  {until:<18}  {limits}"
         sys.stdout.write(line.rstrip() + "\n")
     if not entries:
-        sys.stdout.write("No tokens yet. Make one: isthmus serve token add NAME\n")
+        sys.stdout.write("No tokens yet. Create one: isthmus serve token add NAME\n")
 
 
 @command.command("revoke")
 @click.argument("name_or_id")
 @_data_dir
 def revoke(name_or_id: str, data_dir: Path | None) -> None:
-    """Make a token invalid by its id, or all tokens of a user by the name. Its streams end; tasks stay."""
+    """Revoke a token by its id, or all tokens of a user by the name. Their streams end; tasks stay."""
     gone = _file(data_dir).change(lambda table: table.revoked(name_or_id))
     for entry in gone:
         sys.stdout.write(f"Revoked the token {entry.id} of {entry.name}.\n")
 
 
 def expiry(text: str, now: float) -> float | None:
-    """Return the Unix time that ``--expires`` means; None for never.
+    """Return the Unix time of an ``--expires`` value; None for never.
 
     Raises:
-        BadInputError: it is no time, or not in the future.
+        BadInputError: it is not a time, or not in the future.
     """
     if text == "never":
         return None

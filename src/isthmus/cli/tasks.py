@@ -1,4 +1,4 @@
-"""``isthmus tasks``: what is kept of tasks, and its removal. Reads and writes the journal beside a running server."""
+"""``isthmus tasks``: shows and removes stored tasks. Reads and writes the journal beside a running server."""
 
 import asyncio
 import json
@@ -31,29 +31,29 @@ LISTED = 50
 SHOWN_MESSAGES = 1000
 EXPORT_ROWS = 500
 EXPORT_FORMAT = 1
-"""Raised when the lines of an export change their meaning."""
+"""Version of the export; raised when the lines of an export change their meaning."""
 CANCEL_SECONDS = 20.0
 ALL = 2**62
 
 
 class TasksError(IsthmusError):
-    """What was asked for cannot be done; the text says how far it went."""
+    """A command on tasks failed; the text says what was done before."""
 
 
 @click.group("tasks", cls=JsonErrorGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Look at the tasks that are kept on this machine, and delete them.
+    """Look at the tasks that are stored on this machine, and delete them.
 
-    Every prompt and every slash command is a task. Its conversation, tool calls and edits are kept in a journal, so
-    that it can be resumed and nothing is lost; they stay there until you delete them, or until the journal reaches its
+    Every prompt and every slash command is a task. Its conversation, tool calls and edits are stored in a journal, so
+    that it can be resumed and nothing is lost. They stay there until you delete them, or until the journal reaches its
     maximum size (isthmus.journal.maxSize in settings.json, 1GiB by default): then the tasks that ended first go.
 
     \b
     isthmus tasks list                      the newest tasks
     isthmus tasks show 3f2a                 one task and its conversation; the beginning of an id is enough
-    isthmus tasks export 3f2a -o task.jsonl everything that is kept of it
-    isthmus tasks delete 3f2a               for good
-    isthmus tasks prune --older-than 30d    for good, whatever ended more than 30 days ago
+    isthmus tasks export 3f2a -o task.jsonl everything that is stored of it
+    isthmus tasks delete 3f2a               delete it permanently
+    isthmus tasks prune --older-than 30d    delete tasks that ended more than 30 days ago
     """
 
 
@@ -61,7 +61,7 @@ _DATA_DIR = click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Where tasks are kept. Default: your data folder.",
+    help="Folder of the stored tasks. Default: your data folder.",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -69,11 +69,11 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @command.command("list")
 @click.option("--state", "states", multiple=True, metavar="STATE", help="Only tasks in this state. Repeatable.")
 @click.option("--user", metavar="NAME", help="Only tasks of this user of a server; '' are your own.")
-@click.option("--limit", type=click.IntRange(min=1), default=LISTED, help=f"At most so many. Default: {LISTED}.")
+@click.option("--limit", type=click.IntRange(min=1), default=LISTED, help=f"Maximum number shown. Default: {LISTED}.")
 @_JSON
 @_DATA_DIR
 def list_(states: tuple[str, ...], user: str | None, limit: int, as_json: bool, data_dir: Path | None) -> None:
-    """List tasks, those first that changed last.
+    """List tasks, last changed first.
 
     The states are submitted, working, input-required (it waits for an answer), completed, failed and canceled.
     """
@@ -82,7 +82,7 @@ def list_(states: tuple[str, ...], user: str | None, limit: int, as_json: bool, 
 
     for state in states:
         if state not in tuple(TaskState):
-            raise BadInputError(f"--state {state!r} is no state; expected one of {', '.join(TaskState)}")
+            raise BadInputError(f"unknown --state {state!r}; expected one of {', '.join(TaskState)}")
 
     async def read(journal: "SqliteJournal") -> "Sequence[TaskRow]":
         return await journal.tasks(limit, [TaskState(state) for state in states], user)
@@ -126,12 +126,11 @@ def show(task_id: str, as_json: bool, data_dir: Path | None) -> None:
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write it there, for you alone to read, instead of to standard output.",
+    help="Write it to this file, readable by you only, instead of to standard output.",
 )
 @_DATA_DIR
 def export(task_id: str, output: Path | None, data_dir: Path | None) -> None:
-    """Print everything that is kept of a task as JSON Lines: a header with the task, then its events in order."""
-
+    """Print everything that is stored of a task as JSON Lines: a header with the task, then its events in order."""
     files = _existing(data_dir)
 
     async def find(journal: "SqliteJournal") -> "TaskRow":
@@ -166,13 +165,13 @@ async def _export(journal: "SqliteJournal", row: "TaskRow", file: TextIO) -> Non
 
 @command.command("delete")
 @click.argument("task_ids", metavar="ID...", nargs=-1, required=True)
-@click.option("--force", is_flag=True, help="Cancel those that are working first, wherever they run.")
+@click.option("--force", is_flag=True, help="Cancel tasks at work first, wherever they run.")
 @_DATA_DIR
 def delete(task_ids: tuple[str, ...], force: bool, data_dir: Path | None) -> None:
-    """Delete tasks for good, with their outputs and checkpoints; a question that waits in them is gone, too.
+    """Delete tasks permanently, with their outputs and checkpoints; a question that waits in them is lost, too.
 
-    When one of them is working, none is deleted: cancel it where it runs, or give --force. What other tasks of the same
-    session say stays. The beginning of an id is enough when only one task has it.
+    When one of them is at work, none is deleted: cancel it where it runs, or use --force. The conversations of other
+    tasks of the same session stay. The beginning of an id is enough when only one task has it.
     """
     files = _existing(data_dir)
 
@@ -181,7 +180,7 @@ def delete(task_ids: tuple[str, ...], force: bool, data_dir: Path | None) -> Non
         working = [row.task_id for row in rows if not row.state.ends_stream]
         if working and not force:
             raise TasksError(
-                f"still working: {', '.join(working)}. Nothing was deleted; cancel it where it runs, or give --force."
+                f"still working: {', '.join(working)}. Nothing was deleted; cancel it where it runs, or use --force."
             )
         if working:
             await _cancel(journal, working)
@@ -196,7 +195,7 @@ async def _delete(journal: "SqliteJournal", files: TaskFiles, task_ids: Sequence
     removed = await Retention(journal, files.delete).delete(task_ids, also_waiting=True)
     await _erase(journal)
     if left := [task_id for task_id in task_ids if task_id not in removed]:
-        raise TasksError(f"began to work again meanwhile, and not deleted: {', '.join(left)}. Try again.")
+        raise TasksError(f"not deleted because they work again: {', '.join(left)}. Try again.")
     return removed
 
 
@@ -212,7 +211,7 @@ async def _cancel(journal: "SqliteJournal", task_ids: Sequence[str]) -> None:
                 try:
                     await runner.cancel(task_id)
                 except TaskNotCancelable:
-                    continue  # It has ended by itself.
+                    continue  # It has ended in the meantime.
     except TimeoutError as error:
         raise TasksError(
             f"not all of {', '.join(task_ids)} stopped within {CANCEL_SECONDS:g} s; nothing was deleted. Try again."
@@ -221,22 +220,20 @@ async def _cancel(journal: "SqliteJournal", task_ids: Sequence[str]) -> None:
 
 @command.command("prune")
 @click.option("--older-than", metavar="AGE", help="Tasks that ended longer ago than this: 30d, 12h, 2w.")
-@click.option(
-    "--keep", type=click.IntRange(min=0), metavar="N", help="All that have ended but the N that changed last."
-)
-@click.option("--max-size", metavar="SIZE", help="Those that ended first, until the rest takes no more: 500MB, 1GiB.")
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="All ended tasks except the N that changed last.")
+@click.option("--max-size", metavar="SIZE", help="Those that ended first, until the journal fits: 500MB, 1GiB.")
 @click.option("--dry-run", is_flag=True, help="Only list what --older-than and --keep would delete.")
 @_DATA_DIR
 def prune(older_than: str | None, keep: int | None, max_size: str | None, dry_run: bool, data_dir: Path | None) -> None:
-    """Delete old tasks for good.
+    """Delete old tasks permanently.
 
-    Tasks that work or wait for an answer are never touched, nor are ended ones of their sessions. When --older-than and
-    --keep are both given, a task must fit both to be deleted; --max-size comes after them.
+    Tasks that work or wait for an answer are never deleted, nor are ended tasks of their sessions. When --older-than
+    and --keep are both given, only tasks that match both are deleted; --max-size applies afterwards.
     """
     if older_than is None and keep is None and max_size is None:
-        raise BadInputError("say what is to go: --older-than 30d, --keep 100 or --max-size 500MB")
+        raise BadInputError("say what to delete: --older-than 30d, --keep 100 or --max-size 500MB")
     if dry_run and max_size is not None:
-        raise BadInputError("--dry-run goes with --older-than and --keep alone")
+        raise BadInputError("--dry-run can be used only with --older-than and --keep")
     try:
         until = None if older_than is None else time.time() - parse_age(older_than)
         size = None if max_size is None else parse_size(max_size)
@@ -274,11 +271,11 @@ async def _prune(
         f"Deleted {len(removed)} task{'' if len(removed) == 1 else 's'} ({show_size(before)} -> {show_size(after)})."
     )
     if retention.is_full:
-        click.echo("What is left works, waits for an answer, or is of a session that does.", err=True)
+        click.echo("The remaining tasks work, wait for an answer, or belong to a session that does.", err=True)
 
 
 async def _named(journal: "SqliteJournal", beginnings: Sequence[str]) -> "Sequence[TaskRow]":
-    """Return the tasks whose ids begin so, each once."""
+    """Return the tasks whose ids start with each of `beginnings`, each task once."""
     rows: dict[str, TaskRow] = {}
     for beginning in beginnings:
         found: Sequence[TaskRow] = await journal.find(beginning, 5) if beginning else ()
@@ -294,9 +291,7 @@ async def _named(journal: "SqliteJournal", beginnings: Sequence[str]) -> "Sequen
 
 async def _erase(journal: "SqliteJournal") -> None:
     if not await journal.removal.erase():
-        click.echo(
-            "The journal is being read just now: copies of what was deleted stay in its log until that ends.", err=True
-        )
+        click.echo("The journal is being read: copies of what was deleted stay in its log until that ends.", err=True)
 
 
 def _files(data_dir: Path | None) -> TaskFiles:

@@ -1,4 +1,4 @@
-"""``isthmus trust``: let what a folder's files configure run on this machine, or not."""
+"""``isthmus trust``: say whether what a folder's files configure may run on this machine."""
 
 import os
 from pathlib import Path
@@ -15,15 +15,15 @@ from isthmus.terminal.sanitize import visible_line
 @click.argument(
     "folder", type=click.Path(file_okay=False, exists=True, path_type=Path), default=".", metavar="[FOLDER]"
 )
-@click.option("--no", "is_refused", is_flag=True, help="Do not trust it: nothing that its files configure is started.")
-@click.option("--parent", "is_parent", is_flag=True, help="Trust the folder around it, and all that is in there.")
-@click.option("--show", "is_shown", is_flag=True, help="Change nothing; say how it stands and what would be started.")
+@click.option("--no", "is_refused", is_flag=True, help="Do not trust it: start nothing that its files configure.")
+@click.option("--parent", "is_parent", is_flag=True, help="Trust the folder around it, with everything in that folder.")
+@click.option("--show", "is_shown", is_flag=True, help="Change nothing; show its trust and what would be started.")
 def command(folder: Path, is_refused: bool, is_parent: bool, is_shown: bool) -> None:
-    """Trust FOLDER (this one without a name): let what its files configure run on this machine.
+    """Trust FOLDER (by default the current one): let what its files configure run on this machine.
 
-    These are the MCP servers of its .gemini/settings.json and .mcp.json, and the shell commands in its custom commands.
-    The answer is kept in ~/.gemini/trustedFolders.json, which Gemini CLI reads, too. Where an editor has the folder
-    open and says whether it is trusted, that counts instead.
+    This covers the MCP servers of its .gemini/settings.json and .mcp.json, and the shell commands in its custom
+    commands. The answer is stored in ~/.gemini/trustedFolders.json, which Gemini CLI reads, too. An editor that has the
+    folder open and says whether it is trusted takes precedence.
     """
     if is_refused + is_parent + is_shown > 1:
         raise BadInputError("--no, --parent and --show exclude each other; give one of them")
@@ -37,7 +37,7 @@ def command(folder: Path, is_refused: bool, is_parent: bool, is_shown: bool) -> 
 
 def _told(place: Path, home: Path) -> list[str]:
     stated = stated_trust(home, place)
-    words = {True: "is trusted", False: "is not trusted", None: "is not trusted: nothing was said of it"}
+    words = {True: "is trusted", False: "is not trusted", None: "is not trusted: no trust was stated"}
     lines = [f"{place} {words[stated]} ({trusted_folders_path(home)})."]
     starts = project_starts(place, home, os.environ)
     if starts:

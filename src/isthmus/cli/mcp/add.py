@@ -1,4 +1,4 @@
-"""``isthmus mcp add``: a server into a settings file. What follows a stdio server's command is the server's own."""
+"""``isthmus mcp add``: a server into a settings file. Arguments after a stdio server's command belong to the server."""
 
 import os
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from isthmus.cli.mcp.servers import HELP, PROJECT, load, say, scope_option, sett
 
 
 class _AddCommand(click.Command):
-    """Takes options before the name, right after it, and behind a URL; behind a command all is the server's."""
+    """Takes options before the name, right after it, and after a URL; everything after a command is the server's."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         before, rest = self._leading_options(args)
@@ -39,11 +39,11 @@ class _AddCommand(click.Command):
             context_settings={"allow_interspersed_args": False, "allow_extra_args": True},
             add_help_option=False,
         )
-        # Errors are this command's to report, when it parses all.
+        # Errors are reported when the command parses all arguments.
         return probe.make_context(self.name, list(args), resilient_parsing=True)
 
     def _leading_options(self, args: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Return the options at the beginning with their values, and what follows them."""
+        """Return the options at the beginning with their values, and the remaining arguments."""
         rest = [*self._probe(args).args]
         options = list(args[: len(args) - len(rest)])
         if options and options[-1] == "--":
@@ -72,7 +72,7 @@ class _AddCommand(click.Command):
     type=click.Choice([STDIO, "sse", "http"]),
     default=STDIO,
     show_default=True,
-    help="stdio starts a command here; http (streamable HTTP) and sse speak to a URL.",
+    help="stdio starts a command here; http (streamable HTTP) and sse connect to a URL.",
 )
 @click.option("-e", "--env", multiple=True, metavar="KEY=VALUE", help="A variable for the command. Repeatable.")
 @click.option(
@@ -81,15 +81,15 @@ class _AddCommand(click.Command):
 @click.option(
     "--timeout", type=click.IntRange(1, 10**12), metavar="MS", help="Milliseconds to connect, and of silence in a call."
 )
-@click.option("--trust", is_flag=True, help="Run its tools without asking; counts in the user scope.")
-@click.option("--description", metavar="TEXT", help="What it is good for.")
-@click.option("--include-tools", multiple=True, metavar="A,B", help="Only these of its tools.")
-@click.option("--exclude-tools", multiple=True, metavar="A,B", help="All of its tools but these.")
+@click.option("--trust", is_flag=True, help="Run its tools without asking; effective only in the user scope.")
+@click.option("--description", metavar="TEXT", help="What the server is good for.")
+@click.option("--include-tools", multiple=True, metavar="A,B", help="Use only these tools.")
+@click.option("--exclude-tools", multiple=True, metavar="A,B", help="Use all tools except these.")
 def command(name: str, command_or_url: str, args: tuple[str, ...], scope: str, **options: Any) -> None:
-    """Add an MCP server to your settings, under NAME; one of that name is replaced.
+    """Add an MCP server to your settings, under NAME; a server of that name is replaced.
 
-    Options stand before NAME or right after it. What follows the command of a server is the server's own; behind a URL
-    options are still these ones.
+    Options stand before NAME or right after it. Arguments after the command of a server belong to the server; after a
+    URL, options are still those of this command.
 
     \b
     isthmus mcp add files npx -y @modelcontextprotocol/server-filesystem .
@@ -97,8 +97,8 @@ def command(name: str, command_or_url: str, args: tuple[str, ...], scope: str, *
     isthmus mcp add -t http tickets https://example.com/mcp -H "Authorization: Bearer abc123"
     isthmus mcp add -s user --trust notes -- uvx notes-server
 
-    A value may name a variable, $NAME or ${NAME}, which is filled in when the server starts: so no secret needs to be
-    in the file. `isthmus mcp doctor NAME` tries the server.
+    A value may name a variable, $NAME or ${NAME}, which is filled in when the server starts, so that the file does not
+    contain secrets. `isthmus mcp doctor NAME` tries the server.
     """
     from isthmus.encoding.jsonc_edit import set_member
     from isthmus.settings.edit_file import change_file
@@ -131,18 +131,18 @@ def _has(text: str, name: str) -> bool:
 
 
 def _notes(name: str, path: Path, scope: str, *, is_trusted: bool) -> list[str]:
-    """What keeps the new server from being used as it was meant."""
+    """Return the reasons why the new server is not used as intended."""
     from isthmus.mcp_host.config.workspace_config import UnusableServer
 
     notes: list[str] = []
     if is_trusted and scope == PROJECT:
-        notes.append("trust counts only in your own settings (--scope user); its tools are asked about")
+        notes.append("trust counts only in your own settings (--scope user); its tools still ask for approval")
     found = next((server for server in load().servers if server.name == name), None)
     if found is None:
         return notes
     source = found.source
     if source is not None and os.path.realpath(source) != os.path.realpath(path):
-        notes.append(f"in this folder {source} configures a server of that name, too, and that one counts")
+        notes.append(f"in this folder {source} configures a server of that name, too, and takes precedence")
     elif isinstance(found, UnusableServer):
         notes.append(f"it is not used yet: {found.problem}")
     else:

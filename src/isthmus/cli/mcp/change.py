@@ -1,4 +1,4 @@
-"""``isthmus mcp remove``, ``enable`` and ``disable``: changes to servers that are configured."""
+"""``isthmus mcp remove``, ``enable`` and ``disable``: changes to configured servers."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def remove(name: str, scope: str) -> None:
 
 
 def _elsewhere(name: str, scope: str) -> str:
-    """Where else the server is, or what may have been meant."""
+    """Return a clause that says where else the server is configured, or which names are similar."""
     from isthmus.mcp_host.config.server_config import Origin
 
     servers = load().servers
@@ -86,12 +86,12 @@ def enable(name: str, session: bool) -> None:
         click.echo(f"MCP server '{name}' is enabled already.")
     found = find(load(), name)
     if isinstance(found, UnusableServer) and found.hindrance is not Hindrance.SWITCH:
-        say(f"Note: it is not used nevertheless: {found.problem}", err=True)
+        say(f"Note: it is still not used: {found.problem}", err=True)
 
 
 def _refuse_session(session: bool) -> None:
     if session:
         raise click.UsageError(
-            "--session has no meaning here: no session is running. For one folder, put the name into mcp.excluded of "
+            "--session has no effect here: no session is running. For one folder, put the name into mcp.excluded of "
             "its .gemini/settings.json"
         )

@@ -1,4 +1,4 @@
-"""``isthmus mcp``: the MCP servers in your settings. Nothing of MCP is imported to show, add or remove them."""
+"""``isthmus mcp``: the MCP servers in your settings. Imports nothing of MCP to show, add or remove them."""
 
 import click
 

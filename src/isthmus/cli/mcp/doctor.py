@@ -1,4 +1,4 @@
-"""``isthmus mcp doctor``: connects to a server once and says all that came of it, or how all of them are in short."""
+"""``isthmus mcp doctor``: connects to a server once and shows every step, or sums up all servers."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LOG_LINES = 20
 SHOWN_TEXT = 300
-"""Characters of a message without --full."""
+"""Maximum length of a message without --full, in characters."""
 LONGEST_TIMEOUT = 60_000
 
 
@@ -28,15 +28,15 @@ LONGEST_TIMEOUT = 60_000
     "--timeout",
     type=click.IntRange(min=1),
     metavar="MS",
-    help="Milliseconds that connecting and listing may take each.",
+    help="Maximum time in milliseconds for connecting and for listing, each.",
 )
-@click.option("--full", is_flag=True, help="Show messages longer: 4000 characters of each.")
+@click.option("--full", is_flag=True, help="Show up to 4000 characters of each message.")
 @click.pass_context
 def command(context: click.Context, name: str | None, timeout: int | None, full: bool) -> None:
-    """Find out why the MCP server NAME does not work: connect to it once, and say all that comes of it.
+    """Find out why the MCP server NAME does not work: connect to it once, and show everything that happens.
 
-    Shown are the steps with their times, each message with its direction, time and size, how the server describes
-    itself, what it offers and what of it cannot be used, its error output and exit code, and what to do. Secrets are
+    The report has the steps with their times, each message with its direction, time and size, the server's description
+    of itself, what it offers and what of it cannot be used, its error output and exit code, and what to do. Secrets are
     shown as ***. Without NAME all servers are tried, with a line or two each.
 
     The exit status is 0 when it works, and 1 when it does not.
@@ -60,7 +60,7 @@ def _describe(row: Row) -> None:
 
 
 async def _one(name: str, timeout: int | None, shown: int | None) -> bool:
-    """Return whether the server works."""
+    """Examine the server and return whether it works."""
     row = Row(find(await load_with_editor(), name))
     _describe(row)
     if row.is_usable and row.config is not None:
@@ -120,7 +120,7 @@ def _offer(connection: "ServerConnection", trace: "Trace") -> "Iterator[str]":
     found = self_description(trace.entries)
     if found is not None:
         yield f"\nServer: {f'{found.name} {found.version}'.strip() or 'without a name'}"
-        yield f"  Protocol: {found.protocol or 'not told'}"
+        yield f"  Protocol: {found.protocol or 'unknown'}"
         yield f"  Capabilities: {', '.join(found.capabilities) or 'none'}"
     offer = connection.offer
     if not offer.is_empty:
@@ -140,7 +140,7 @@ def _messages(trace: "Trace", shown: int | None) -> "Iterator[str]":
             cut = text if shown is None or len(text) <= shown else f"{text[:shown]} ..."
             yield f"             {cut}"
     if trace.dropped:
-        yield f"  {trace.dropped} more were not written down"
+        yield f"  {trace.dropped} more were not recorded"
 
 
 def _line(entry: "TraceEntry") -> str:
@@ -158,7 +158,7 @@ def _line(entry: "TraceEntry") -> str:
 
 
 async def _all(timeout: int | None) -> bool:
-    """Return whether all that are to be used can be."""
+    """Try all servers and return whether every server that is to be used can be."""
     from isthmus.text.units import show_count
 
     configuration = await load_with_editor()

@@ -1,7 +1,7 @@
-"""The entry of ``mcpServers`` that the arguments of ``isthmus mcp add`` mean. Pure.
+"""Makes the entry of ``mcpServers`` from the arguments of ``isthmus mcp add``. Pure.
 
-Streamable HTTP is written as ``httpUrl``, SSE as ``url`` with ``type``: Gemini CLI reads both in all of its versions,
-the first ones, which know no ``type``, too.
+Streamable HTTP is written as ``httpUrl``, SSE as ``url`` with ``type``: all versions of Gemini CLI read both, even the
+first ones, which do not know ``type``.
 """
 
 import re
@@ -23,7 +23,7 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 @dataclass(frozen=True, slots=True)
 class NewServer:
-    """The arguments as given; ``timeout`` in milliseconds."""
+    """The arguments as given; ``timeout`` is in milliseconds."""
 
     name: str
     command_or_url: str
@@ -39,15 +39,15 @@ class NewServer:
 
 
 def is_url(text: str) -> bool:
-    """Return whether a text begins as a URL does that MCP is spoken to."""
+    """Return whether a text begins like a URL that MCP supports."""
     return _URL.match(text) is not None
 
 
 def entry(server: NewServer) -> dict[str, Any]:
-    """Return the entry, with the properties in Gemini CLI's order.
+    """Return the entry, with its properties in Gemini CLI's order.
 
     Raises:
-        BadInputError: an argument does not fit; it says what was expected.
+        BadInputError: an argument is invalid; the text says what was expected.
     """
     _require_name(server.name)
     _require_utf8(server)
@@ -121,7 +121,7 @@ def _require_utf8(server: NewServer) -> None:
 
 def _require_url(url: str, transport: str) -> None:
     if url.startswith("$"):
-        return  # A variable: what it holds is known when it is used.
+        return  # A variable, whose value is known only when it is used.
     try:
         host = urlsplit(url).hostname if is_url(url) else None
     except ValueError:
@@ -143,7 +143,7 @@ def _variable(text: str) -> tuple[str, str]:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = (part.strip() for part in text.partition(":"))
     if not colon or not _HEADER_NAME.fullmatch(name) or not value or not value.isprintable():
-        # The rest may be a token, and is not repeated.
+        # The rest may be a token, so it is not repeated.
         what = f"what begins with {name[:40]!r} is none" if colon else "what came has no colon"
         raise BadInputError(f'--header: expected "Name: value" on one line, such as "X-Api-Key: 1a2b"; {what}')
     return name, value
@@ -152,10 +152,10 @@ def _header(text: str) -> tuple[str, str]:
 def _names(option: str, values: Sequence[str]) -> list[str]:
     names = [part.strip() for value in values for part in value.split(",")]
     if not all(names):
-        raise BadInputError(f"{option}: expected names of tools with commas between, received {','.join(values)!r}")
+        raise BadInputError(f"{option}: expected names of tools separated by commas, received {','.join(values)!r}")
     return list(dict.fromkeys(names))
 
 
 def _shown(text: str) -> str:
-    """Return an argument for an error's text, without the query of a URL, where tokens stand."""
+    """Return an argument for an error's text, without the query of a URL, which may contain tokens."""
     return repr(text.partition("?")[0][:120])

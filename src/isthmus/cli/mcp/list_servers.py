@@ -1,7 +1,7 @@
-"""``isthmus mcp list``: the configured servers a line each, in spec 4's form, and whether they work.
+"""``isthmus mcp list``: the configured servers, a line each in Gemini CLI's form, and whether they work.
 
-All are connected to at the same time and closed again; lines come in the order of the configuration, as soon as they
-are known.
+All are connected to at the same time and closed again. Lines are printed in the order of the configuration, as soon as
+they are known.
 """
 
 import contextlib
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from isthmus.mcp_host.connection.connection import ServerConnection
 
 DEFAULT_TIMEOUT = 15_000
-"""Milliseconds."""
+"""Default time to connect in milliseconds."""
 PATIENCE_SECONDS = 3.0
-"""After so long it is said who is waited for."""
+"""Delay in seconds before the servers that are still waited for are named."""
 
 CONNECTED = "Connected"
 DISCONNECTED = "Disconnected"
@@ -35,16 +35,16 @@ _MARKS = {CONNECTED: "✓", DISCONNECTED: "✗", NEEDS_LOGIN: "!", DISABLED: "�
 
 
 @click.command("list", context_settings=HELP, short_help="List the servers, and whether they work.")
-@click.option("--no-connect", is_flag=True, help="Only read the settings; start and reach nothing.")
+@click.option("--no-connect", is_flag=True, help="Only read the settings; start and connect to nothing.")
 @click.option(
     "--timeout",
     type=click.IntRange(min=1),
     metavar="MS",
-    help="Milliseconds that a server may take to connect. Default: its own timeout, 15000 at the most.",
+    help="Maximum time to connect in milliseconds. Default: the server's own timeout, up to 15000.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:
-    """List the MCP servers for this folder, and whether they work: all are started or reached, and closed again.
+    """List the MCP servers for this folder, and whether they work: start or connect to all, then close them.
 
     \b
     ✓ files: command: npx -y @modelcontextprotocol/server-filesystem . (stdio) - Connected
@@ -53,7 +53,7 @@ def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:
     ○ notes: command: uvx notes-server (stdio) - Disabled
         it is switched off; isthmus mcp enable notes, or /mcp enable notes, switches it on
 
-    Secrets are shown as ***. `isthmus mcp doctor NAME` says more of one.
+    Secrets are shown as ***. `isthmus mcp doctor NAME` shows more about one.
     """
     configuration = load()
     if no_connect or not configuration.servers:
@@ -78,7 +78,7 @@ def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:
 
 
 class Row:
-    """What is listed of a server. ``status`` is one of the words above; ``details`` say why."""
+    """The row of a server in the list. ``status`` is one of the words above; ``details`` are the reasons."""
 
     def __init__(self, server: "ConfiguredServer") -> None:
         from isthmus.mcp_host.config.workspace_config import UnusableServer
@@ -91,18 +91,18 @@ class Row:
 
     @property
     def config(self) -> "ServerConfig | None":
-        """The server's configuration; None where that has an error."""
+        """Configuration of the server; None if it has an error."""
         from isthmus.mcp_host.config.workspace_config import UnusableServer
 
         return self.server.config if isinstance(self.server, UnusableServer) else self.server
 
     @property
     def is_well(self) -> bool:
-        """Whether it was tried and can be used."""
+        """Whether the server was tried and can be used."""
         return self.status == CONNECTED
 
     def note_untried(self) -> None:
-        """Say how the server stands as far as its configuration tells."""
+        """Set the status from the configuration, for a server that is not tried."""
         from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
 
         if not isinstance(self.server, UnusableServer):
@@ -113,7 +113,7 @@ class Row:
         self.details.append(self.server.problem)
 
     def note(self, connection: "ServerConnection") -> None:
-        """Say how connecting came out."""
+        """Set the status from the outcome of connecting."""
         from isthmus.tools.servers import ServerState
 
         match connection.state:
@@ -130,7 +130,7 @@ class Row:
 
     @property
     def target(self) -> str:
-        """What is started or reached, without secrets."""
+        """Command or URL of the server, without secrets."""
         from isthmus.mcp_host.config.secrets import summary
 
         if self.config is None:
@@ -140,11 +140,11 @@ class Row:
 
     @property
     def transport(self) -> str:
-        """``stdio``, ``http``, ``sse``, or ``http or sse``; empty where that is not known."""
+        """``stdio``, ``http``, ``sse``, or ``http or sse``; empty when unknown."""
         return "" if self.config is None else self.config.endpoint.transport
 
     def lines(self) -> "Iterator[str]":
-        """Yield the line of the server, and those that say why below it."""
+        """Yield the line of the server, and lines with the reasons below it."""
         from isthmus.mcp_host.config.server_config import Origin
 
         origin = " [.mcp.json]" if self.server.origin is Origin.MCP_JSON else ""
@@ -154,7 +154,7 @@ class Row:
             yield from (f"    {line}" for line in detail.splitlines())
 
     def as_json(self) -> dict[str, Any]:
-        """Return the row as ``--json`` has it."""
+        """Return the row in the form of ``--json``."""
         return {
             "name": self.server.name,
             "origin": self.server.origin.value,
@@ -168,13 +168,13 @@ class Row:
 
 
 class Printing:
-    """Prints rows; why several servers are not used for the same reason is said once."""
+    """Prints rows; a reason that several servers share is printed once."""
 
     def __init__(self) -> None:
         self._said: set[tuple[str, ...]] = set()
 
     def show(self, row: Row) -> None:
-        """Print the lines of a row; a name or a command with line ends makes no others."""
+        """Print the lines of a row; line ends in a name or a command do not make further lines."""
         from isthmus.terminal.sanitize import visible_line
 
         first, *reasons = row.lines()
@@ -199,9 +199,9 @@ async def _try(timeout: int | None, *, as_json: bool) -> "tuple[McpConfiguration
 async def trying(
     rows: list[Row], timeout: int | None, longest: int
 ) -> "AsyncGenerator[tuple[Row, ServerConnection | None], None]":
-    """Connect to all that are usable at the same time; each row in order, once it is known how that came out.
+    """Connect to all usable servers at the same time; yield each row in order, once its outcome is known.
 
-    `timeout` and `longest` are milliseconds, see :func:`isthmus.cli.mcp.trial.limited`.
+    `timeout` and `longest` are in milliseconds, see :func:`isthmus.cli.mcp.trial.limited`.
     """
     import asyncio
 
@@ -216,7 +216,7 @@ async def trying(
                 if found is None:
                     row.note_untried()
                 else:
-                    # Each of the two ways to speak to a URL has a deadline to connect, and one to list.
+                    # Each of the two transports for a URL has a deadline to connect, and one to list.
                     await found.settled(found.config.connect_seconds * 4 + 5)
                     row.note(found)
                 yield row, found

@@ -1,4 +1,4 @@
-"""``isthmus mcp login`` and ``logout``: at a terminal, with the address of the last page pasted where it must be."""
+"""``isthmus mcp login`` and ``logout`` at a terminal, where the address of the last page can be pasted."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from isthmus.mcp_host.oauth.login import Logins
 
 LONGEST_PASTE = 16_384
-"""Bytes of a line that are taken."""
+"""Maximum length of a pasted line in bytes."""
 
 
 class LoginCommandError(IsthmusError):
-    """The login or logout was not done; the text says why."""
+    """A login or logout failed; the text says why."""
 
 
-@click.command("login", context_settings=HELP, short_help="Log in to a server that wants it.")
+@click.command("login", context_settings=HELP, short_help="Log in to a server that requires it.")
 @click.argument("name")
 def login(name: str) -> None:
     """Log in to the MCP server NAME, which shows `Needs login` in `isthmus mcp list`.
 
-    A page opens in your browser, or is named to be opened. When you have agreed there, it leads back to this command.
-    Should the browser be on another machine and end at a page that cannot be reached, paste that page's whole address
-    here and press Enter. The login is kept for all sessions; `isthmus mcp logout NAME` forgets it.
+    A page opens in your browser, or its address is printed. When you have agreed there, it leads back to this command.
+    If the browser is on another machine and ends at a page that cannot be reached, paste that page's whole address here
+    and press Enter. The login is stored for all sessions; `isthmus mcp logout NAME` deletes it.
     """
     from isthmus.app.event_loop import run as run_loop
 
@@ -38,7 +38,7 @@ def login(name: str) -> None:
 @click.command("logout", context_settings=HELP, short_help="Forget the login to a server.")
 @click.argument("name")
 def logout(name: str) -> None:
-    """Log out of the MCP server NAME: its login is forgotten here, and the server told where it takes that."""
+    """Log out of the MCP server NAME: delete its login here, and revoke it at the server if that supports it."""
     from isthmus.app.event_loop import run as run_loop
 
     run_loop(_logout(name))
@@ -67,7 +67,7 @@ async def _logout(name: str) -> None:
 
 @asynccontextmanager
 async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins], None]":
-    """The connection of a server, not begun, and its logins."""
+    """Yield the connection of a server, not started, and its logins."""
     from pathlib import Path
 
     from isthmus.app.browser import open_browser
@@ -92,7 +92,7 @@ async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins],
 
 
 class _PastedLines:
-    """The lines of standard input, as they come. No thread: one that reads could not be ended."""
+    """Lines of standard input as they arrive. Not a thread, because a reading thread could not be ended."""
 
     def __init__(self) -> None:
         import asyncio
@@ -101,7 +101,7 @@ class _PastedLines:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
 
     async def line(self) -> str:
-        """Return the next line; EOFError at the end."""
+        """Return the next line; raise EOFError at the end."""
         found = await self._lines.get()
         if found is None:
             self._lines.put_nowait(None)
@@ -109,7 +109,7 @@ class _PastedLines:
         return found
 
     def read(self) -> None:
-        """Take what is there."""
+        """Read the available input."""
         import asyncio
         import os
 
@@ -127,7 +127,7 @@ class _PastedLines:
             self.end()
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """Signal the end of the input."""
         self._lines.put_nowait(None)
 
 

@@ -1,4 +1,4 @@
-"""What the commands of ``isthmus mcp`` share: the configured servers, their files, and names that nobody has."""
+"""Helpers of the commands of ``isthmus mcp``: the configured servers, their files, and advice on unknown names."""
 
 import os
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ scope_option = click.option(
 
 
 class UnknownServerError(IsthmusError):
-    """No server has that name; the text says which there are."""
+    """No server has that name; the text lists the configured ones."""
 
 
 def settings_path(scope: str) -> Path:
@@ -45,8 +45,8 @@ def settings_path(scope: str) -> Path:
     path = project_settings_path(workspace)
     if path.resolve() == user_settings_path(home).resolve():
         raise BadInputError(
-            f"this is your home folder, whose {path} is your own settings file and no project's; say --scope user, or "
-            "go to the project's folder"
+            f"this is your home folder, where {path} is your own settings file, not a project's; use --scope user, or "
+            "change to the project's folder"
         )
     return path
 
@@ -59,7 +59,7 @@ def own_environment() -> dict[str, str]:
 
 
 def load(trusts: "FolderTrust | None" = None) -> "McpConfiguration":
-    """Return the servers for work in the current folder; trusted as the user's file says, unless `trusts` says it."""
+    """Return the servers for the current folder; `trusts` decides on trust, or the user's file if it is None."""
     from isthmus.mcp_host.config.folder_trust import file_trust
     from isthmus.mcp_host.config.workspace_config import load_configuration
 
@@ -68,10 +68,10 @@ def load(trusts: "FolderTrust | None" = None) -> "McpConfiguration":
 
 
 async def load_with_editor() -> "McpConfiguration":
-    """Return the same, for who connects: what the editor that has the folder open says of its trust counts first."""
+    """Return the same for connecting: the trust stated by the editor that has the folder open takes precedence."""
     configuration = load()
     if configuration.is_trusted is None:
-        return configuration  # Nothing here depends on it.
+        return configuration  # The trust makes no difference.
     from isthmus.app.editor_directory import trust_of_editor
 
     said = await trust_of_editor(Path.cwd().resolve(), own_environment())
@@ -93,7 +93,7 @@ def find(configuration: "McpConfiguration", name: str) -> "ConfiguredServer":
 
 
 def near(name: str, known: Sequence[str]) -> str:
-    """Return a clause on names that may have been meant."""
+    """Return a clause with similar names, or with the configured ones."""
     import difflib
 
     by_lower = {candidate.lower(): candidate for candidate in known}
@@ -106,7 +106,7 @@ def near(name: str, known: Sequence[str]) -> str:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a text that may quote what a server or a project's file said, without what would control the terminal."""
+    """Print a text that may quote a server or a project's file, without control characters."""
     from isthmus.terminal.sanitize import visible
 
     click.echo(visible(text), err=err)

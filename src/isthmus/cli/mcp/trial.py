@@ -1,4 +1,4 @@
-"""Connects to MCP servers for the time of a command, and leaves nothing of them behind."""
+"""Connects to MCP servers for the duration of a command."""
 
 import asyncio
 import contextlib
@@ -15,9 +15,9 @@ from isthmus.mcp_host.diagnosis.trace import Trace
 
 
 def limited(config: ServerConfig, timeout: int | None, longest: int) -> ServerConfig:
-    """`config` with so many milliseconds to connect; None: its own timeout, `longest` at the most.
+    """Return `config` with `timeout` milliseconds to connect; None means its own timeout, up to `longest` ms.
 
-    It is started at once, also where it would wait for its first call.
+    It is started at once, even if it is configured to wait for its first call.
     """
     seconds = timeout / 1000 if timeout is not None else min(config.connect_seconds, longest / 1000)
     return dataclasses.replace(config, timeout=seconds, lazy=False)
@@ -27,7 +27,7 @@ def limited(config: ServerConfig, timeout: int | None, longest: int) -> ServerCo
 async def connecting(
     configs: Iterable[ServerConfig], trace: Trace | None = None
 ) -> AsyncGenerator[dict[str, ServerConnection], None]:
-    """Connections to all of them by name, begun at the same time as far as that is quick, and closed at the end."""
+    """Yield connections to all of them by name, started together if that is quick, and close them at the end."""
     context = ConnectionContext(own_environment(), Path.cwd().resolve(), Path.home(), gate=StartLimit(), trace=trace)
     connections = {config.name: ServerConnection(config, context) for config in configs}
     try:
