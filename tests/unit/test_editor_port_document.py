@@ -53,7 +53,7 @@ def test_the_deadlines_and_limits_are_those_of_the_code() -> None:
     assert limits["`editor/executeCode`"] == f"{plugin.execute_seconds / 3600:g} h"
     assert limits["header of a frame"] == f"{lsp.MAXIMUM_HEADER_BYTES / 1024:g} KiB"
     assert limits["body of a frame"] == f"{lsp.MAXIMUM_BODY_BYTES / MIB:g} MiB, both directions"
-    assert limits["frames that are no JSON-RPC"] == str(lsp.MAXIMUM_MALFORMED)
+    assert limits["frames that are not JSON-RPC"] == str(lsp.MAXIMUM_MALFORMED)
     unread = f"{plugin.unread_bytes / MIB:g} MiB"
     assert limits["unread output, when the plugin does not read"] == unread
     counts = f"{lsp_diagnostics.MAXIMUM_FILES} files, {lsp_diagnostics.MAXIMUM_DIAGNOSTICS} diagnostics a file"
