@@ -29,7 +29,6 @@ PATTERNS = {
 
 PENDING = (
     "src/isthmus/a2a/",
-    "src/isthmus/agent/",
     "src/isthmus/app/",
     "src/isthmus/cli/",
     "src/isthmus/editors/",

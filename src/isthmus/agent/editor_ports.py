@@ -1,6 +1,6 @@
-"""What the agent asks of the user's editor besides what it shows: ports, which ``isthmus.cli`` fills in.
+"""Ports to the user's editor besides its context; ``isthmus.cli`` fills them in.
 
-Which editor it is, and which protocol it speaks, is not known here. Reviews are shown by ``engine.editor_surface``.
+The editor and its protocol are not known here. Reviews are shown by ``engine.editor_surface``.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ class EditorControl(Protocol):
     """The editor of a session, as the user sees to it with /ide. Each method returns what to say."""
 
     async def status(self, scope: ToolScope) -> str:
-        """Which editor is used and what it can be asked; what to do when there is none."""
+        """Return the name and abilities of the editor, or advice when there is none."""
         ...
 
     async def enable(self, scope: ToolScope) -> str:
@@ -26,12 +26,12 @@ class EditorControl(Protocol):
 
 
 class EditDiagnostics(Protocol):
-    """What an editor finds wrong after the agent's edits. Nothing here raises: without an editor nothing is told."""
+    """Problems that an editor reports after edits. Nothing here raises; without an editor there are none."""
 
     async def before_edit(self, scope: ToolScope, path: Path) -> None:
-        """A file is about to be edited: what is said of the files now is not news. Bounded in time."""
+        """Note the problems of the files before one is edited, so that they do not count as new. Bounded in time."""
         ...
 
     async def news(self, scope: ToolScope) -> str | None:
-        """What is new since the edits, as text for the model; waits a moment for the editor to look. None: nothing."""
+        """Wait a moment for the editor, and return the problems that are new since the edits as text for the model."""
         ...

@@ -51,7 +51,7 @@ from isthmus.events import (
 from isthmus.text.visible import with_ellipsis
 
 SHOWN_CHARACTERS = 200
-"""How much of a wrong value an error shows."""
+"""Maximum number of characters of a wrong value that an error shows."""
 OPTIONS = (
     ConfirmationOption(PROCEED_ONCE, "Allow once"),
     ConfirmationOption(CANCEL, "Reject", "Do not run it; the agent is told"),
@@ -63,20 +63,24 @@ class AgentFailedError(IsthmusError):
 
 
 class AgentPort(Protocol):
-    """What an author writes: the events of the session's task, from where the session stands.
+    """The agent that an author writes: yields the events of the session's task, from where the session stands.
 
     ``run`` is called when a message came and when a user has answered; it may be called in another process than
-    before, so all that it knows is in ``session``. It ends after the work, or after it has asked.
+    before, so all that it knows is in ``session``. It returns after the work, or after it has asked.
     """
 
-    def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]: ...
+    def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        """Yield the events of the session's task until the work is done or a question is asked."""
+        ...
 
 
 @runtime_checkable
 class WithCommands(Protocol):
     """An agent that also has slash commands; then ``session.command`` may be set when it runs."""
 
-    async def commands(self, workspace: Path, settings: AgentSettings | None) -> Sequence[SlashCommand]: ...
+    async def commands(self, workspace: Path, settings: AgentSettings | None) -> Sequence[SlashCommand]:
+        """Return the agent's slash commands in a workspace."""
+        ...
 
 
 class HostedAgent:
@@ -175,7 +179,7 @@ def _short(value: object) -> str:
 
 
 def _left_open(session: Session) -> Sequence[AgentEvent]:
-    """What is recorded for calls that the agent leaves open at the end of its work."""
+    """Return the events for calls that the agent leaves open at the end of its work."""
     is_left = {
         item.call.tool_call_id for item in session.unsettled if item.call is not None and not item.call.status.is_final
     }
@@ -212,7 +216,7 @@ def ask(
 
 
 def decision(session: Session, tool_call_id: str) -> ToolCallConfirmation | None:
-    """How a user answered the question about a call; None while it waits, or when there is none."""
+    """Return a user's answer to the question about a call; None while it waits, or when there is no question."""
     item = session.calls.get(tool_call_id)
     return item.confirmation if item is not None else None
 

@@ -1,4 +1,4 @@
-"""How a coding agent is set up: what holds for all its sessions."""
+"""Options of a coding agent, for all its sessions."""
 
 import re
 from collections.abc import Mapping, Set
@@ -14,15 +14,15 @@ COMPACTION_SHARE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
-    """How a coding agent is set up.
+    """Options of a coding agent.
 
-    ``output_folder`` keeps tool outputs that are too long to show; ``environment`` is what commands get.
-    ``settings_rule`` is how far the AgentSettings of sessions may go. A conversation is compacted by itself when the
+    ``output_folder`` keeps tool outputs that are too long to show; ``environment`` is that of commands.
+    ``settings_rule`` limits the AgentSettings of sessions. A conversation is compacted by itself when the
     next request would take more than ``compaction_share`` of the model's context window.
     ``context_files`` are the names of the files that instruct the agent; empty for the usual ones. ``roots`` are the
-    folders that a server's users may work in: nothing above them instructs their agents. ``tool_search`` is when the
-    schemas of MCP servers' tools are loaded on demand. ``sandbox`` tells what shell commands are confined to.
-    ``unused_settings`` are lines that tell what of the settings is not used.
+    folders that a server's users may work in: nothing above them instructs their agents. ``tool_search`` says when the
+    schemas of MCP servers' tools are loaded on demand. ``sandbox`` describes the limits of shell commands.
+    ``unused_settings`` are lines about settings that are not used.
     """
 
     output_folder: Path
@@ -38,7 +38,7 @@ class AgentOptions:
     unused_settings: tuple[str, ...] = ()
 
     def environment_of(self, user: str) -> Mapping[str, str]:
-        """What a user's commands get: those of others than the local user none of that user's secrets."""
+        """Return the environment of a user's commands; only the local user's has that user's secrets."""
         return environment_for_strangers(self.environment) if user else self.environment
 
 
@@ -66,8 +66,7 @@ _SECRET_VALUE = re.compile(r"://[^\s/@:]*:[^\s/@]+@")
 
 
 def environment_for_strangers(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment without what is named like a secret, or holds one: other people's commands are no errand of
-    the user who runs the server."""
+    """Return the environment for other users' commands: without variables that are named like a secret or hold one."""
     return {
         name: value
         for name, value in environment.items()

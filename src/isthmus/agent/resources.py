@@ -1,4 +1,4 @@
-"""What a coding agent works with: its model, tools, instructions and editor, each found anew for a session.
+"""The resources of a coding agent: its model, tools, instructions and editor, each looked up for a session.
 
 Ports and functions only: ``isthmus.cli`` fills them in. Deliberately not here: how the agent uses them.
 """
@@ -31,12 +31,12 @@ TaskSource: TypeAlias = Callable[[str], Awaitable[Sequence[TaskSnapshot]]]
 
 @dataclass(frozen=True, slots=True)
 class AgentResources:
-    """What is None is not there: no servers, no editor, and so on.
+    """The resources of an agent; None means that there is none: no servers, no editor, and so on.
 
     ``home`` is the folder of the local user's own files (GEMINI.md, commands), ``~/.gemini``; other users of a
     server have none. ``checkpoints`` keeps files before they are edited; without it nothing can be restored.
-    ``tasks`` is asked by the command that lists them. ``trusts`` tells which projects' files speak for the user.
-    ``approvals`` keeps what the user allows for all sessions; without it, each session asks anew.
+    ``tasks`` is for the command that lists them. ``trusts`` tells which projects' files speak for the user.
+    ``approvals`` keeps what the user allows for all sessions; without it, each session asks again.
     """
 
     open_model: ModelSource
@@ -53,7 +53,7 @@ class AgentResources:
     approvals: KeptApprovals | None = None
 
     async def approvals_of(self, user: str, tools: ToolSet) -> SessionApprovals | None:
-        """What a user allowed of these tools for all sessions: only the local user's is kept."""
+        """Return a user's approvals of these tools for all sessions; only the local user's are kept."""
         if user or self.approvals is None:
             return None
         return SessionApprovals(self.approvals, await self.approvals.approvals(), tools)

@@ -1,7 +1,7 @@
-"""What MCP servers say of how they are to be used, for the system prompt: by server, quoted, and cut to a size. Pure.
+"""Instructions of MCP servers for the system prompt: by server, quoted, and cut to a size. Pure.
 
-Each line of a server is quoted, so that none can pass for ours. The text is the same as long as the servers say the
-same: providers cache a prompt by its beginning. Deliberately not here: which servers a session has.
+Each line of a server is quoted, so that none can pass for ours. The text stays the same as long as the instructions
+do: providers cache a prompt by its beginning. Deliberately not here: the choice of servers.
 """
 
 from collections.abc import Iterable

@@ -52,9 +52,9 @@ EventT = TypeVar("EventT", bound=AgentEvent)
 QUESTION_MARK = "?"
 """Stands in the id of a call that is the question of another one, between that one's id and a number."""
 STOPPED = "The call was stopped while it ran, since a new message came: whether it had an effect is not known."
-"""What a model is told of a call that was under way when the user went on to something else."""
+"""Result that a model receives for a call that ran when the user sent another message."""
 SUMMARY_HEADING = "Summary of the conversation so far (its older messages were replaced by it):"
-"""How the message begins that stands for what was compacted."""
+"""Beginning of the message that stands for compacted messages."""
 SUMMARY_SEEN = Message("assistant", (Text("I go on from this summary."),))
 """Stands between a summary and the user's next message: the sides take turns."""
 
@@ -80,7 +80,7 @@ class OpenCall:
     is_models: bool = True
     """The model asked for it; otherwise a command, or an agent without a model."""
     announcements: int = 0
-    """How often it was announced without a question: once more whenever it is taken up after its process ended."""
+    """Number of announcements without a question: one more each time it is resumed after its process ended."""
 
     @property
     def is_waiting(self) -> bool:
@@ -104,10 +104,10 @@ class Session:
     answered: list[tuple[ToolCall, str]] = field(default_factory=list[tuple[ToolCall, str]])
     """Every call with the option that the user chose for it; what is granted follows from these."""
     tool_versions: dict[str, str] = field(default_factory=dict[str, str])
-    """Of calls that a user was asked about, the version of the tool, by call id; where it has one."""
+    """Versions of the tools, where they have one, of calls that a user was asked about, by call id."""
     task_id: str = ""
     user: str = ""
-    """Whose session it is; the empty name is the local user's."""
+    """The session's user; the empty name is the local user's."""
     state: TaskState = TaskState.SUBMITTED
     """The state last announced; ``submitted`` after a prompt that no work was announced for."""
     workspace: str = ""
@@ -128,7 +128,7 @@ class Session:
     model: str | None = None
     """The model that was chosen last, by AgentSettings or by a command; None: the agent's own."""
     statistics: Statistics = field(default_factory=Statistics)
-    """What every task of the session used."""
+    """Usage of all tasks of the session."""
     prompt: str = ""
     """The text of the last prompt."""
     message: Prompt | None = None
@@ -156,7 +156,7 @@ class Session:
 
     @property
     def checkpoint_scope(self) -> str:
-        """Whose checkpoints and of which session: two users may have chosen the same contextId."""
+        """The key of the session's checkpoints, with its user: two users may choose the same contextId."""
         return f"{self.user}\0{self.context_id}" if self.user else self.context_id
 
     def apply(self, event: EventT, task_id: str | None = None, at: float | None = None) -> EventT:

@@ -1,6 +1,6 @@
-"""What the tasks of a session used: model requests and tokens, tool calls, time. A fold of their events.
+"""Usage of a session's tasks: model requests and tokens, tool calls, time. A fold of their events.
 
-Times are only known of events that were kept. Deliberately not here: prices, and how it is shown.
+Times are known only for events that were kept. Deliberately not here: prices, and the display.
 """
 
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ class ToolStatistics:
 
 @dataclass(slots=True)
 class TaskUse:
-    """What one task used. ``seconds`` is how long it worked, without the time in which it waited for a user."""
+    """Usage of one task. ``seconds`` is its working time, without the time in which it waited for a user."""
 
     models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
     tools: dict[str, ToolStatistics] = field(default_factory=dict[str, ToolStatistics])
@@ -80,7 +80,7 @@ class Statistics:
     _working_since: dict[str, float] = field(default_factory=dict[str, float])
     _executing_since: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
     _asked_since: dict[str, float] = field(default_factory=dict[str, float])
-    """When a user was asked while calls of the task were executing."""
+    """Times at which a user was asked while calls of the task were executing."""
     _ended: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def take(self, event: AgentEvent, task_id: str, at: float | None) -> None:
@@ -110,7 +110,7 @@ class Statistics:
                 pass
 
     def _leave_out(self, task_id: str, at: float) -> None:
-        """A call that asks in the middle of its work does not take the time in which a user thinks."""
+        """Subtract the time in which a user thinks from calls that ask in the middle of their work."""
         waited = max(0.0, at - self._asked_since.pop(task_id))
         for key in self._executing_since:
             if key[0] == task_id:

@@ -42,10 +42,10 @@ nothing else on their account that the user has not asked for.
 def system_prompt(
     workspace: Path, mode: ApprovalMode, instructions: str = "", *, is_trusted: bool = False, servers: str = ""
 ) -> str:
-    """The system prompt for a session in ``workspace``. ``instructions`` is the text of its files of instructions.
+    """Return the system prompt for a session in ``workspace``. ``instructions`` is the text of its instruction files.
 
-    ``is_trusted``: the user trusts the folder, and so what the project's files say. ``servers`` is what MCP servers
-    say (:mod:`isthmus.agent.server_instructions`); it stands last, since servers come and go.
+    ``is_trusted``: the user trusts the folder, and so the project's files. ``servers`` are the instructions of MCP
+    servers (:mod:`isthmus.agent.server_instructions`); they stand last, since servers come and go.
     """
     place = f"\nThe workspace is {workspace} (on {platform.system()}). Relative paths are relative to it.\n"
     authority = _TRUSTED if is_trusted else _UNTRUSTED

@@ -1,4 +1,4 @@
-"""Turns the thinking text of a model into an AgentThought with subject and description (spec 2, Agent Thoughts)."""
+"""Turns a model's thinking into an AgentThought with subject and description (development-tool extension)."""
 
 import re
 

@@ -1,7 +1,7 @@
-"""What a user allowed for all sessions to come: a port, and how it becomes grants of a session.
+"""Approvals for all future sessions: a port, and their conversion to grants of a session.
 
 Only the local user's answers are kept, and only for tools of configured MCP servers: bound to the server's name, to
-whose configuration it is of, and to what the tool was when they answered. Deliberately not here: where they are kept
+the settings file that configures it, and to the tool's definition at the time. Deliberately not here: the file
 (:mod:`isthmus.app.approvals_file`), and asking.
 """
 
@@ -19,13 +19,15 @@ _log = logging.getLogger(__name__)
 
 
 class ApprovalsError(IsthmusError):
-    """What was allowed cannot be kept; the text says why."""
+    """An approval cannot be kept; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptApproval:
-    """A tool that runs without asking, in every session. ``origin`` is that of its server (see ServerTools),
-    ``version`` that of its description and parameters."""
+    """A tool that runs without a question in every session.
+
+    ``origin`` is that of its server (see ServerTools), ``version`` that of its description and parameters.
+    """
 
     server: str
     origin: str
@@ -34,7 +36,7 @@ class KeptApproval:
 
 
 class KeptApprovals(Protocol):
-    """Where they are kept."""
+    """Store of the approvals."""
 
     async def approvals(self) -> frozenset[KeptApproval]:
         """All of them; none where they cannot be read."""
@@ -64,7 +66,7 @@ class SessionApprovals:
             for approval in kept
             if self._origins.get(approval.server) == approval.origin
         )
-        """What they allow of these tools: of the servers that they were given for."""
+        """The approved tools among these, of the servers that the approvals were given for."""
 
     def may_keep(self, server: str) -> bool:
         """Return whether tools of a server may be allowed for all sessions to come: not those of a client's own."""

@@ -1,7 +1,7 @@
-"""The approval policy: may this tool call run, must a user be asked, or is it refused?
+"""The approval policy: decides whether a tool call runs, needs a user's answer, or is refused.
 
-A pure function of the call, the mode and what was granted before. Also the choices that a question offers, and what
-each choice grants for the rest of the session. Deliberately not here: asking, and running.
+A pure function of the call, the mode and earlier grants. Also the choices that a question offers, and the grants of
+each choice for the rest of the session. Deliberately not here: asking, and running.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from isthmus.tools.base import ToolKind
 
 
 class ApprovalMode(StrEnum):
-    """How much is asked, as Gemini CLI names it."""
+    """Approval mode, by its name in Gemini CLI."""
 
     DEFAULT = "default"
     """Reading is free; edits and commands are asked."""
@@ -67,7 +67,7 @@ Grant: TypeAlias = ToolGrant | PrefixGrant | ServerGrant | ServerToolGrant
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What holds for a session. ``may_ask`` is False where nobody is there to answer (headless)."""
+    """The approval policy of a session. ``may_ask`` is False where nobody can answer (headless)."""
 
     mode: ApprovalMode = ApprovalMode.DEFAULT
     grants: frozenset[Grant] = frozenset()
@@ -155,7 +155,7 @@ def decide(
 
 @dataclass(frozen=True, slots=True)
 class AskedEachTime:
-    """Why a user decides on a call whatever mode and earlier answers say; ``remedy`` is what would change that."""
+    """Reason to ask a user about a call whatever mode and earlier answers say; ``remedy`` says how to change that."""
 
     why: str
     remedy: str
@@ -186,9 +186,9 @@ def grants_of(
     mcp: McpDetails | None = None,
     version: str = "",
 ) -> frozenset[Grant]:
-    """What the answer ``option_id`` to a call's question allows from now on; ``mcp`` says whose tool it was.
+    """Return the grants of the answer ``option_id`` to a call's question; ``mcp`` names the server of the tool.
 
-    ``version`` is that of the tool that was asked about; empty in journals of old, and for a tool that has none.
+    ``version`` is that of the tool that was asked about; empty in old journals, and for a tool without versions.
     """
     if mcp is not None:
         # By the server's own name: the model's may be that of another server's tool tomorrow.
@@ -239,7 +239,7 @@ def _all_granted(analysis: ShellAnalysis, grants: Iterable[Grant]) -> bool:
 
 
 def _missing_prefixes(analysis: ShellAnalysis | None, grants: Iterable[Grant]) -> tuple[tuple[str, ...], ...]:
-    """What would have to be granted for a command to run; empty when no prefixes are enough."""
+    """Return the prefixes that must be granted for a command to run; empty when no prefixes suffice."""
     if analysis is None or analysis.writes_files:
         return ()
     granted = [grant.prefix for grant in grants if isinstance(grant, PrefixGrant)]

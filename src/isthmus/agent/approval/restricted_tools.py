@@ -51,7 +51,9 @@ class OfServer(Protocol):
     """A tool of an MCP server."""
 
     @property
-    def server_tool_name(self) -> str: ...
+    def server_tool_name(self) -> str:
+        """The tool's own name on its server."""
+        ...
 
 
 RulesOfFolder: TypeAlias = Callable[[Path], Awaitable[FolderRules]]

@@ -1,6 +1,6 @@
-"""What the AgentSettings of a session may say, and what they make of the agent's own approval policy. Pure.
+"""Checks of a session's AgentSettings, and their effect on the agent's own approval policy. Pure.
 
-A server may set a ceiling that no client lifts. Deliberately not here: MCP servers' addresses, which are looked up
+A server may set a ceiling that no client lifts. Deliberately not here: MCP servers' addresses, which are checked
 when they are connected to, and workspaces (``isthmus.engine.workspaces``).
 """
 
@@ -25,10 +25,10 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 @dataclass(frozen=True, slots=True)
 class SettingsRule:
-    """How far AgentSettings may go. ``max_approval_mode`` is the freest mode that they may name.
+    """Limits of AgentSettings. ``max_approval_mode`` is the most permissive mode that they may name.
 
     Below ``yolo`` they may not allow tools either. Without ``may_widen`` they may only make the agent's own policy
-    stricter: no tools, no model, no freer mode than its own.
+    stricter: no tools, no model, no more permissive mode.
     """
 
     max_approval_mode: ApprovalMode = ApprovalMode.YOLO
@@ -41,7 +41,7 @@ class SettingsRule:
 
 
 def wrong_entry(entry: str) -> str | None:
-    """What is wrong with an entry of an allow-list; None when nothing is."""
+    """Return the fault of an entry of an allow-list; None when it has none."""
     if _TOOL_NAME.fullmatch(entry) or ("(" in entry and grants_from_settings([entry])):
         return None
     return (
@@ -159,9 +159,9 @@ def _server_problems(server: McpServerSettings) -> list[str]:
     except ValueError:
         return [f"mcp_servers: the url of {server.name} is none"]
     if not usable or parts.username is not None or parts.password is not None or not server.url.isprintable():
-        return [f"mcp_servers: the url of {server.name} is no http(s) address without a user in it"]
+        return [f"mcp_servers: the url of {server.name} is not an http(s) address without a user in it"]
     wrong = [name for name, text in (server.headers or {}).items() if not _is_header(name, text)]
-    return [f"mcp_servers: the headers of {server.name} are no texts: {', '.join(wrong)[:200]}"] if wrong else []
+    return [f"mcp_servers: the headers of {server.name} are not texts: {', '.join(wrong)[:200]}"] if wrong else []
 
 
 def _is_header(name: str, text: object) -> bool:

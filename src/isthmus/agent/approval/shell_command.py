@@ -33,14 +33,14 @@ class SimpleCommand:
 
     words: tuple[str, ...]
     certain: tuple[bool, ...] = ()
-    """For each word whether bash makes exactly it of what is written."""
+    """Whether bash makes exactly this word of the source, for each word."""
     asked: str = ""
     """The option or operand for which it is asked each time, with its program; see executing_options."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellAnalysis:
-    """What a command would run, in the order in which it is written.
+    """The programs that a command would run, in the order of the source.
 
     ``prefixes``: the beginnings of all commands that can be allowed for good, each once (``("git", "status")``,
     ``("ls",)``); empty when there is one that cannot, or that does more than its prefix says. ``writes_files``: a
@@ -51,7 +51,7 @@ class ShellAnalysis:
     prefixes: tuple[tuple[str, ...], ...]
     writes_files: bool
     asked: tuple[str, ...] = ()
-    """What no permission for a prefix covers; see executing_options."""
+    """Parts that no permission for a prefix covers; see executing_options."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -70,7 +70,7 @@ _RUNNERS = _names(
     tsx valgrind wireit xvfb-run toybox unbuffer unshare watch xargs yash zsh
     """
 )
-"""Their arguments are commands, or change what later names mean: a permission for their name would be one for all."""
+"""Programs whose arguments are commands or change what later names mean: their permission would be one for all."""
 
 _SUBCOMMANDS = _names(
     """

@@ -23,7 +23,7 @@ _NUMBERS = frozenset({"$?", "$#", "$$", "$!"})
 
 
 class Extent(Enum):
-    """How certain it is which words bash makes of a word."""
+    """Certainty about the words that bash makes of a word."""
 
     EXACT = auto()
     """One word with a known value."""

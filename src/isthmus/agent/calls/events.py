@@ -28,7 +28,7 @@ def announced_call(item: OpenCall, description: str) -> ToolCall:
 
 
 def refused(announced: ToolCall, error: ErrorDetails, for_model: str | None = None) -> tuple[AgentEvent, ...]:
-    """A call that never ran: announced, failed, and said to the model, in the error's words unless others are given."""
+    """Return the events of a call that never ran; the model reads the error's text unless ``for_model`` is given."""
     return (
         ToolCallUpdate(announced),
         ToolCallUpdate(replace(announced, status=ToolCallStatus.FAILED, error=error)),
@@ -57,7 +57,7 @@ def _ended(call: ToolCall, status: ToolCallStatus, error: ErrorDetails) -> ToolC
 
 
 def interrupted(call: ToolCall) -> tuple[AgentEvent, ...]:
-    """What is recorded for a call with an effect that was under way when its process ended."""
+    """Return the events for a call with an effect that ran when its process ended."""
     message = (
         f"{call.tool_name} was interrupted when the agent's process ended; its outcome is not known. "
         "It was not run again: look at what it did before you go on."
@@ -77,7 +77,7 @@ def given_up_after_two_runs(call: ToolCall) -> tuple[AgentEvent, ...]:
 
 
 def lost_questions(session: Session, call_id: str) -> tuple[AgentEvent, ...]:
-    """What is recorded for the open questions of a call that no process works on any more."""
+    """Return the events for the open questions of a call that no process works on any more."""
     why = "The agent's process ended while the question was open; an answer was not passed on"
     events: list[AgentEvent] = []
     for item in session.questions_of(call_id):
@@ -88,7 +88,7 @@ def lost_questions(session: Session, call_id: str) -> tuple[AgentEvent, ...]:
 
 
 def result_of(call: ToolCall) -> ToolResultRecorded:
-    """What the model is told of a call that has ended."""
+    """Return the result of an ended call for the model."""
     if call.error is not None:
         return ToolResultRecorded(call.tool_call_id, call.error.message, is_error=True)
     output = call.output
@@ -119,7 +119,7 @@ def why_not_callable(item: OpenCall, tools: ToolSet) -> ErrorDetails:
 
 
 def given_up_calls(session: Session) -> tuple[ToolCallUpdate, ...]:
-    """What is recorded for calls that waited when a message came instead of an answer."""
+    """Return the events for calls that waited when a message came instead of an answer."""
     came = "a new message came instead of an answer"
     return tuple(
         ToolCallUpdate(
@@ -130,13 +130,13 @@ def given_up_calls(session: Session) -> tuple[ToolCallUpdate, ...]:
 
 
 def cancelled_calls(session: Session) -> tuple[AgentEvent, ...]:
-    """What is recorded for the open calls of a session whose task is cancelled."""
+    """Return the events for the open calls of a session whose task is cancelled."""
     error = ErrorDetails("Cancelled by the user", CANCELLED_CATEGORY)
     return _closed_calls(session, ToolCallStatus.CANCELLED, error, "The user cancelled the turn.")
 
 
 def failed_calls(session: Session, why: str) -> tuple[AgentEvent, ...]:
-    """What is recorded for the open calls of a session whose task failed by a bug."""
+    """Return the events for the open calls of a session whose task failed by a bug."""
     return _closed_calls(session, ToolCallStatus.FAILED, ErrorDetails(why, "internal_error"), why)
 
 

@@ -76,7 +76,7 @@ from isthmus.tools.workspace import Workspace
 
 ABOUT_CHARACTERS = 80
 MAXIMUM_READS = 2
-"""How often a call without an effect is run when its process ends in it."""
+"""Maximum number of runs of a call without an effect whose process ends during it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class _Ready:
     proposal: ConfirmationDetails | None
     announced: ToolCall
     version: str | None = None
-    """Of the tool that proposed it; None where that is not known."""
+    """The version of the tool that proposed it; None if unknown."""
 
 
 class CallRunner:
@@ -137,7 +137,7 @@ class CallRunner:
         """Calls that were open when the process before this one ended."""
 
     def renew(self, tools: ToolSet, approvals: SessionApprovals | None) -> None:
-        """The tools are these from now on, for calls that the model writes knowing them."""
+        """Use these tools from now on, for calls that the model writes knowing them."""
         self._tools, self._approvals = tools, approvals
 
     async def settle(self) -> None:
@@ -309,7 +309,7 @@ class CallRunner:
         return decision
 
     def _grants(self) -> frozenset[Grant]:
-        """What the user's answers allow; each answer is looked at once."""
+        """Return the grants of the user's answers; each answer is evaluated once."""
         answered = self._session.answered
         for call, option in answered[self._answers_seen :]:
             asked, tool = call.confirmation_request, self._tools.tools.get(call.tool_name)
@@ -323,15 +323,14 @@ class CallRunner:
 
 
 def _is_named_after_another(tool: str, server: str, tools: ToolSet) -> bool:
-    """Whether a tool that a server named as it likes has the name by which allow-lists mean another server, or a tool
-    of that one."""
+    """Return whether a server's tool has a name by which allow-lists mean another server or its tool."""
     others = [other.name for other in tools.servers if other.name != server]
     is_own = tool.startswith(f"{server}__")
     return not is_own and any(tool == other or tool.startswith((f"{other}.", f"{other}__")) for other in others)
 
 
 def _description(tool: Tool, item: OpenCall) -> str:
-    """What a call that cannot be made was to do; empty when its arguments do not even say that."""
+    """Return the description of a call that cannot be made; empty when its arguments allow none."""
     try:
         return tool.describe(item.request.arguments)
     except ToolFailure:

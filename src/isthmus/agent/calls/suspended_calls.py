@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from isthmus.agent.calls.running_call import OpenQuestion, RunningCall
 
 ANSWER_SECONDS = 600.0
-"""How long an answer is waited for; then the call goes on without."""
+"""Maximum wait in seconds for an answer; then the call goes on without."""
 CLOSE_SECONDS = 5.0
-"""How long a call may take to end when it is given up."""
+"""Maximum time in seconds in which an abandoned call ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,10 @@ class SuspendedCalls:
         await release()
 
     async def discard(self, task_id: str, call_id: str | None = None) -> None:
-        """End a task's calls: each is cancelled wherever it runs. One of them alone ends within a segment of its task,
-        which releases what it used itself."""
+        """Cancel a task's calls, or one of them, wherever they run.
+
+        One call alone ends within a segment of its task, which releases its resources itself.
+        """
         task = self._tasks.get(task_id)
         if task is None:
             return

@@ -9,7 +9,7 @@ import tomllib
 from typing import Any
 
 MAXIMUM_DEPTH = 100
-"""How deep arrays and tables may be nested, and how many names one key may have."""
+"""Maximum nesting of arrays and tables, and maximum number of names in one key."""
 
 # Nothing in it is tried twice: a text without an end is taken up to the end of the line or of the file.
 _TOKEN = re.compile(

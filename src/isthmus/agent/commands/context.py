@@ -1,7 +1,7 @@
-"""What a slash command works with: texts for the user, tool calls, and the hand-over to the model.
+"""The context of a slash command: texts for the user, tool calls, and the hand-over to the model.
 
-A command is a coroutine. After a crash, and when the user has answered, it is run again from its beginning: what it
-said is not said twice, and calls that are settled return at once. So what comes before a call must not depend on
+A command is a coroutine. After a crash, and when the user has answered, it is run again from its beginning: texts are
+not shown twice, and calls that are settled return at once. So the code before a call must not depend on
 anything that changes, and effects belong into calls.
 """
 
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from typing_extensions import override
 
 from isthmus.agent.approval.policy import AskedEachTime
 from isthmus.agent.calls.runner import CallRunner
@@ -60,6 +62,7 @@ class ToolInvocation:
 class CommandTurn(AgentTurn):
     """The turn of a command: WORKING goes before its first event, unless the command begins with a question."""
 
+    @override
     async def emit(self, *events: AgentEvent) -> None:
         for event in events:
             if self.session.state is TaskState.SUBMITTED and not _asks(event):

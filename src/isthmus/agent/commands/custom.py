@@ -34,7 +34,7 @@ class CustomCommand:
 
     @property
     def name(self) -> str:
-        """As Gemini CLI has it: ``/git:commit``."""
+        """The name as in Gemini CLI: ``/git:commit``."""
         return "/" + ":".join(self.path)
 
 
@@ -73,7 +73,7 @@ async def run_custom(command: CustomCommand, context: CommandContext) -> None:
 
 
 async def _asked_each_time(command: CustomCommand, context: CommandContext) -> AskedEachTime | None:
-    """Why the user is asked for each shell command of a project that they do not trust; None where they need not."""
+    """Return why the user is asked about each shell command of an untrusted project; None for a trusted one."""
     if not command.is_of_project or await context.resources.trusts_project(context.session.user, context.workspace):
         return None
     return AskedEachTime(

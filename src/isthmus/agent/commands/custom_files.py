@@ -28,7 +28,7 @@ MAXIMUM_TOTAL_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CustomCommands:
-    """What was found, also as nodes for the tree; ``problems`` name what could not be used or was renamed."""
+    """The commands found, also as nodes for the tree; ``problems`` name files that were not used or renamed."""
 
     nodes: tuple[CommandNode, ...] = ()
     problems: tuple[str, ...] = ()

@@ -35,7 +35,7 @@ class ReplaceInstructions:
     kind = ToolKind.OTHER
 
     def describe(self, arguments: Arguments) -> str:
-        """Which file."""
+        """Return the description of the call, with the file."""
         return f"Write {arguments['file_path']} anew"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
@@ -45,7 +45,7 @@ class ReplaceInstructions:
         )
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Nothing is to be done yet."""
+        """Do nothing: the model writes the file afterwards."""
         text = f"{arguments['file_path']} may be written anew."
         return ToolSucceeded(ToolOutput(text=text), text)
 

@@ -14,7 +14,7 @@ from isthmus.tools.workspace import Workspace
 
 MAXIMUM_FILE_BYTES = 20 * 1024 * 1024
 MAXIMUM_CHARACTERS = 256 * 1024
-"""Of one file; what is cut is said."""
+"""Maximum number of characters of one file; a cut is mentioned."""
 MAXIMUM_ENTRIES = 1_000
 """Files of a listing."""
 
@@ -23,7 +23,7 @@ def injected(root: Path, shown: str) -> str:
     """Return the text for ``@{shown}`` in the workspace ``root``.
 
     Raises:
-        ToolFailure: there is no such file, it is closed or ignored, or it is no text.
+        ToolFailure: there is no such file, it is closed or ignored, or it is not text.
     """
     workspace = Workspace(root)
     path = workspace.open_path(shown)

@@ -26,7 +26,7 @@ async def descriptions(context: CommandContext) -> None:
 
 
 async def schemas(context: CommandContext) -> None:
-    """The same with the schemas of the tools' parameters."""
+    """List the servers with descriptions and the schemas of the tools' parameters."""
     await context.say(await _listing(context, Detail.SCHEMAS))
 
 
@@ -119,7 +119,7 @@ async def _servers(context: CommandContext) -> Sequence[ServerStatus]:
 
 
 def _for_others(status: ServerStatus) -> ServerStatus:
-    """Without commands and folders of this machine, which are for its user alone; errors tell of them, too."""
+    """Return the status without commands, folders and errors, which are for the machine's user alone."""
     if status.problem is None or status.state is ServerState.CONNECTED:
         return replace(status, summary=())
     return replace(status, summary=(), problem="the user who runs this server sees why")

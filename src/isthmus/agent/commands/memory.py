@@ -16,7 +16,7 @@ async def show(context: CommandContext) -> None:
 
 
 async def paths(context: CommandContext) -> None:
-    """The files, and what each imports."""
+    """List the files, and the files that each imports."""
     instructions = await context.memory.instructions(context.workspace, context.home, context.context_files)
     lines = [line for file in instructions.files for line in (str(file.path), *(f"  @{item}" for item in file.imports))]
     notes = [f"Note: {problem}" for problem in instructions.problems]

@@ -38,7 +38,7 @@ MAXIMUM_GIVEN = 5_000
 """Names that are remembered of prompts that are not there now."""
 MAXIMUM_DESCRIPTION = 500
 HELP = "help"
-"""As the only argument it tells how the command is used, as in Gemini CLI."""
+"""The only argument with which a command shows its usage, as in Gemini CLI."""
 
 PromptKey: TypeAlias = tuple[str, str]
 """A server's name, and its own name for the prompt."""
@@ -75,13 +75,16 @@ class PromptNames:
                 taken.add(given[key])
             nodes.append(node_of(given[key], shown[key]))
         left = len(keys) - len(nodes)
-        problem = f"{left} more prompts of MCP servers are no commands: {MAXIMUM_PROMPTS} are, and more are not taken"
+        problem = f"{left} more prompts of MCP servers are not commands: at most {MAXIMUM_PROMPTS} are"
         return nodes, (problem,) * bool(left)
 
 
 def command_name(name: str) -> str:
-    """`name` as it can be typed behind a slash: blanks as ``-``, and what else is no letter, digit, ``_``, ``.`` or
-    ``-`` as ``_``; cut in the middle with ``___`` when it is too long."""
+    """Return `name` as it can be typed behind a slash.
+
+    Blanks become ``-``, all other characters than letters, digits, ``_``, ``.`` and ``-`` become ``_``; a name that is
+    too long is cut in the middle with ``___``.
+    """
     typed = re.sub(r"[^\w.-]", "_", re.sub(r"\s+", "-", name.strip())) or "prompt"
     if len(typed) <= MAXIMUM_NAME:
         return typed
@@ -132,7 +135,7 @@ async def run_prompt(name: str, prompt: ServerPrompt, context: CommandContext) -
 
 
 async def complete_prompt(prompt: ServerPrompt, resources: AgentResources, scope: ToolScope, args: str) -> list[str]:
-    """How the arguments may go on: names that are left, and values as the server suggests them."""
+    """Return completions of the arguments: remaining names, and values that the server suggests."""
     match place_at_end(args, _arguments(prompt)):
         case NamePlace(names, start):
             return [args[:start] + name for name in names]
@@ -147,7 +150,7 @@ async def complete_prompt(prompt: ServerPrompt, resources: AgentResources, scope
 
 
 def help_of(name: str, prompt: ServerPrompt) -> str:
-    """What the command does and takes, for a user."""
+    """Return the help of the command, for a user."""
     arguments = _arguments(prompt)
     if not arguments:
         return f'Prompt "{prompt.name}" of the MCP server {prompt.server} has no arguments.\n{usage(name, ())}'

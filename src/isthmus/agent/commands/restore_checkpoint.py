@@ -42,9 +42,9 @@ async def restorable(session: Session, checkpoints: Checkpoints) -> Sequence[Che
 
 
 async def undo_of(tool_call_id: str, session: Session, checkpoints: Checkpoints) -> str | None:
-    """The checkpoint of the files as they were before the call that restored another one; None when it touched none.
+    """Return the checkpoint of the files before the call that restored another one; None when it touched no file.
 
-    Asked of the store, so that it is found also after a crash in the middle of that call.
+    It is looked up in the store, so that it is found also after a crash in the middle of that call.
 
     Raises:
         CheckpointError: the store cannot be used.
@@ -82,7 +82,7 @@ class RestoreCheckpoint:
         self._session = session
 
     def describe(self, arguments: Arguments) -> str:
-        """Which checkpoint."""
+        """Return the description of the call, with the checkpoint's id."""
         return f"Restore checkpoint {_id_of(arguments)}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
@@ -125,7 +125,7 @@ def _id_of(arguments: Arguments) -> str:
 
 
 def _instead(checkpoint_id: str, session: Session) -> str:
-    """What may have been meant by the id of a checkpoint that there is not."""
+    """Return a hint at what may have been meant by an unknown checkpoint id."""
     known = list(session.checkpoints)
     if not known:
         return ", and no other one: one is taken before each edit of a file."

@@ -44,12 +44,12 @@ class CommandRunner:
         self._prompt_names = PromptNames()
 
     async def commands(self, scope: ToolScope, home: Path | None) -> Sequence[SlashCommand]:
-        """The tree for a scope and a user's own folder: built-in commands, custom ones, prompts of MCP servers."""
+        """Return the tree for a scope and a user's own folder: built-in and custom commands, prompts of MCP servers."""
         nodes, _ = await self._nodes(scope, home)
         return tuple(node.declared() for node in nodes)
 
     async def complete(self, scope: ToolScope, home: Path | None, line: str) -> Sequence[Completion]:
-        """How a line may go on behind a command's name, where that is known."""
+        """Return completions of a line behind a command's name, if known."""
         name, blank, args = line.removeprefix("/").partition(" ")
         nodes, _ = await self._nodes(scope, home) if blank else ((), ())
         node = find((name,), nodes)

@@ -1,4 +1,4 @@
-"""How ``/mcp`` shows MCP servers: in the form of spec 4's example. Pure; commands and their effects are elsewhere.
+"""The list of MCP servers that ``/mcp`` shows, as in Gemini CLI's MCP documentation. Pure.
 
 A command or a URL comes without secrets already (:attr:`~isthmus.tools.servers.ServerStatus.summary`).
 """
@@ -32,7 +32,7 @@ _PROBLEMS = {ServerState.DISCONNECTED: "Error", ServerState.NEEDS_LOGIN: "Login"
 
 
 class Detail(Enum):
-    """How much is told of each tool."""
+    """Amount of detail about each tool."""
 
     NAMES = "names"
     DESCRIPTIONS = "descriptions"

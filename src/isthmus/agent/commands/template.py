@@ -117,7 +117,7 @@ def _next_mark(text: str, start: int) -> int:
 
 
 def _closing(text: str, start: int) -> int:
-    """Where the brace is that ends what begins at ``start``; braces inside are balanced."""
+    """Return the offset of the brace that closes the one at ``start``; braces inside are balanced."""
     depth = 1
     for at in range(start, len(text)):
         depth += {"{": 1, "}": -1}.get(text[at], 0)

@@ -5,12 +5,12 @@ from isthmus.agent.commands.context import CommandContext
 
 
 async def names(context: CommandContext) -> None:
-    """The names alone."""
+    """List the names of the tools."""
     await context.say("\n".join(("Tools:", *(f"- {name}" for name in context.tools.tools))))
 
 
 async def descriptions(context: CommandContext) -> None:
-    """The names and what the model is told about each."""
+    """List the tools with the descriptions that the model reads."""
     lines = (f"- {tool.name}: {tool.description.strip()}" for tool in context.tools.tools.values())
     await context.say("\n".join(("Tools:", *lines)))
 

@@ -36,15 +36,15 @@ from isthmus.models.base import (
 )
 
 KEPT_SHARE = 0.3
-"""How much of the conversation stays as it is, measured in tokens."""
+"""Share of the conversation's tokens that stays as it is."""
 LAST_TURN_SHARE = 0.6
 """A turn under way that is larger than this is itself summarised in part."""
 WORTH_SHARE = 0.2
-"""What compacting by itself has to replace at least, as a share; else the same would be tried at every request."""
+"""Minimum share that an automatic compaction replaces; with less it would be tried at every request."""
 SUMMARY_TOKENS = 8_000
 """Tokens of a summary at the most."""
 TRANSCRIPT_SHARE = 0.6
-"""How much of the context window the transcript that is to be summarised may take."""
+"""Maximum share of the context window for the transcript to be summarised."""
 LONGEST_TEXTS = (8_000, 2_000, 500)
 """Characters of one text in the transcript: the first limit with which all fits is taken."""
 
@@ -88,11 +88,11 @@ class CompactionPlan:
 
 
 def planned(messages: Sequence[Message], *, is_worth_it: float = 0.0) -> CompactionPlan | None:
-    """What of a conversation is summarised; None when there is nothing to gain.
+    """Return the part of a conversation to be summarised; None when there is nothing to gain.
 
-    Kept are as many of the last turns as are 30 % of it, but always the last one; while that one goes on and is most
-    of the conversation, it is cut between a tool result and the model's next message. ``is_worth_it`` is the share
-    that has to be replaced at least.
+    As many of the last turns stay as make up 30 % of it, but always the last one. While the last turn goes on and is
+    most of the conversation, it is cut between a tool result and the model's next message. ``is_worth_it`` is the
+    minimum share to replace.
     """
     sizes = [message_tokens(message) for message in messages]
     total = sum(sizes)
@@ -201,7 +201,7 @@ def _with_request(written: str, messages: Sequence[Message], cut: int) -> str:
 
 
 def transcript(messages: Sequence[Message], limit: int) -> str:
-    """The messages as lines of JSON, shortened until they are about ``limit`` tokens; what is left out is said."""
+    """Return the messages as lines of JSON, shortened to about ``limit`` tokens; omissions are mentioned."""
     lines: list[str] = []
     for longest in LONGEST_TEXTS:
         lines = [_line(message, longest) for message in messages]

@@ -1,7 +1,7 @@
-"""How large a conversation is for a model, in tokens: measured by the provider where it can be, else estimated.
+"""Size of a conversation in tokens: measured by the provider where possible, else estimated.
 
-A token is taken for four bytes of UTF-8: a little too many for English, about right for code, and not too few for
-Chinese. Deliberately not here: what is done when it gets too large.
+A token counts as four bytes of UTF-8: a little too many for English, about right for code, and not too few for
+Chinese. Deliberately not here: compaction.
 """
 
 import json
@@ -26,7 +26,7 @@ from isthmus.models.base import (
 
 BYTES_PER_TOKEN = 4
 MEDIA_TOKENS = 1_600
-"""What an image is taken for, as much as the most that providers count for one; other media, too."""
+"""Estimate for an image or other media: the most that providers count for an image."""
 DEFAULT_WINDOW = 128_000
 _WINDOWS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"(models/)?gemini-", re.IGNORECASE), 1_048_576),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MAXIMUM_DEPTH = 5
-"""How deep imports may be nested, as in Gemini CLI."""
+"""Maximum nesting of imports, as in Gemini CLI."""
 MAXIMUM_IMPORTS = 100
 """Imports in one instruction file, nested ones counted."""
 
@@ -61,7 +61,7 @@ def _replace(
         stop = start + 1 + len(written)
         if target is None:
             if _is_meant_as_file(written):
-                found.problems.append(f"{path} imports {written}, which is no file that may be imported")
+                found.problems.append(f"{path} imports {written}, which is not a file that may be imported")
             continue
         if target in chain:
             found.problems.append(f"{path} imports {written}, which imports it in turn; left out there")
@@ -103,7 +103,7 @@ def _framed(written: str, text: str) -> str:
 
 
 def imports_in(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where ``@path`` stands outside code: start, end, and the path as written."""
+    """Yield start, end and path of each ``@path`` outside code."""
     offset = 0
     for line, is_code in _lines(text):
         if not is_code and "@" in line:

@@ -13,7 +13,7 @@ Stamp: TypeAlias = tuple[int, int, int, int] | None
 
 
 MARKDOWN = (".md", ".mdx", ".markdown")
-"""What is taken from the user's own folder, which also holds settings, keys and tokens."""
+"""Suffixes read from the user's own folder, which also holds settings, keys and tokens."""
 
 
 def is_markdown(name: str) -> bool:
@@ -33,14 +33,14 @@ class InstructionFile:
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """What the files say, the most general first; ``problems`` say what was left out or cut, and why."""
+    """The content of the files, the most general first; ``problems`` say what was left out or cut, and why."""
 
     files: tuple[InstructionFile, ...] = ()
     problems: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """What the model gets; empty when there is nothing."""
+        """The text for the model; empty when there is none."""
         parts = [
             f"--- Context from: {file.shown} ---\n{file.text.strip()}\n--- End of Context from: {file.shown} ---"
             for file in self.files
@@ -49,7 +49,7 @@ class Instructions:
 
 
 def stamp_of(path: Path) -> Stamp:
-    """What tells whether a file or folder has changed."""
+    """Return a value that differs when a file or folder has changed."""
     try:
         status = path.stat()
     except (OSError, ValueError):

@@ -34,7 +34,7 @@ class Reading:
     at: int
 
     def is_current(self) -> bool:
-        """Nothing that was looked at has changed since."""
+        """Whether no file that was read has changed since."""
         newest = max((max(stamp[2:]) for _, stamp in self.stamps if stamp is not None), default=0)
         return self.at - newest > UNSETTLED_NANOSECONDS and all(stamp_of(path) == was for path, was in self.stamps)
 
@@ -43,13 +43,12 @@ class Memory:
     """The instructions for each workspace and user."""
 
     def __init__(self, bounds: Sequence[Path] = ()) -> None:
-        """``bounds``: the folders that people without a folder of their own may work in; what is above tells them
-        nothing."""
+        """Take the folders ``bounds`` of other users: files above them do not instruct their agents."""
         self._bounds = tuple(bounds)
         self._readings: OrderedDict[_Key, Reading] = OrderedDict()
 
     async def instructions(self, workspace: Path, home: Path | None, names: Sequence[str] = ()) -> Instructions:
-        """What holds in a workspace now.
+        """Return the instructions for a workspace.
 
         ``home`` is the folder of the user's own files; None: they have none. ``names`` stand in place of GEMINI.md
         and AGENTS.md when given.
@@ -57,7 +56,7 @@ class Memory:
         return await asyncio.to_thread(self._instructions, (workspace, home, tuple(names) or DEFAULT_CONTEXT_FILES))
 
     def known(self, workspace: Path, home: Path | None, names: Sequence[str] = ()) -> Instructions | None:
-        """What was read last, if it was."""
+        """Return the instructions that were read last, if any."""
         reading = self._readings.get((workspace, home, tuple(names) or DEFAULT_CONTEXT_FILES))
         return reading.instructions if reading is not None else None
 

@@ -24,7 +24,7 @@ MAXIMUM_FILES = 100
 MAXIMUM_FILE_BYTES = 1024 * 1024
 """A larger file is left out."""
 MAXIMUM_TOTAL_CHARACTERS = 256 * 1024
-"""Of all files together, with what they import."""
+"""Maximum number of characters of all files together, with their imports."""
 
 MAXIMUM_LOOKUPS = 1_000
 """Paths behind an ``@`` that are looked for on the disk, in all files together."""
@@ -47,14 +47,14 @@ def read_instructions(
     usable = [name for name in names if name and name not in (".", "..") and Path(name).name == name]
     for name in names:
         if name not in usable:
-            reader.problems.append(f"{name!r} is no name for files of instructions: expected one without folders")
+            reader.problems.append(f"{name!r} is not a name for files of instructions: expected one without folders")
     reader.read_all(usable)
     instructions = Instructions(tuple(reader.files), _some_of(tuple(dict.fromkeys(reader.problems))))
     return instructions, tuple(reader.stamps.items())
 
 
 def _some_of(problems: tuple[str, ...]) -> tuple[str, ...]:
-    """As many of the problems as a user, and a model, can make use of."""
+    """Return as many of the problems as a user or a model can make use of."""
     shown = tuple(problem[:MAXIMUM_PROBLEM_CHARACTERS] for problem in problems[:MAXIMUM_PROBLEMS])
     more = len(problems) - len(shown)
     return (*shown, f"{more} more notes of this kind are left out") if more else shown
@@ -102,7 +102,7 @@ class _Reader:
             self._take(path, self._shown(path))
 
     def _folders_down(self) -> Iterator[Path]:
-        """From the top of the git repository, without one the workspace, down to the workspace."""
+        """Yield the folders from the top of the git repository (else the workspace) down to the workspace."""
         top = self._project
         yield top
         current = top
@@ -188,7 +188,7 @@ class _Reader:
         return text
 
     def _locate(self, written: str, folder: Path) -> Path | None:
-        """The file that an import means; only regular files inside the project, or Markdown of the user's own."""
+        """Return the file of an import: a regular file inside the project, or Markdown in the user's own folder."""
         self._looked_up += 1
         if self._looked_up > MAXIMUM_LOOKUPS:
             if self._looked_up == MAXIMUM_LOOKUPS + 1:

@@ -17,7 +17,7 @@ from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, To
 from isthmus.tools.failure import ToolFailure
 
 HEADING = "## Gemini Added Memories"
-"""Where Gemini CLI puts them, too."""
+"""Heading above the facts, as in Gemini CLI."""
 MAXIMUM_FACT = 10_000
 """Characters of one fact."""
 MAXIMUM_FILE_BYTES = 1024 * 1024

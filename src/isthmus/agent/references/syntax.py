@@ -1,10 +1,10 @@
-"""Finds what a user's message refers to of MCP servers: ``@server:uri`` and ``@server://path``. Pure.
+r"""Finds a user's references to resources of MCP servers: ``@server:uri`` and ``@server://path``. Pure.
 
 ``@docs:file:///guide.md`` names the resource ``file:///guide.md`` of the server ``docs``, as in Gemini CLI. Of
 ``@docs://guide`` the server may mean ``docs://guide``, ``guide`` or ``//guide``: what it lists decides. A reference
-begins a word, so that no e-mail address is one; it ends at a blank, or at punctuation that ends a sentence. A URI with
-blanks is put in double quotes, or each blank behind a backslash. ``\\@`` is no reference. Where no server has the name,
-only the form with ``://`` counts: ``@param:string`` is just text. Deliberately not here: reading.
+begins a word, so that an e-mail address is not one; it ends at a blank, or at punctuation that ends a sentence. A URI
+with blanks is put in double quotes, or each blank behind a backslash. ``\@`` is not a reference. If no server has the
+name, only the form with ``://`` counts: ``@param:string`` is plain text. Deliberately not here: reading.
 """
 
 import re
@@ -92,7 +92,7 @@ def _meanings(server: str, rest: str) -> list[str]:
 
 
 def _bare(text: str, begin: int) -> str:
-    """What of a text from ``begin`` on can be a URI, without the punctuation that ends a sentence."""
+    """Return the longest URI from ``begin`` on, without the punctuation that ends a sentence."""
     match = _BARE.match(text, begin, begin + MAXIMUM_URI)
     rest = match.group() if match is not None else ""
     while rest:
@@ -110,7 +110,7 @@ def _unescaped(typed: str) -> str:
 
 
 def completed(text: str, listed: Sequence[tuple[str, str]], maximum: int = 50) -> tuple[int, list[str]] | None:
-    """How a reference at the end of a text may go on: where it begins, and whole references; None when there is none.
+    """Return the start of a reference at the end of a text, and whole references that complete it; None if none.
 
     ``listed`` are servers and URIs in order; those that cannot be shown are not offered.
     """

@@ -17,7 +17,7 @@ _SATURATION = 1.2
 _LENGTH_WEIGHT = 0.75
 """BM25's b: how much a long description has to say a word more often."""
 _NAME_WEIGHT = 4
-"""So many times a word of the name counts as one of the description."""
+"""Weight of a word in the name; a word of the description has the weight 1."""
 _SHORTEST_BEGINNING = 3
 """Letters of a word that is taken for the beginning of a longer one."""
 _BEGINNING_WEIGHT = 0.5

@@ -1,10 +1,9 @@
-"""Which tools' schemas a model is sent: all, or, where those of MCP servers would fill its context, what fits and what
-was searched.
+"""Choice of the tool schemas for a model: all, or those that fit its context and those that it searched for.
 
-Once a session has begun to load tools as they are wanted, it stays so, and tools are only added, at the end: a prompt
+Once a session has begun to load tools on demand, it stays so, and tools are only added, at the end: a prompt
 that providers cached stays the beginning of the next one. What was loaded is in the session, a fold of its events. A
 tool that is called by its name without having been loaded runs, and is loaded from then on. Pure.
-Deliberately not here: what tools there are, and how they are searched (:mod:`isthmus.agent.tool_search.search`).
+Deliberately not here: the search (:mod:`isthmus.agent.tool_search.search`).
 """
 
 from collections import Counter
@@ -30,17 +29,17 @@ SEARCH_SHARE = 0.1
 
 
 class SearchMode(StrEnum):
-    """When the schemas of servers' tools are loaded on demand."""
+    """Mode in which the schemas of servers' tools are loaded."""
 
     AUTO = "auto"
-    """When they would take more than their share of the model's context."""
+    """Load on demand if the schemas would take more than their share of the model's context."""
     ALWAYS = "always"
     NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """When schemas are loaded on demand; ``share`` is of the model's context window, above 0, at most 1."""
+    """Options of loading schemas on demand; ``share`` is of the model's context window, above 0, at most 1."""
 
     mode: SearchMode = SearchMode.AUTO
     share: float = SEARCH_SHARE
@@ -60,8 +59,10 @@ class ToolLoading:
         self._deferred = frozenset(self._kept_back)
 
     def fit(self, window: int) -> None:
-        """Defer no more than has to be, for a model whose context has `window` tokens: schemas that are very large by
-        themselves, then all tools of the largest server, and of the next, until the rest takes no more than its share.
+        """Defer as few schemas as necessary, for a model whose context has `window` tokens.
+
+        First go schemas that are very large by themselves, then all tools of the largest server, and of the next, until
+        the rest takes no more than its share.
 
         The same tools and the same window defer the same, so that the beginning of a prompt stays what it was.
         """
@@ -112,7 +113,7 @@ class ToolLoading:
         return {tool.name: tool_tokens(tool.name, tool.description, tool.parameters) for tool in tools}
 
     def sent(self, loaded: Sequence[str] | None) -> tuple[Tool, ...]:
-        """The tools whose schemas the model is sent: those that are loaded come last, in the order of loading."""
+        """Return the tools whose schemas are sent to the model; loaded ones come last, in the order of loading."""
         if loaded is None or SEARCH_TOOL not in self.tools.tools:
             return tuple(self._own.tools.values())
         first = (name for name in self.tools.tools if name not in self._deferred)
@@ -120,7 +121,7 @@ class ToolLoading:
         return tuple(self.tools.tools[name] for name in names)
 
     def note(self, loaded: Sequence[str] | None) -> str:
-        """What the system prompt says of servers that are missing, and of those whose tools are to be searched."""
+        """Return the system prompt's note on missing servers and on servers whose tools are to be searched."""
         return self._missing + self._searched(loaded)
 
     @cached_property

@@ -61,11 +61,11 @@ class ToolSearch:
         return ToolIndex(tuple(self._tools.values()))
 
     def describe(self, arguments: Arguments) -> str:
-        """What is searched."""
+        """Return the query."""
         return f"Search the tools of MCP servers: {_read(arguments)[0]}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """Nothing to confirm."""
+        """Return None: there is nothing to confirm."""
         _read(arguments)
         return None
 
