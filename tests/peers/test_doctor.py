@@ -158,7 +158,7 @@ def test_a_companion_that_was_suspended_has_no_tick(workspace: Path) -> None:
             choices = doctor(workspace)[1]["choices"]
             assert {choice["advice"] for choice in choices if not choice["connects"]} == {
                 f"its process {companion.process.pid} is stopped (Ctrl-Z?); `fg` in its terminal or "
-                f"`kill -CONT {companion.process.pid}` lets it go on"
+                f"`kill -CONT {companion.process.pid}` continues it"
             }
         finally:
             companion.process.send_signal(signal.SIGCONT)

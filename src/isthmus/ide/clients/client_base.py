@@ -1,6 +1,6 @@
-"""What the clients of both IDE protocols share: listeners, background work, and saying what is not offered.
+"""Common parts of the clients of both IDE protocols: listeners, background work, and errors for missing tools.
 
-No protocol and no connection: those are in the ``peer`` module of each protocol.
+Contains no protocol and no connection: those are in each protocol's ``peer`` module.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """All in seconds. ``first_context``: how long connecting waits for the context that most companions send at once.
+    """Deadlines in seconds. ``first_context``: wait for the context that most companions send right after connecting.
 
-    ``lost``: how long reviews outlive the connection. ``retry_first`` doubles up to ``retry_last``. ``call`` is for
-    what asks no user, ``poll`` how often an IDE is asked what it has open while somebody wants to know changes.
-    ``written``: how long the view of an accepted review stays for the file to be written, so that the editor reads it.
-    ``ping``: how often liveness is asked; ``pong``: how long the answer may take, since an editor that asks its user
-    something may not answer for a while.
+    ``lost``: time that reviews outlive the connection. ``retry_first`` doubles up to ``retry_last``. ``call`` is for
+    calls that ask no user; ``poll`` is the interval at which an IDE is asked what it has open while there are
+    listeners. ``written``: time that the view of an accepted review stays for the file to be written, so that the
+    editor reads it. ``ping``: interval of liveness checks; ``pong``: maximum wait for the answer, long because an
+    editor that asks its user a question may not answer for a while.
     """
 
     connect: float = 5.0
@@ -47,7 +47,7 @@ DEADLINES: Final = Deadlines()
 
 
 class ClientBase(IdeClient):
-    """Listeners and background work of a client; its methods say that nothing is offered."""
+    """Listeners and background work of a client; its methods raise that nothing is offered."""
 
     def __init__(self, workspace: Path, environment: Mapping[str, str], deadlines: Deadlines) -> None:
         self._workspace = workspace
@@ -55,14 +55,14 @@ class ClientBase(IdeClient):
         self._deadlines = deadlines
         self._connected = asyncio.Event()
         self._follower: asyncio.Task[None] | None = None
-        """Connects again, for ever; None before the first connection."""
+        """Task that reconnects until it is cancelled; None before the first connection."""
         self._listeners: list[Callable[[], None]] = []
         self._mention_listeners: list[Callable[[FileMentioned], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self.is_closed = False
-        """Whether we have left it for good."""
+        """Whether the client has disconnected for good."""
         self.problem: str | None = None
-        """The last thing that went wrong, in words; None while nothing has."""
+        """Last problem, in words; None while there has been none."""
 
     @property
     @override
@@ -92,11 +92,11 @@ class ClientBase(IdeClient):
 
     @override
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        raise self._not_offered("tell its diagnostics")
+        raise self._not_offered("report its diagnostics")
 
     @override
     async def is_dirty(self, path: str) -> bool | None:
-        raise self._not_offered("tell unsaved changes")
+        raise self._not_offered("report unsaved changes")
 
     @override
     async def save(self, path: str) -> None:

@@ -1,8 +1,8 @@
-"""Somebody's IDE as its client sees it: one port for both protocols, used by our agent and by the bridge.
+"""Port of an IDE as its client sees it, the same for both protocols; used by our agent and by the bridge.
 
-Positions, paths and files are the Editor port's (0-based, UTF-16 units, absolute), the context is spec 1's. What a
-protocol or a server lacks raises :class:`NotOfferedError`, and is not in :attr:`IdeClient.offers`. Deliberately not
-here: how an IDE is found and spoken to (``gemini/peer`` for spec 1, ``claude/peer`` for spec 3).
+Positions, paths and files are the Editor port's (0-based, UTF-16 units, absolute), the context is that of the Gemini
+CLI companion protocol. A method that a protocol or server lacks raises :class:`NotOfferedError`, and is not in
+:attr:`IdeClient.offers`. ``gemini/peer`` and ``claude/peer`` implement it.
 """
 
 from collections.abc import Callable
@@ -15,22 +15,22 @@ from isthmus.ide.editor import Capability, CodeExecution, Diagnostic, FileMentio
 
 
 class IdeError(IsthmusError):
-    """The IDE cannot be asked, or did not do what it was asked; the text can go to the user as it is."""
+    """The IDE cannot be asked, or did not do what it was asked; the text can be shown to the user."""
 
 
 class NotOfferedError(IdeError):
-    """The IDE never can: ``not available in IDE: why``."""
+    """The IDE lacks an operation: ``not available in IDE: why``."""
 
     def __init__(self, ide_name: str, reason: str) -> None:
         super().__init__(f"not available in {ide_name}: {reason}")
 
 
 class UndecidedError(IdeError):
-    """A review ended in the IDE without a decision that can be relied on: the user decides elsewhere."""
+    """A review ended in the IDE without a reliable decision; the user decides elsewhere."""
 
 
 class IdeClient(Protocol):
-    """A connection to an IDE that is taken up again by itself when it is lost; for one event loop.
+    """A connection to an IDE that reconnects by itself when it is lost; for one event loop.
 
     Methods may be called concurrently. Each has a deadline of its own, except :meth:`open_diff`, which waits for a
     user, and :meth:`execute_code`. All raise :class:`IdeError` while the IDE cannot be asked.
@@ -39,18 +39,18 @@ class IdeClient(Protocol):
     protocol: str
     """Name of the protocol for users: "Gemini CLI companion" or "Claude Code IDE"."""
     problem: str | None
-    """The last thing that went wrong, in words; None while nothing has."""
+    """Last problem, in words; None while there has been none."""
     is_closed: bool
-    """Whether :meth:`aclose` was called: the connection does not come back."""
+    """Whether :meth:`aclose` was called: the client never reconnects."""
 
     @property
     def ide_name(self) -> str:
-        """What the IDE calls itself ("Neovim"); "IDE" when it does not say."""
+        """Name that the IDE gives itself ("Neovim"); "IDE" if it gives none."""
         ...
 
     @property
     def pid(self) -> int | None:
-        """The process id that its discovery file has; None: it does not say."""
+        """Process id in its discovery file; None if there is none."""
         ...
 
     @property
@@ -65,49 +65,49 @@ class IdeClient(Protocol):
 
     @property
     def offers(self) -> frozenset[Capability]:
-        """What it can be asked, as far as it is known; empty before the first connection. ``DIFF`` is reviewing.
+        """Operations that it is known to offer; empty before the first connection. ``DIFF`` is reviewing.
 
-        ``SELECTION``: its context has the selected text. ``DIRTY``: it tells which files have unsaved changes.
+        ``SELECTION``: its context has the selected text. ``DIRTY``: it reports which files have unsaved changes.
         """
         ...
 
     def context(self) -> IdeContext | None:
-        """What the user looks at: sorted, cut and normalised as spec 1 says; None when nothing is known."""
+        """Return what the user looks at, sorted, cut and normalised as the protocol says; None if unknown."""
         ...
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call ``callback`` when :meth:`context`, :attr:`connected` or :attr:`offers` changes; the result ends that."""
+        """Call ``callback`` when the context, the connection or the offers change; return the unsubscriber."""
         ...
 
     def on_mention(self, callback: Callable[[FileMentioned], None]) -> Callable[[], None]:
-        """Call ``callback`` when the user wants the agent to look at a file; the result ends that."""
+        """Call ``callback`` when the user points the agent to a file; return the unsubscriber."""
         ...
 
     async def refresh(self, seconds: float) -> None:
-        """Ask the IDE for what it does not tell by itself, so that :meth:`context` has it; for so long at most."""
+        """Ask the IDE for what it does not report by itself, for at most ``seconds``, and update :meth:`context`."""
         ...
 
     async def open_diff(self, path: str, new_content: str, *, on_shown: Callable[[], None] = lambda: None) -> Outcome:
         """Let the user review a new content of the file ``path``, and wait for the decision; no deadline.
 
-        Cancelling closes the view. ``on_shown`` is called once the IDE has said that the user sees it; only spec 1
-        has a message for that.
+        Cancelling closes the view. ``on_shown`` is called once the IDE has reported that the user sees it; only the
+        Gemini CLI companion protocol has a message for that.
 
         Raises:
-            UndecidedError: the view went away, or was answered by something that is no decision.
+            UndecidedError: the view went away, or the answer is not a decision.
             IdeError: it cannot be shown, a review of this file is open already, or the connection is lost for long.
         """
         ...
 
     async def close_diff(self, path: str) -> str | None:
-        """Take a review back; the text in its view, or None where the IDE does not tell it.
+        """Withdraw a review; return the text in its view, or None if the IDE does not report it.
 
         The :meth:`open_diff` that waits for it returns ``Closed``.
         """
         ...
 
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
-        """Show a file; ``at`` is selected where the IDE can."""
+        """Show a file; select ``at`` if the IDE can."""
         ...
 
     async def close_file(self, path: str) -> None:
@@ -115,7 +115,7 @@ class IdeClient(Protocol):
         ...
 
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """The open files that exist, the active one first; with what the IDE knows of their state and language."""
+        """Return the open files that exist, the active one first, with their state and language as far as known."""
         ...
 
     async def workspace_folders(self) -> tuple[str, ...]:
@@ -127,11 +127,15 @@ class IdeClient(Protocol):
         ...
 
     async def is_dirty(self, path: str) -> bool | None:
-        """Return whether a file has unsaved changes; None when it is not open."""
+        """Return whether a file has unsaved changes; None if it is not open."""
         ...
 
     async def save(self, path: str) -> None:
-        """Write an open file to disk; raises :class:`IdeError` when it is not open."""
+        """Write an open file to disk.
+
+        Raises:
+            IdeError: it is not open, or cannot be written.
+        """
         ...
 
     async def execute_code(self, code: str) -> CodeExecution:
@@ -139,5 +143,5 @@ class IdeClient(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Close the views that are open and disconnect; reviews that wait fail with :class:`IdeError`."""
+        """Close the open views and disconnect; waiting reviews fail with :class:`IdeError`."""
         ...

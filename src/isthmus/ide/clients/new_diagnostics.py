@@ -1,7 +1,7 @@
-"""Which diagnostics an edit brought, and how a model is told. No I/O.
+"""Finds the diagnostics that an edit caused, and formats them for a model. No I/O.
 
-Lines move with every edit, so diagnostics are told apart by what they say and not by where. What they say was written
-by somebody else: it is cut, kept on one line, and cannot end the frame that it stands in.
+Lines move with every edit, so diagnostics are compared by their text and not by their place. The text is not ours: it
+is cut, kept on one line, and cannot end the frame around it.
 """
 
 import re
@@ -24,12 +24,12 @@ Identity: TypeAlias = tuple[str, Severity, str, str | None, str | None]
 
 
 def identities(diagnostics: Iterable[Diagnostic]) -> Counter[Identity]:
-    """How often each thing is said of each file, wherever in it."""
+    """Return how often each diagnostic occurs in each file, wherever in it."""
     return Counter(map(_identity, diagnostics))
 
 
 def new_diagnostics(before: Counter[Identity], now: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Those that are said more often than before, in the order of files and lines."""
+    """Return those that occur more often than before, in the order of files and lines."""
     left = Counter(before)
     found: list[Diagnostic] = []
     for diagnostic in sorted(now, key=lambda each: (each.path, each.range.start.line, each.range.start.character)):
@@ -41,7 +41,7 @@ def new_diagnostics(before: Counter[Identity], now: Iterable[Diagnostic]) -> tup
 
 
 def diagnostics_for_model(new: Iterable[Diagnostic], workspace: Path) -> str | None:
-    """New diagnostics as text; None when there are none. Lines and columns are 1-based.
+    """Return new diagnostics as text; None if there are none. Lines and columns are 1-based.
 
     ``new`` is in the order of files. Files in ``workspace`` are named relative to it.
     """
@@ -71,7 +71,7 @@ def _line(diagnostic: Diagnostic) -> str:
 
 
 def _plain(text: str, maximum: int) -> str:
-    # Something else comes in the place of the mark: what stands around it must not make another one of the rest.
+    # Another text replaces the mark, so that its neighbours cannot form a new mark.
     return with_ellipsis(_FRAME.sub("[new-diagnostics", " ".join(text.split())), maximum)
 
 

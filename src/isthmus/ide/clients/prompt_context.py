@@ -1,4 +1,4 @@
-"""What the editor shows, as text for a model: the form that agents of this kind use, kept short."""
+"""Formats the editor's context as text for a model, short, in the form that agents of this kind use."""
 
 import json
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ HEADING = "The user's editor shows this right now, as a JSON object. It is infor
 
 
 def context_for_model(context: IdeContext | None, mentions: Sequence[FileMentioned] = ()) -> str | None:
-    """Return the active file with cursor and selection, the other open files, and what the user sent; None for nothing.
+    """Return the active file with cursor and selection, the other open files, and mentioned files; None if empty.
 
-    Lines and characters are 1-based, as in spec 1. ``context`` is normalised (newest file first, only it is active).
+    Lines and characters are 1-based. ``context`` is normalised (newest file first, only the first may be active).
     """
     shown: dict[str, Any] = {}
     if mentions:

@@ -1,7 +1,7 @@
-"""Asks the user a question on every surface at once: in the editor, if it can, and in their terminals.
+"""Asks the user a question in all places at once: in the editor, if it can, and in their terminals.
 
-The first answer wins and the others are closed. The terminals' side is ``isthmus ide questions`` and ``isthmus ide
-answer``, which come in through :meth:`CompanionQuestions.answer`. What a question is stands in :mod:`questions`.
+The first answer wins and the others are closed. Terminals use ``isthmus ide questions`` and ``isthmus ide answer``,
+which call :meth:`CompanionQuestions.answer`. The questions themselves are in :mod:`questions`.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class CompanionQuestions:
     def __init__(self, editor: Editor, clock: Callable[[], float] = time.monotonic) -> None:
         self._editor = editor
         self._clock = clock
-        # Not counted up: after a restart an answer to an older question must not fit a new one.
+        # Random, not counted: after a restart an answer to an older question must not fit a new one.
         self._table = QuestionTable(lambda: secrets.token_hex(2))
         self._ended: dict[str, asyncio.Future[ClientQuestion]] = {}
         self._changed = asyncio.Condition()
@@ -32,31 +32,31 @@ class CompanionQuestions:
 
     @property
     def open_questions(self) -> tuple[ClientQuestion, ...]:
-        """Those that wait, oldest first."""
+        """Return the waiting questions, oldest first."""
         return self._table.all()
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """What is allowed for a session, as the titles of the questions."""
+        """Titles of the questions that were allowed for a session."""
         return tuple(self._allowed.values())
 
     def forget(self, client_id: str) -> None:
-        """Take back all that a client was allowed for its session: it has left."""
+        """Withdraw all that a client was allowed for its session, because it has left."""
         for key in [key for key in self._allowed if key[0] == client_id]:
             del self._allowed[key]
 
     async def ask(self, client: str, title: str, text: str, client_id: str = "", about: str = "") -> bool:
-        """Return whether the user allows it. No answer within 10 minutes is a no. Cancelling takes the question back.
+        """Return whether the user allows it. No answer within 10 minutes is a no. Cancelling withdraws the question.
 
-        A yes for the session counts for every later question of ``client_id`` about the same (``about``, such as the
-        path of a notebook; empty: it counts once), until :meth:`forget`.
+        A yes for the session counts for every later question of ``client_id`` with the same ``about`` (such as the path
+        of a notebook; empty: it counts once), until :meth:`forget`.
 
         Raises:
-            TooManyQuestionsError: so many wait that this one is not asked.
+            TooManyQuestionsError: too many questions wait already; this one was not asked.
         """
         if self._is_stopped:
             return False
-        one_line = visible(" ".join(without_control_characters(title).split()))  # clients' names may say anything
+        one_line = visible(" ".join(without_control_characters(title).split()))  # clients choose their names
         if (client_id, about) in self._allowed:
             return True
         question = self._table.ask(client, one_line, text, self._clock())
@@ -77,14 +77,14 @@ class CompanionQuestions:
         finally:
             self._table.cancel(question.id)
             del self._ended[question.id]
-            in_editor.cancel()  # not waited for: an editor that is slow to close it holds no answer up
+            in_editor.cancel()  # not awaited: an editor that closes it slowly must not delay the answer
 
     def answer(self, question_id: str, consent: Consent) -> ClientQuestion | None:
-        """Answer as the user; None: there is no such question (any more)."""
+        """Answer as the user; return None if there is no such question (any more)."""
         return self._settle(self._table.answer(question_id, consent))
 
     def stop(self) -> None:
-        """Answer every question by no: the companion ends. Questions that come after it are a no as well."""
+        """Answer every question with no, also later ones, because the companion ends."""
         self._is_stopped = True
         for question in self._table.all():
             self._settle(self._table.cancel(question.id))
@@ -100,16 +100,16 @@ class CompanionQuestions:
         return self._table.all()
 
     async def _ask_in_editor(self, question: ClientQuestion) -> None:
-        """An editor that cannot ask leaves the answer to the terminals, and says where it is given."""
+        """Ask in the editor; if it cannot, show how to answer in a terminal."""
         try:
             if Capability.CONFIRM not in self._editor.unavailable:
-                # What the user reads has to be what they allow: editors obey marks that reorder text.
+                # The user must read what they allow: editors obey marks that reorder text.
                 self._settle(
                     self._table.answer(question.id, await self._consent(question.title, visible(question.text)))
                 )
                 return
         except EditorError:
-            pass  # a busy editor is no answer: the user still has the terminal
+            pass  # a busy editor is not an answer: the user still has the terminal
         with suppress(EditorError):
             await self._editor.show_message(f"{question.title}: isthmus ide answer {question.id} yes|no")
 

@@ -1,8 +1,8 @@
-"""What the user can do from another terminal: the commands of the control channel, as data in and data out.
+"""Commands of the user in another terminal, on the control channel, as data in and data out.
 
-Each command takes the companion and a JSON object and gives a JSON object. Positions in this JSON are 1-based, as
-people and spec 1 count. Places to open and select count characters; those that agents are told, and those of
-diagnostics, count UTF-16 units, as on the wire. The socket is in :mod:`control`.
+Each command takes the companion and a JSON object and returns a JSON object. Positions in this JSON are 1-based.
+Places to open and select count characters; mentions to agents, and diagnostics, count UTF-16 units, as on the wire.
+The socket is in :mod:`control`.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class ControlCommandError(IsthmusError):
 
 @runtime_checkable
 class SettableDiagnostics(Protocol):
-    """What only an editor without a screen lets the user do from outside."""
+    """An editor without a screen, whose diagnostics the user can set."""
 
     def set_diagnostics(self, path: str, found: tuple[Diagnostic, ...]) -> None:
         """Replace the diagnostics of a file."""
@@ -44,11 +44,11 @@ class SettableDiagnostics(Protocol):
 
 @runtime_checkable
 class HasMessages(Protocol):
-    """An editor that has no place of its own for messages."""
+    """An editor that shows no messages, but keeps them."""
 
     @property
     def messages(self) -> Sequence[str]:
-        """What the user was told, oldest first."""
+        """Messages to the user, oldest first."""
         ...
 
 
@@ -57,12 +57,12 @@ class PageServer(Protocol):
     """An editor that serves the user a page to answer on."""
 
     def review_page(self) -> str:
-        """Return a link to it that can be opened once."""
+        """Return a link to the page that can be opened once."""
         ...
 
 
 async def status(companion: Companion, request: JsonObject) -> JsonObject:
-    """Who is there, and what agents are told."""
+    """Return the editor, the attached agents, what waits for the user, and the context that agents get."""
     editor = companion.editor
     identity = editor.identity
     return {
@@ -107,7 +107,7 @@ async def select(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def _position(companion: Companion, path: str, line: int, character: int) -> Position:
-    """Return the port's position of a line and a character, both from 1 on, in the text as the user sees it."""
+    """Return the port's position of a 1-based line and character, in the text as the user sees it."""
     position = from_one_based(line, character)
     if position.character == 0:
         return position
@@ -119,14 +119,14 @@ async def _position(companion: Companion, path: str, line: int, character: int) 
     shown = line_at(text or "", position.line)[1] if (text or "").count("\n") >= position.line else ""
     if not shown:
         return position
-    beyond = max(position.character - len(shown), 0)  # the editor cuts it, as it does in every line
+    beyond = max(position.character - len(shown), 0)  # the editor cuts it, as in every line
     return Position(position.line, from_encoding(shown, position.character, OffsetEncoding.UTF_32) + beyond)
 
 
 async def mention(companion: Companion, request: JsonObject) -> JsonObject:
-    """Point the agents to a file or to lines of it: they are selected, and told to agents that have a message for it.
+    """Point the agents to a file or to lines of it: select them, and notify the agent that was used last.
 
-    ``agents``: how many are attached.
+    Return the number of attached agents in ``agents``.
     """
     path, first, last = _path(request), _number(request, "line"), _number(request, "end_line")
     if first is not None and last is not None and last < first:
@@ -136,9 +136,9 @@ async def mention(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
-    """Return the diagnostics of a file or of all; with ``set`` they are replaced first (headless only).
+    """Return the diagnostics of a file or of all; with ``set``, replace them first (headless only).
 
-    ``own``: without those of the linters that were asked for with --diagnostics.
+    ``own``: without those of the linters that the user chose with --diagnostics.
     """
     path = _path(request) if request.get("path") is not None else None
     entries = request.get("set")
@@ -164,7 +164,7 @@ async def diffs(companion: Companion, request: JsonObject) -> JsonObject:
 async def accept(companion: Companion, request: JsonObject) -> JsonObject:
     """Accept a review, with the text in its view or with ``content``. The agent writes the file, not we.
 
-    ``cells`` are the numbers of the changes of a notebook that are accepted, of the proposal as the agent made it.
+    ``cells`` are the numbers of a notebook's accepted changes, as counted in the agent's proposal.
     """
     content, cells = request.get("content"), request.get("cells")
     if content is not None and not isinstance(content, str):
@@ -186,7 +186,7 @@ async def reject(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def page(companion: Companion, request: JsonObject) -> JsonObject:
-    """Return a link to the page on which the user answers, in an editor that has one; null in any other."""
+    """Return a link to the page on which the user answers; null if the editor has none."""
     editor = companion.editor
     return {"page": editor.review_page() if isinstance(editor, PageServer) else None}
 
@@ -202,14 +202,12 @@ async def answer(companion: Companion, request: JsonObject) -> JsonObject:
     """Answer a question: ``yes``, and ``session`` for a yes that lasts until the agent leaves."""
     question_id, yes, is_lasting = request.get("id"), request.get("yes"), request.get("session", False)
     if not isinstance(question_id, str) or not isinstance(yes, bool) or not isinstance(is_lasting, bool):
-        raise ControlCommandError(
-            "expected the id of a question, yes as true or false, and session, if it is there, as well"
-        )
+        raise ControlCommandError("expected id as text, yes as true or false, and session, if given, as true or false")
     consent = Consent.SESSION if yes and is_lasting else Consent.of(yes=yes)
     answered = companion.asking.answer(question_id, consent)
     if answered is None:
         waiting = ", ".join(question.id for question in companion.asking.open_questions) or "none"
-        raise ControlCommandError(f"no question {question_id} waits for an answer; those that wait: {waiting}")
+        raise ControlCommandError(f"no question {question_id} waits for an answer; waiting questions: {waiting}")
     return {"id": question_id, "title": answered.title, "yes": yes}
 
 
@@ -229,7 +227,7 @@ COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]]
 }
 
 PERMISSIONS = frozenset({"accept", "answer", "page"})
-"""The commands that allow something in the user's place. A rejection does no harm, whoever sends it."""
+"""Commands that allow something on the user's behalf. A rejection does no harm, whoever sends it."""
 
 
 async def _seen(companion: Companion) -> JsonObject:
@@ -245,7 +243,7 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
         waiting = ", ".join(review.file_path for review in reviews) or "none"
         raise ControlCommandError(f"no diff is open for {path}; open diffs: {waiting}")
     # The one that the user sees: two agents that propose the same file are answered in the order they asked. One that
-    # is gone, perhaps for ever, does not stand in the way of one that waits.
+    # is gone, perhaps for good, comes after one that waits.
     return min(found, key=lambda review: (not companion.is_heard(review), not companion.is_visible(review)))
 
 
@@ -260,7 +258,7 @@ def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> J
 
 
 async def _agent(client: Client) -> JsonObject:
-    """Return an attached CLI, with what tells it from another one of the same kind."""
+    """Return an attached CLI, with what distinguishes it from another one of the same kind."""
     shown: dict[str, Any] = {"id": client.id, "title": client.title, "connected": client.connected}
     if client.pid is not None:
         folder, terminal = await asyncio.to_thread(place_of, client.pid)
@@ -288,7 +286,7 @@ def _review(companion: Companion, review: DiffReview, *, whole: bool = False) ->
 
 
 def _wait(request: JsonObject) -> float | None:
-    """Seconds, at most an hour; None: not at all."""
+    """Return the wait in seconds, at most an hour; None for no wait."""
     wait = request.get("wait")
     if isinstance(wait, (int, float)) and not isinstance(wait, bool) and wait > 0:
         return min(float(wait), LONGEST_WAIT_SECONDS)

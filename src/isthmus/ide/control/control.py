@@ -1,8 +1,8 @@
 """The user's own channel to a running companion: a Unix socket that no agent is given.
 
-One JSON object a line each way. A 0600 file in our runtime folder names the socket and holds the user's token; it is
-also how ``isthmus ide`` and ``isthmus companion exec`` find the companions that run. An accept from below an attached
-agent is refused. What the commands mean is in :mod:`user`.
+One JSON object per line each way. A 0600 file in our runtime folder names the socket and holds the user's token;
+``isthmus ide`` and ``isthmus companion exec`` find running companions by it. An accept from below an attached agent is
+refused. The commands are in :mod:`commands`.
 """
 
 import asyncio
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 MAXIMUM_LINE_BYTES = 64 * 1024 * 1024
 MAXIMUM_SOCKET_PATH_BYTES = 100
-"""The system's limit is 104 (macOS) or 108 (Linux)."""
+"""Maximum length of the socket's path in bytes; the system's limit is 104 (macOS) or 108 (Linux)."""
 MAXIMUM_SHOWN_CHARACTERS = 500
 CONFIRM_SECONDS = 25.0
-"""How long the editor's question waits: the command that waits for it gives up soon after."""
+"""Maximum wait in seconds for the editor's question: the command that waits for it gives up soon after."""
 QUESTIONS = {"accept": "Accept the change of", "answer": "Answer the question"}
-"""How the editor asks whether a command is the user's; the other ones are refused."""
+"""Words with which the editor asks whether a command is the user's; other commands are refused."""
 _OWN_FOLDER = "isthmus-"
 _LEFT = re.compile(r"companion-(\d{1,10})\.(?:json|sock)")
 
 
 class ControlServer:
-    """Listens between :meth:`start` and :meth:`stop`."""
+    """Server of the control channel; listens between :meth:`start` and :meth:`stop`."""
 
     def __init__(self, companion: Companion, folder: Path, *, allow_agent_accept: bool) -> None:
         self._companion = companion
@@ -61,14 +61,14 @@ class ControlServer:
 
     @property
     def agents(self) -> frozenset[int]:
-        """The ids of the processes that ``companion exec`` said it becomes, while these run and not others."""
+        """Ids of the running processes that announced themselves by ``companion exec``."""
         self._agents = [process for process in self._agents if process.is_running()]
         return frozenset(process.pid for process in self._agents)
 
     async def start(self) -> None:
-        """Listen; nobody can know of it before :meth:`announce`.
+        """Listen; no client can know of it before :meth:`announce`.
 
-        May be called again: folders at run time are emptied at log-out and by cleaners, and the socket with them.
+        May be called again: log-out and cleaners empty runtime folders, and the socket is gone with them.
         """
         if self._server is not None:
             self._server.close()
@@ -79,7 +79,7 @@ class ControlServer:
             self._own_folder = tempfile.mkdtemp(prefix=_OWN_FOLDER, dir="/tmp")
             self._socket = Path(self._own_folder) / "s"
         make_private_directory(self._socket.parent)
-        require_own_directory(self._socket.parent)  # a short one in /tmp may be somebody else's by now
+        require_own_directory(self._socket.parent)  # another user may own the short one in /tmp by now
         with suppress(FileNotFoundError):
             self._socket.unlink()
         self._server = await asyncio.start_unix_server(self._serve, self._socket, limit=MAXIMUM_LINE_BYTES)
@@ -95,7 +95,7 @@ class ControlServer:
     ) -> None:
         """Write the file by which the user's commands find this companion.
 
-        ``ports`` are those of its servers, spec 1's first; ``variables`` what an agent's environment needs.
+        ``ports`` are those of its servers, Gemini CLI's first; ``variables`` are what an agent's environment needs.
         """
         self._ports = ports
         identity = self._companion.editor.identity
@@ -114,7 +114,7 @@ class ControlServer:
         write_private(self._file, content)
 
     async def stop(self) -> None:
-        """Remove file and socket: no command comes any more. Those that run may still come to their end."""
+        """Remove file and socket, so that no new command comes. Running commands may still finish."""
         for path in (self._file, self._socket):
             with suppress(OSError):
                 path.unlink()
@@ -141,9 +141,9 @@ class ControlServer:
                 writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()
         except (ConnectionError, ValueError):
-            pass  # gone, or a line over the cap
+            pass  # disconnected, or a line over the limit
         except asyncio.CancelledError:
-            writer.transport.abort()  # somebody who does not read is not waited for
+            writer.transport.abort()  # do not wait for a client that does not read
         finally:
             writer.close()
 
@@ -163,13 +163,13 @@ class ControlServer:
             raise ControlCommandError("Unauthorized: expected the user's token of this companion")
         name = request.get("command")
         if name == "agent":
-            # `companion exec` is about to become an agent: it is one from now on, also while it is not connected.
+            # `companion exec` is about to become an agent: it counts as one from now on, even while not connected.
             pid = request.get("pid")
             if not isinstance(pid, int):
                 raise ControlCommandError(f"expected pid as a number, received {pid!r}")
             import psutil  # loaded with the first agent, not at start
 
-            with suppress(psutil.Error, ValueError, OverflowError):  # gone, or of another container
+            with suppress(psutil.Error, ValueError, OverflowError):  # gone, or in another container
                 self._agents.append(psutil.Process(pid))
             return {}
         command = COMMANDS.get(name) if isinstance(name, str) else None
@@ -181,7 +181,7 @@ class ControlServer:
 
     async def _refuse_agents(self, writer: asyncio.StreamWriter, name: str, request: JsonObject) -> None:
         pid = lineage.peer_process(writer.get_extra_info("socket"))
-        if not pid:  # not told, or of another container
+        if not pid:  # unknown, or in another container
             return
         agent = await asyncio.to_thread(lineage.attached_agent_above, pid, self._ports, self.agents)
         if agent is not None:
@@ -217,7 +217,7 @@ class ControlServer:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed companions have left in our runtime folder. Blocks."""
+    """Remove what killed companions left in our runtime folder. Blocks."""
     with suppress(OSError):
         for path in sorted(folder.iterdir()):
             matched = _LEFT.fullmatch(path.name)
@@ -226,7 +226,7 @@ def sweep(folder: Path) -> None:
 
 
 def remove_left(path: Path) -> None:
-    """Remove the file or the socket of a companion that is dead, and the socket that the file names."""
+    """Remove the file or the socket of a dead companion, and the socket that the file names."""
     if path.suffix == ".json":
         with suppress(OSError, ValueError, KeyError, TypeError):
             named = Path(json.loads(path.read_text(encoding="utf-8"))["socket"])

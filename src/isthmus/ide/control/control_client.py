@@ -1,4 +1,4 @@
-"""Finding the companions that run on this machine, and asking one of them as the user. The other end of control.py.
+"""Finds the companions that run on this machine, and sends commands to one as the user; client of control.py.
 
 For short-lived commands: blocking sockets, no event loop.
 """
@@ -26,12 +26,12 @@ class NoCompanionError(IsthmusError):
 
 
 class RefusedError(IsthmusError):
-    """The companion did not do it; the text is its reason."""
+    """The companion refused a command; the text is its reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningCompanion:
-    """What a companion's control file says of it. ``port`` is that of spec 1's server.
+    """Contents of a companion's control file. ``port`` is that of Gemini CLI's server, if it is served.
 
     ``token`` is the user's; ``variables`` are what an agent's environment needs, the agents' token among them.
     """
@@ -47,17 +47,17 @@ class RunningCompanion:
     token: str
 
     def describe(self) -> str:
-        """For a message to a user."""
+        """Return a short description for a message to the user."""
         return f"port {self.port} ({self.editor}, {os.pathsep.join(self.workspace_folders)})"
 
 
 def running(folder: Path | None = None) -> list[RunningCompanion]:
-    """Return the companions that run, newest first. Files of dead ones are removed."""
+    """Return the running companions, newest first. Files of dead ones are removed."""
     found: list[tuple[float, RunningCompanion]] = []
     for path in (folder or runtime_directory()).glob("companion-*.json"):
         try:
             if path.lstat().st_uid != os.getuid():
-                continue  # in a shared /tmp: not ours, not to be believed
+                continue  # in a shared /tmp: another user's, not to be trusted
             changed = path.stat().st_mtime
             companion = from_json(RunningCompanion, json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, DecodeError):
@@ -72,12 +72,12 @@ def running(folder: Path | None = None) -> list[RunningCompanion]:
 def choose(
     companions: Sequence[RunningCompanion], directory: str, environment: Mapping[str, str], port: int | None = None
 ) -> RunningCompanion:
-    """Return the companion that is meant: by port, by the variable an editor's terminal has, else by workspace.
+    """Return the companion that is meant: by port, by the variable in an editor's terminal, or else by workspace.
 
     Of several on the workspace the one with the nearest folder is taken, then the newest.
 
     Raises:
-        NotFoundError: none fits.
+        NoCompanionError: no companion fits.
     """
     named = str(port) if port is not None else environment.get("GEMINI_CLI_IDE_SERVER_PORT")
     for companion in companions:
@@ -101,7 +101,7 @@ def _nearness(here: str, companion: RunningCompanion) -> int:
 
 
 def ask(companion: RunningCompanion, command: str, *, patience: float = 0.0, **arguments: object) -> JsonObject:
-    """Have a command done and return its result; ``patience`` is how many seconds it may wait on purpose.
+    """Send a command and return its result; ``patience`` is the time in seconds that it may wait on purpose.
 
     Raises:
         RefusedError: the companion refused, or does not answer.
@@ -130,10 +130,10 @@ def ask(companion: RunningCompanion, command: str, *, patience: float = 0.0, **a
 
 
 def suspension(pid: int) -> str | None:
-    """What to do about a process that is suspended: it takes connections, and answers none. None: it is not."""
-    import psutil  # loaded when something is wrong, not at start
+    """Return what to do about a suspended process, which accepts connections but never answers; else None."""
+    import psutil  # loaded on an error, not at start
 
     with suppress(psutil.Error):
         if psutil.Process(pid).status() == psutil.STATUS_STOPPED:
-            return f"its process {pid} is stopped (Ctrl-Z?); `fg` in its terminal or `kill -CONT {pid}` lets it go on"
+            return f"its process {pid} is stopped (Ctrl-Z?); `fg` in its terminal or `kill -CONT {pid}` continues it"
     return None

@@ -1,10 +1,10 @@
-"""Whether a process may answer for the user: not below an attached agent, and not without a terminal of the user's.
+"""Decides whether a process may answer for the user: not below an attached agent, nor without the user's terminal.
 
-The kernel says who is at the other end of the control socket, and which of its ancestors holds a connection to one of
-our ports; those that ``companion exec`` became are known besides. A process that left its family (``setsid``, a double
-fork, ``tmux new -d``) still has no place where the user could have typed the command: that is a job in the foreground
-of a terminal, under a shell with job control. A guard against an agent that answers its own question, not a wall
-against a hostile program of the same user, which can type into terminals of its own.
+The kernel names the process at the other end of the control socket, and shows which of its ancestors holds a connection
+to one of our ports; processes of ``companion exec`` are known besides. A process that left its family (``setsid``, a
+double fork, ``tmux new -d``) still lacks a place where the user could have typed the command: a job in the foreground
+of a terminal, under a shell with job control. This guards against an agent that answers its own question, not against
+a hostile program of the same user, which can type into terminals of its own.
 """
 
 import os
@@ -29,7 +29,7 @@ _DARWIN_LOCAL_PEERPID = 2
 
 
 def peer_process(connection: socket.socket) -> int | None:
-    """Return the id of the process at the other end of a Unix socket; None where the system does not tell."""
+    """Return the id of the process at the other end of a Unix socket; None if the system does not report it."""
     with suppress(OSError):
         if sys.platform == "darwin":
             return int(connection.getsockopt(_DARWIN_SOL_LOCAL, _DARWIN_LOCAL_PEERPID))
@@ -42,7 +42,7 @@ def peer_process(connection: socket.socket) -> int | None:
 def attached_agent_above(
     pid: int, ports: Container[int], agents: Container[int] = (), *, address: str = ADDRESS
 ) -> str | None:
-    """Return the process ``pid`` or an ancestor that is an agent, as ``NAME (process ID)``; None: there is none.
+    """Return the process ``pid`` or an ancestor that is an agent, as ``NAME (process ID)``; None if none is.
 
     An agent is one of ``agents``, or is connected to one of our ``ports`` at our ``address``.
     """
@@ -57,13 +57,13 @@ def attached_agent_above(
 
 
 def doubt_about(pid: int, agents: Iterable[int] = ()) -> str | None:
-    """Return why it is not sure that the user sent a command by this process, as a clause; None: it is.
+    """Return why the user may not have sent a command by this process, as a clause; None if they surely have.
 
     ``agents`` are the ids of the processes that are attached agents.
     """
     job = _job_of(pid)
     if job is None:
-        return None  # a system that does not tell
+        return None  # the system does not report it
     for candidate in (pid, job.session):
         if (mark := _mark_of(candidate)) is not None:
             return f"the environment of process {candidate} has {mark}, as agents set it"
@@ -96,7 +96,7 @@ def _mark_of(pid: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """Where a process is among the jobs of a terminal; ``foreground`` None: the system does not tell."""
+    """Place of a process among the jobs of a terminal; ``foreground`` is None if the system does not report it."""
 
     group: int
     session: int
@@ -107,7 +107,7 @@ class _Job:
 def _job_of(pid: int) -> _Job | None:
     if sys.platform == "linux":
         with suppress(OSError, ValueError):
-            # After the name, which may hold anything: state, parent, group, session, terminal, foreground group.
+            # Fields after the name (which may hold anything): state, parent, group, session, terminal, foreground group
             fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
             group, session, terminal, foreground = map(int, fields[2:6])
             return _Job(group, session, terminal != 0, foreground)

@@ -1,7 +1,7 @@
-"""Questions to the user that are answered by yes or no: one state machine each, and the table of the open ones.
+"""Yes-or-no questions to the user: one state machine each, and the table of the open ones.
 
-No I/O and no clock: the caller asks on its surfaces and says what time it is. The first answer wins, whoever gives it;
-every later one changes nothing. What is not answered in time is a no. Reviews of edits are :mod:`review`'s.
+No I/O and no clock: the caller asks in all places and passes the time. The first answer wins, wherever it was given;
+every later one changes nothing. No answer in time is a no. Reviews of edits are in :mod:`isthmus.ide.reviews.review`.
 """
 
 from collections import deque
@@ -15,33 +15,33 @@ from isthmus.ide.consent import Consent
 MAXIMUM_QUESTIONS = 20
 PATIENCE_SECONDS = 600.0
 REMEMBERED_IDS = 1000
-"""Of questions that were asked last: a late answer to one of them is taken for no newer one."""
+"""Number of last used ids that are not reused, so that a late answer does not hit a newer question."""
 
 
 class TooManyQuestionsError(IsthmusError):
-    """So many questions wait that another one is not asked; the text can go to the client."""
+    """Too many questions wait already; the text can go to the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """Nobody has answered yet."""
+    """No answer yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The user said yes, or no; closing the question is a no."""
+    """The user said yes or no; closing the question is a no."""
 
     consent: Consent
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """Who asked does not want to know any more."""
+    """The asker does not need an answer any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """Nobody answered in time."""
+    """No answer in time."""
 
 
 QuestionState: TypeAlias = Unanswered | Answered | Cancelled | TimedOut
@@ -49,10 +49,10 @@ QuestionState: TypeAlias = Unanswered | Answered | Cancelled | TimedOut
 
 @dataclass(frozen=True, slots=True)
 class ClientQuestion:
-    """What a client wants to be allowed.
+    """A client's request for permission.
 
-    ``id`` is short, to be typed, and not used again for the next :data:`REMEMBERED_IDS` questions. ``client`` names who
-    asks, ``title`` is one line, ``text`` what it is about, of any length. ``deadline``: seconds of the caller's clock.
+    ``id`` is short, to be typed, and not used again for the next :data:`REMEMBERED_IDS` questions. ``client`` names the
+    asker, ``title`` is one line, ``text`` what it is about, of any length. ``deadline``: seconds of the caller's clock.
     """
 
     id: str
@@ -80,9 +80,9 @@ class ClientQuestion:
 
 
 class QuestionTable:
-    """The open questions, oldest first. ``new_id`` makes ids, of many more than are remembered; used ones are refused.
+    """The open questions, oldest first. ``new_id`` must have many more ids than are remembered; used ones are skipped.
 
-    Each method returns what changed; None says that nothing did.
+    Methods that end questions return those that they ended.
     """
 
     def __init__(self, new_id: Callable[[], str]) -> None:
@@ -98,14 +98,14 @@ class QuestionTable:
         return tuple(self._open.values())
 
     def get(self, question_id: str) -> ClientQuestion | None:
-        """Return an open question."""
+        """Return an open question, or None."""
         return self._open.get(question_id)
 
     def ask(self, client: str, title: str, text: str, now: float) -> ClientQuestion:
         """Add a question.
 
         Raises:
-            TooManyQuestionsError: 20 wait already.
+            TooManyQuestionsError: 20 questions wait already.
         """
         if len(self._open) >= MAXIMUM_QUESTIONS:
             raise TooManyQuestionsError(f"{MAXIMUM_QUESTIONS} questions wait for the user already; ask again later")
@@ -117,11 +117,11 @@ class QuestionTable:
         return question
 
     def answer(self, question_id: str, consent: Consent) -> ClientQuestion | None:
-        """Return the user's answer."""
+        """Record the user's answer."""
         return self._end(question_id, Answered(consent))
 
     def cancel(self, question_id: str) -> ClientQuestion | None:
-        """Nobody waits for the answer any more."""
+        """Withdraw a question, because no caller waits for the answer any more."""
         return self._end(question_id, Cancelled())
 
     def expire(self, now: float) -> tuple[ClientQuestion, ...]:
