@@ -1,4 +1,4 @@
-"""Who may speak to the A2A server, over a real socket: token, Host, Origin, methods, sizes; the public card."""
+"""Access to the A2A server, over a real socket: token, Host, Origin, methods, sizes; the public card."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ async def server() -> AsyncIterator[RawClient]:
 
 
 async def raw(server: RawClient, request: bytes) -> bytes:
-    """What the server sends for the bytes of a request, until it closes or says no more for a moment."""
+    """Return the response to the bytes of a request, until the server closes or is silent for a moment."""
     port = int(server.url.rstrip("/").rsplit(":", 1)[1])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
@@ -100,7 +100,7 @@ async def test_the_names_of_the_server_are_served(host: str) -> None:
         port = server.url.rstrip("/").rpartition(":")[2]
     assert answer.startswith(b"HTTP/1.1 200 ")
     name = host if host.endswith("]") else re.sub(":[0-9]+$", "", host)
-    assert f'"url":"http://{name}:{port}/"'.encode() in answer  # whatever port the request states
+    assert f'"url":"http://{name}:{port}/"'.encode() in answer  # regardless of the port in the request
 
 
 async def test_a_server_on_every_address_is_reached_by_any_number_but_no_foreign_name() -> None:
@@ -175,7 +175,7 @@ async def test_a_stream_may_last_longer_than_the_head_of_a_request(tmp_path: Pat
     gate = asyncio.Event()
     agent = MemoryAgent(lambda _: (Wait(gate), TextContent("t", "late")))
     async with serving(agent, limits=replace(LIMITS, head_seconds=0.5)) as server:
-        await server.http.get(server.url + "healthz")  # the connection is there, and its next head comes at once
+        await server.http.get(server.url + "healthz")  # the connection exists now, and its next head comes at once
         async with server.opened("message/stream", prompt("wait", tmp_path)) as items:
             await anext(items)
             asyncio.get_running_loop().call_later(1, gate.set)

@@ -1,4 +1,4 @@
-"""The example flow of spec 2, Appendix A, event by event, over a real socket."""
+"""The example flow of the development-tool extension, Appendix A, event by event, over a real socket."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -40,12 +40,12 @@ async def server(serve: Serve) -> AsyncIterator[RawClient]:
 
 
 async def asked(server: RawClient, workspace: Path) -> Sequence[StreamItem]:
-    """The stream of a prompt that leads to a question."""
+    """Return the stream of a prompt that leads to a question."""
     return await server.stream("message/stream", prompt("edit", workspace))
 
 
 async def allowed(server: RawClient, workspace: Path, **more: Any) -> Sequence[StreamItem]:
-    """The stream of the answer that allows it."""
+    """Return the stream of the answer that allows it."""
     task, *_ = await asked(server, workspace)
     return await server.stream("message/stream", answer(task.result["id"], allow(**more)))
 

@@ -1,4 +1,4 @@
-"""A hosted agent that blocks the event loop is named in the log while it does."""
+"""A hosted agent that blocks the event loop is named in the log meanwhile."""
 
 import logging
 import threading
@@ -18,7 +18,7 @@ LOG = "isthmus.a2a.blocked_loop"
 
 
 class Told(logging.Handler):
-    """Wakes who waits for a line in the log, from whatever thread it comes."""
+    """A log handler that wakes the waiting test from any thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ def told() -> Generator[Told]:
 
 
 class Blocking:
-    """Blocks the loop until the log tells of it, the first time."""
+    """An agent that blocks the loop once, until the log names it."""
 
     def __init__(self, told: Told) -> None:
         self._told = told

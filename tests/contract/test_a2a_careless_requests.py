@@ -1,4 +1,4 @@
-"""Requests of careless, old and foreign clients: what is let pass, and what is refused in which words."""
+"""Requests of careless, old and foreign clients: which are accepted, and the exact errors of the others."""
 
 import asyncio
 import gzip
@@ -31,10 +31,10 @@ def serve(tmp_path: Path) -> Serve:
 
 
 class TellingAgent:
-    """Says which model its session has settings for."""
+    """An agent that replies with the model in its session's settings."""
 
     async def advance(self, turn: AgentTurn) -> StateChange:
-        """One turn."""
+        """Run one turn."""
         await turn.emit(StateChange(TaskState.WORKING))
         said = f"{turn.session.settings.model if turn.session.settings else None} in {turn.session.workspace}"
         await turn.emit(TextContent("t", said))
@@ -212,7 +212,7 @@ async def test_a_card_that_a_client_has_is_not_sent_again(serve: Serve) -> None:
 
 
 async def test_a_request_behind_an_offer_of_http_2_is_never_left_waiting(serve: Serve) -> None:
-    """The offer that Java's HttpClient and ``curl --http2`` make, and a second request in the same packet."""
+    """Send the upgrade that Java's HttpClient and ``curl --http2`` offer, and a second request in the same packet."""
     offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n"
     async with serve() as raw:
         url = httpx2.URL(raw.url)

@@ -1,4 +1,4 @@
-"""RemoteAgent against golden transcripts: a server that plays them holds every request of ours to the recorded one."""
+"""RemoteAgent against golden transcripts: a server that plays them compares its requests with the recorded ones."""
 
 import asyncio
 import json
@@ -36,25 +36,25 @@ SCENES: Mapping[str, tuple[TaskState, str, Mapping[str, str]]] = {
     "mcp": (TaskState.COMPLETED, "Kept.", {"CALL-1": "SUCCEEDED"}),
     "model_fails": (TaskState.FAILED, "", {}),
 }
-"""Of each scene: how it ends, the last text, and what becomes of the calls."""
+"""Final state, last text, and final status of the calls, by scene."""
 
 
 async def read(turn: Turn, view: TaskView) -> None:
-    """Take a turn into a view."""
+    """Apply a turn to a view."""
     async with asyncio.timeout(60):
         async for delivery in turn.deliveries:
             view.apply(delivery)
 
 
 def requests_of(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages that the recorded client sends."""
+    """Return the messages that the recorded client sends."""
     found = [line["client"] for line in lines if "client" in line]
     methods = ("message/stream", "SendStreamingMessage")
     return [item["params"]["message"] for item in found if item.get("method") in methods]
 
 
 def confirmation(data: Mapping[str, Any]) -> ToolCallConfirmation:
-    """A recorded answer, of either dialect."""
+    """Return a recorded answer, of either dialect."""
     details: Mapping[str, str] | None = data.get("file_details")
     content = details["new_content"] if details is not None else None
     return ToolCallConfirmation(
@@ -65,7 +65,7 @@ def confirmation(data: Mapping[str, Any]) -> ToolCallConfirmation:
 
 
 async def played(lines: list[dict[str, Any]], card: Mapping[str, Any], protocol: str | None = None) -> TaskView:
-    """What the task comes to for a client that says what the recorded one said."""
+    """Return the task as seen by a client that sends the recorded messages."""
     view = TaskView()
     with ReplayServer(lines, card) as server:
         agent = await RemoteAgent.connect(server.base_url, protocol=protocol)

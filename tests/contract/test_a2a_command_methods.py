@@ -1,4 +1,4 @@
-"""``commands/get`` and ``command/execute`` as methods, in both versions, over a real socket (spec 2, section 3.3)."""
+"""The methods ``commands/get`` and ``command/execute`` in both versions, over a real socket (extension section 3.3)."""
 
 import logging
 from collections.abc import AsyncIterator, Mapping
@@ -25,7 +25,7 @@ async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[RawClient]:
 
 
 def command(*path: str, args: str = "", metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Parameters of command/execute."""
+    """Return parameters of command/execute."""
     params: dict[str, Any] = {"command_path": list(path), "args": args}
     return params if metadata is None else {**params, "metadata": metadata}
 
@@ -66,7 +66,7 @@ async def test_the_log_names_the_task_that_a_command_became(
 ) -> None:
     caplog.set_level(logging.INFO, "isthmus.access")
     found = await server.result("command/execute", command("about"))
-    # The line is written after the answer has gone.
+    # The log line is written after the response was sent.
     await eventually_async(lambda: any("command/execute" in record.getMessage() for record in caplog.records))
     (line,) = [record.getMessage() for record in caplog.records if "command/execute" in record.getMessage()]
     assert f"task={found['execution_id']}" in line

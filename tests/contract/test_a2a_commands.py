@@ -1,4 +1,4 @@
-"""Slash commands of the real agent over a real socket: commands/get and command/execute (spec 2, section 3.3)."""
+"""Slash commands of the real agent over a real socket: commands/get and command/execute (extension, section 3.3)."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -23,13 +23,13 @@ STREAM = {**EXTENSION, "Accept": "text/event-stream"}
 
 @dataclass
 class Place:
-    """A served agent; what its model was sent is in ``harness``."""
+    """A served agent; ``harness`` records the requests to its model."""
 
     harness: CommandHarness
     client: RawClient
 
     async def execute(self, *path: str, args: str = "", **metadata: Any) -> dict[str, Any]:
-        """The ExecuteSlashCommandResponse."""
+        """Return the ExecuteSlashCommandResponse."""
         return await self.client.result("command/execute", self.params(*path, args=args, **metadata))
 
     def params(self, *path: str, args: str = "", **metadata: Any) -> dict[str, Any]:
@@ -37,7 +37,7 @@ class Place:
         return {"command_path": list(path), "args": args, "metadata": metadata or {URI: own}}
 
     async def replay(self, execution_id: str) -> list[StreamItem]:
-        """Everything that happened, from the first event, as tasks/resubscribe gives it."""
+        """Return every event from the first one, as tasks/resubscribe sends it."""
         headers = {**EXTENSION, "Last-Event-ID": "0"}
         return list(await self.client.stream("tasks/resubscribe", {"id": execution_id}, headers))
 

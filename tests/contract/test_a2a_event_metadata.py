@@ -1,4 +1,4 @@
-"""What the metadata of events tells beside their kind, and answers that do not fit their question, in both versions."""
+"""Metadata of events besides their kind, and answers that do not fit their question, in both versions."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -26,10 +26,10 @@ pytestmark = pytest.mark.anyio
 
 
 class TwoModels:
-    """Answers with one model, and goes on with another; then fails."""
+    """An agent that replies with one model, continues with another, and then fails."""
 
     async def advance(self, turn: AgentTurn) -> StateChange:
-        """One turn."""
+        """Run one turn."""
         await turn.emit(StateChange(TaskState.WORKING))
         for name in ("large", "small"):
             await turn.emit(TextContent(f"before-{name}", "x"))
@@ -40,7 +40,7 @@ class TwoModels:
 
 @asynccontextmanager
 async def two_models(folder: Path) -> AsyncGenerator[RawClient]:
-    """A server of that agent, whose user is of the tier ``gold``; the model of a new task is ``first``."""
+    """Serve that agent, for a user with the tier ``gold``; the model of a new task is ``first``."""
     journal = await SqliteJournal.open(folder / "journal.sqlite")
     engine = Engine(TwoModels(), journal, EngineOptions(WorkspaceRule(folder), lambda: "first"))
     await engine.start()
@@ -49,7 +49,7 @@ async def two_models(folder: Path) -> AsyncGenerator[RawClient]:
 
 
 def metadata_of(result: dict[str, Any]) -> dict[str, Any]:
-    """The extension's object in an event of either version."""
+    """Return the extension's object in an event of either version."""
     return result.get("statusUpdate", result)["metadata"][URI]
 
 

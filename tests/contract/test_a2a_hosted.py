@@ -1,4 +1,4 @@
-"""An agent of somebody else under an ASGI server of somebody else: each version, dialect and feature, for free."""
+"""A third-party agent under a third-party ASGI server: each version, dialect and feature works without its help."""
 
 import runpy
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""What a hosted agent gets of a message, and all the ways in which it may answer."""
+"""The message content that a hosted agent gets, and all the ways in which it may reply."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -22,7 +22,7 @@ PNG = "iVBORw0KGgo="
 
 
 class Mirror:
-    """Keeps what it got, and answers as it is told."""
+    """An agent that records its sessions, and replies as the test sets."""
 
     def __init__(self) -> None:
         self.got: list[Prompt] = []

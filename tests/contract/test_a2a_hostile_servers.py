@@ -1,4 +1,4 @@
-"""RemoteAgent against servers that answer as no server should: it ends with a clear error, or with the whole task."""
+"""RemoteAgent against servers that break the protocol: it ends with a clear error, or with the whole task."""
 
 import asyncio
 import json
@@ -22,12 +22,12 @@ QUICK = StreamRetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.005, firs
 URL = "http://agent.example/"
 
 Respond = Callable[[str, int], bytes | dict[str, Any]]
-"""What a method is answered with, the n-th time (from 0): the bytes of an event stream, or a JSON-RPC answer."""
+"""Function that returns the n-th response (from 0) of a method: bytes of an event stream, or a JSON-RPC response."""
 
 
 @dataclass
 class OddServer:
-    """A plain server of A2A 0.3 whose answers the test writes; ``asked`` are the methods in order."""
+    """A plain server of A2A 0.3 whose responses the test writes; ``asked`` are the methods in order."""
 
     respond: Respond
     asked: list[str] = field(default_factory=list[str])
@@ -44,7 +44,7 @@ class OddServer:
         return httpx2.Response(200, json=answer)
 
     async def connect(self) -> RemoteAgent:
-        """A client of it."""
+        """Return a client of it."""
         return RemoteAgent(await AgentConnection.open(URL, transport=httpx2.MockTransport(self)), QUICK)
 
 

@@ -1,4 +1,4 @@
-"""A client whose message was taken, but whose answer was lost, sends it again where that cannot make it work twice."""
+"""A client sends a message again if its response was lost, where that cannot make the task work twice."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -29,7 +29,7 @@ EXTENSION = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/deve
 
 
 class Counting:
-    """Counts what it was told to do; asks before the first time."""
+    """An agent that counts its turns; it asks before the first one."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -71,7 +71,7 @@ async def test_a_message_whose_answer_was_lost_is_sent_again_and_works_once(
 
 @dataclass
 class Losing:
-    """A server that answers no message: ``losses`` are raised, one after the other, then it works."""
+    """A server that answers no message: it raises ``losses``, one after the other, then it works."""
 
     losses: list[Exception]
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])

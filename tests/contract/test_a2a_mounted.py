@@ -1,4 +1,4 @@
-"""A hosted agent as a part of somebody's application: below a path, with the application's own users."""
+"""A hosted agent as part of an application: below a path, with the application's own users."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -39,7 +39,7 @@ class Echo:
 
 
 class Employees(AuthenticationBackend):
-    """The application's own way to know who asks."""
+    """The application's own authentication."""
 
     async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, SimpleUser] | None:
         _, _, name = conn.headers.get("authorization", "").partition("Bearer employee-")
@@ -57,7 +57,7 @@ async def home(_: Request) -> PlainTextResponse:
 
 @asynccontextmanager
 async def mounted(folder: Path, path: str = "/tools/agent", **more: Any) -> AsyncGenerator[str]:
-    """The application of an employer, with an agent below a path of it; its address."""
+    """Serve the application with an agent below one of its paths, and yield its address."""
     hosting = Hosting("Echo", folder=folder / "state", workspace=folder, authenticate=employee, **more)
     hosted = asgi_application(Echo(), hosting)
     application = Starlette(

@@ -1,4 +1,4 @@
-"""What is the local user's own on a server with users, over a real socket: nobody else is told it or changes it."""
+"""Files of the local user on a server with users, over a real socket: no other user sees or changes them."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -23,7 +23,7 @@ OWN = "only the user who runs the server knows this"
 
 @dataclass(slots=True)
 class Shared:
-    """A server of the whole agent, with the local user and alice at it."""
+    """A server of the whole agent, with the clients of the local user and alice."""
 
     harness: CommandHarness
     local: RawClient
@@ -49,7 +49,7 @@ async def shared(folder: Path, wire: GeminiWire) -> AsyncGenerator[Shared]:
 
 
 async def said_by(client: RawClient, *path: str, args: str = "") -> tuple[str, str]:
-    """The state that a command comes to, and all that is told of it."""
+    """Return the final state of a command, and all its text."""
     execution = await client.result("command/execute", {"command_path": list(path), "arguments": args, "args": args})
     items = await client.stream("tasks/resubscribe", {"id": execution["execution_id"]})
     return items[-1].state, str([item.answer for item in items])

@@ -1,4 +1,4 @@
-"""What the A2A server refuses, over a real socket: each with its exact error, and with nothing lost or made."""
+"""Requests that the A2A server refuses, over a real socket: each with its exact error, and without side effects."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ async def server(agent: MemoryAgent) -> AsyncIterator[RawClient]:
 
 
 async def waiting_task(server: RawClient, workspace: Path) -> dict[str, Any]:
-    """The Task of a prompt that leads to a question."""
+    """Return the Task of a prompt that leads to a question."""
     return await server.result("message/send", prompt("edit", workspace))
 
 
@@ -71,14 +71,14 @@ async def test_a_request_that_is_none_gets_its_code(
 
 
 def message(**changes: Any) -> dict[str, Any]:
-    """Parameters whose message has other members; None takes one away."""
+    """Return parameters whose message has other members; None removes one."""
     params = prompt("hello", "/")
     params["message"] = {key: value for key, value in {**params["message"], **changes}.items() if value is not None}
     return params
 
 
 def settings(name: str, value: object) -> dict[str, Any]:
-    """Parameters whose AgentSettings have one more member."""
+    """Return parameters whose AgentSettings have one more member."""
     return message(metadata={URI: {"workspace_path": "/", name: value}})
 
 

@@ -1,4 +1,4 @@
-"""RemoteAgent against our own server over a real socket: the same events as the agent itself, also over bad lines."""
+"""RemoteAgent against the A2A server over a real socket: the same events as the agent's, also over bad connections."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -63,7 +63,7 @@ async def server(agent: MemoryAgent) -> AsyncIterator[RawClient]:
 
 
 SPOKEN = (("0.3", "JSONRPC"), ("1.0", "JSONRPC"), ("1.0", "HTTP+JSON"))
-"""Every version and binding that the client speaks."""
+"""Every version and binding that the client supports."""
 
 
 @pytest.fixture(params=SPOKEN, ids=" ".join)
@@ -299,7 +299,7 @@ async def test_a_card_over_plain_http_may_lead_to_a_server_with_tls(
     card = {"name": "A", "url": server.url, "protocolVersion": "0.3.0", "capabilities": {"streaming": True}}
     with WireServer(lambda _: Answer.json(card)) as cards:
         remote = await RemoteAgent.connect(cards.base_url)
-        # It is reached, and its certificate is taken; the token goes to no other server than the one that was named.
+        # It is reached, and its certificate is accepted; the token goes only to the server that was named.
         with pytest.raises(RemoteError, match="needs a token"):
             await remote.get("x")
         await remote.aclose()

@@ -1,4 +1,4 @@
-"""RemoteAgent before servers that are none, or answer what does not fit: clear errors, and no token to others."""
+"""RemoteAgent with servers of other protocols, or invalid responses: clear errors, and no token to other servers."""
 
 import json
 
@@ -34,7 +34,7 @@ async def test_a_server_that_is_not_there_is_said_so() -> None:
 
 
 def answering(status: int, body: object, content_type: str = "application/json") -> httpx2.MockTransport:
-    """A server that answers everything alike."""
+    """Return a server that sends the same response to every request."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     return httpx2.MockTransport(
         lambda _: httpx2.Response(status, content=content, headers={"Content-Type": content_type})
@@ -72,7 +72,7 @@ async def test_the_token_goes_to_no_other_origin_than_the_one_named() -> None:
 
 
 def junk(rpc: object, content_type: str = "application/json") -> httpx2.MockTransport:
-    """A server with a good card that answers every request with this."""
+    """Return a server with a valid card that sends this response to every request."""
     card = {"url": "http://agent.example/", "capabilities": {"extensions": [{"uri": URI}]}}
     body = rpc if isinstance(rpc, bytes) else json.dumps(rpc).encode()
 

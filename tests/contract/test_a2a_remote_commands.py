@@ -1,4 +1,4 @@
-"""Slash commands and push targets through RemoteAgent, against our own server over a real socket, in both versions."""
+"""Slash commands and push targets through RemoteAgent, over a real socket, in both versions."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 
 VERSIONS = ("0.3", "1.0")
 SPOKEN = (("0.3", "JSONRPC"), ("1.0", "JSONRPC"), ("1.0", "HTTP+JSON"))
-"""Every version and binding; HTTP+JSON has no commands, so that they go by the JSON-RPC that the card lists as well."""
+"""Every version and binding; HTTP+JSON has no commands, so they use the JSON-RPC that the card lists as well."""
 
 
 @pytest.fixture(params=VERSIONS)

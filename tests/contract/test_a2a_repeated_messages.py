@@ -1,4 +1,4 @@
-"""A message whose answer was lost comes again: it is answered with the task there is, and nothing works twice."""
+"""A message sent again after a lost response: the response is the existing task, and nothing runs twice."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -29,7 +29,7 @@ def answer(task_id: str, confirmation: dict[str, Any], message_id: str = "answer
 
 
 class Counting:
-    """Counts what it was told to do; asks before it does what is dangerous."""
+    """An agent that counts its effects; it asks before a dangerous one."""
 
     def __init__(self) -> None:
         self.done: list[str] = []

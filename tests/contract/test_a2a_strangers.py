@@ -1,4 +1,4 @@
-"""What one user can do to another's tasks, by every method of every wire: nothing, and learn nothing."""
+"""Requests of one user for another's tasks, by every method of every wire: they change and reveal nothing."""
 
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ def of_http(task: str) -> list[tuple[str, str, object]]:
 
 
 async def http_answers(client: RawClient, task: str) -> list[tuple[str, int, str]]:
-    """What is asked about a task by path, and how each request is answered."""
+    """Return the requests about a task by path, and the response to each."""
     answers: list[tuple[str, int, str]] = []
     for method, path, body in of_http(task):
         response = await client.http.request(method, f"{client.url}{path}", json=body)
@@ -120,7 +120,7 @@ async def test_no_method_of_any_wire_reaches_or_betrays_a_task_of_somebody_else(
 
 
 async def reserved(client: RawClient, workspace: Path, **more: object) -> str:
-    """A task that a client of ``coderAgent`` makes before its first message."""
+    """Return a task that a client of ``coderAgent`` makes before its first message."""
     settings = {"agentSettings": {"kind": "agent-settings", "workspacePath": str(workspace)}, **more}
     response = await client.http.post(f"{client.url}tasks", json=settings)
     assert response.status_code == 201
@@ -138,7 +138,7 @@ async def test_a_reserved_task_is_begun_by_its_own_user_alone(workspace: Path) -
                 assert (await stranger.error("message/send", params, {}))["code"] == -32001
         begun = await bob.stream("message/stream", first, {})
         assert begun[-1].result["taskId"] == task_id
-        assert begun[-1].state == "input-required"  # as that server ends a turn
+        assert begun[-1].state == "input-required"  # as gemini-cli-a2a-server ends a turn
 
 
 async def test_many_reservations_of_one_user_take_none_from_another(workspace: Path) -> None:

@@ -35,12 +35,12 @@ async def server(serve: Serve) -> AsyncIterator[RawClient]:
 
 
 def ids(items: Sequence[StreamItem]) -> list[int]:
-    """The ids of items that have one."""
+    """Return the ids of items that have one."""
     return [int(item.id) for item in items if item.id is not None]
 
 
 async def finished_task(server: RawClient, workspace: Path) -> tuple[str, Sequence[StreamItem]]:
-    """A task with a question and its answer, and all that its two streams brought."""
+    """Return a task with a question and its answer, and the items of both streams."""
     first = await server.stream("message/stream", prompt("edit", workspace))
     task_id = first[0].result["id"]
     return task_id, [*first, *await server.stream("message/stream", answer(task_id, allow()))]

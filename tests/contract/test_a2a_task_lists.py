@@ -1,4 +1,4 @@
-"""Lists of tasks over a real socket: pages, and a client that wants more than one page."""
+"""Lists of tasks over a real socket: pages, and a client that needs several pages."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A text in whose middle the agent's process ended is void: the first part of the one said in its place says so."""
+"""A text cut off by the end of the agent's process is void: the first part of its replacement says so."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -23,7 +23,7 @@ LONG = "The whole " + "x" * 2000
 
 
 class Stopping:
-    """Says half a text, in a process that ends there."""
+    """An agent that sends half a text, in a process that ends there."""
 
     def __init__(self) -> None:
         self.has_begun = asyncio.Event()
@@ -36,7 +36,7 @@ class Stopping:
 
 
 class Ended:
-    """Ends in the middle of a call, after a whole text."""
+    """An agent that ends during a call, after a whole text."""
 
     def __init__(self, has_begun: asyncio.Event) -> None:
         self._has_begun = has_begun
@@ -49,7 +49,7 @@ class Ended:
 
 
 class Whole:
-    """Says the text again, in one or in two parts."""
+    """An agent that sends the text again, in one or in two parts."""
 
     def __init__(self, *said: AgentEvent) -> None:
         self._said = said

@@ -1,4 +1,4 @@
-"""The golden transcripts, replayed both ways: against our server over a real socket, and into our client's decoder."""
+"""The golden transcripts, replayed both ways: against the server over a real socket, and into the client's decoder."""
 
 from pathlib import Path
 from types import ModuleType
@@ -38,7 +38,7 @@ DETAILS = {
 
 
 def task_in(result: dict[str, Any]) -> dict[str, Any] | None:
-    """The Task of a stream item of either version."""
+    """Return the Task of a stream item of either version."""
     return result if result.get("kind") == "task" else result.get("task")
 
 
@@ -62,7 +62,7 @@ async def test_the_server_speaks_as_it_is_written(
 
 
 def read_by_client(name: str, version: str, wire: ModuleType) -> tuple[list[AgentEvent], list[AgentEvent]]:
-    """What our client reads out of both streams of a transcript."""
+    """Return the events that the client reads from both streams of a transcript."""
     (_, asked), (_, answered) = exchanges(read_transcript(name + version))
     first, *events = with_values([line["server"] for line in asked], CLIENT_NAMES)
     task = task_in(first)

@@ -1,4 +1,4 @@
-"""Several users of one server, over a real socket: each sees his own tasks alone, and has no more than his share."""
+"""Several users of one server, over a real socket: users see only their own tasks, and have limits of their own."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 class TellingAgent:
-    """Answers with all that was said in its session."""
+    """An agent that replies with all messages of its session."""
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         await turn.emit(StateChange(TaskState.WORKING))
@@ -104,7 +104,7 @@ async def test_a_user_works_in_the_allowed_folders_alone(workspace: Path, tmp_pa
     (workspace / "link").symlink_to(outside)
     async with users_of(workspace, EchoAgent()) as users:
         alice = await users.client("alice")
-        # Whether there is such a folder is not told.
+        # The answer does not reveal whether the folder exists.
         for folder in (outside, workspace / "..", workspace / "link", workspace / "link" / "none", "/", "/no/where"):
             error = await alice.error("message/send", prompt("go", folder))
             assert error["code"] == -32602

@@ -1,4 +1,4 @@
-"""A2A 0.3 over HTTP and JSON, with the ProtoJSON that its SDKs speak: literal requests, and what comes back."""
+"""A2A 0.3 over HTTP and JSON, with the ProtoJSON of its SDKs: literal requests and their responses."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping
@@ -24,20 +24,20 @@ async def button(workspace: Path) -> AsyncGenerator[Hosted]:
 
 
 def said(text: str, workspace: Path | None = None, **more: Any) -> dict[str, Any]:
-    """A Message as the .proto has it."""
+    """Return a Message as the .proto defines it."""
     message = {"messageId": f"m-{text}", "role": "ROLE_USER", "content": [{"text": text}], **more}
     return message if workspace is None else {**message, "metadata": {URI: {"workspace_path": str(workspace)}}}
 
 
 async def sent(button: Hosted, message: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """The task that a message makes or continues."""
+    """Return the task that a message makes or continues."""
     answer = await button.http.post(f"{button.url}v1/message:send", json={"message": message, **more})
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json"), answer.text
     return answer.json()["task"]
 
 
 def items(answer: httpx2.Response) -> list[tuple[str | None, dict[str, Any]]]:
-    """Every item of a stream, with its id."""
+    """Return every item of a stream, with its id."""
     assert answer.headers["content-type"].startswith("text/event-stream"), answer.text
     frames = [dict(line.split(": ", 1) for line in each.split("\n") if line) for each in answer.text.split("\n\n")]
     return [(frame.get("id"), json.loads(frame["data"])) for frame in frames if "data" in frame]

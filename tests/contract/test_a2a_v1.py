@@ -23,7 +23,7 @@ LARGE = 2**53 + 1
 
 
 def script(message: PromptMessage) -> Sequence[Step]:
-    """The usual conversation, and words for artifacts and for numbers."""
+    """Return the usual conversation, or a script for artifacts or numbers."""
     if message.text == "artifact":
         parts = (ArtifactPart(text="a"), ArtifactPart(data={"n": 1}), ArtifactPart(raw="AA==", media_type="image/png"))
         return (ArtifactUpdate("r", parts, name="Report"), ArtifactUpdate("r", (ArtifactPart(text="b"),), append=True))
@@ -45,12 +45,12 @@ async def client(request: pytest.FixtureRequest, serve: Serve) -> AsyncIterator[
 
 
 def kind_of(item: Mapping[str, Any]) -> str:
-    """The extension's kind of a status update."""
+    """Return the extension's kind of a status update."""
     return item["statusUpdate"]["metadata"][URI]["kind"]
 
 
 def state_of(item: Mapping[str, Any]) -> str:
-    """The state of a status update."""
+    """Return the state of a status update."""
     return item["statusUpdate"]["status"]["state"]
 
 
@@ -176,14 +176,14 @@ async def test_a_plain_client_is_asked_in_text_and_may_answer_so(client: Client)
 
 
 def message(**changes: Any) -> dict[str, Any]:
-    """Parameters whose message has other members; None takes one away."""
+    """Return parameters whose message has other members; None removes one."""
     params = said("hello", "/")
     params["message"] = {key: value for key, value in {**params["message"], **changes}.items() if value is not None}
     return params
 
 
 def extended(value: object) -> dict[str, Any]:
-    """Parameters with this object of the extension."""
+    """Return parameters with this object of the extension."""
     return message(metadata={URI: value})
 
 

@@ -1,4 +1,4 @@
-"""Clauses of A2A 1.0 that the official kit holds bindings, cards and versions to."""
+"""Clauses of A2A 1.0 about bindings, cards and versions that the official kit tests."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path

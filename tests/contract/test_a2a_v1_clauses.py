@@ -1,4 +1,4 @@
-"""Clauses of A2A 1.0 that the official kit holds servers to, one after the other and in both bindings."""
+"""Clauses of A2A 1.0 that the official kit tests servers for, one after the other and in both bindings."""
 
 import re
 from collections.abc import AsyncGenerator, Iterator
@@ -36,7 +36,7 @@ def client(request: pytest.FixtureRequest, served: Hosted) -> Client:
 
 
 def objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Every object in a JSON value, itself included."""
+    """Yield every object in a JSON value, itself included."""
     members: list[Any] = []
     if isinstance(value, dict):
         found = cast("dict[str, Any]", value)
@@ -49,7 +49,7 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 async def everything(client: Client) -> list[dict[str, Any]]:
-    """Every object that comes of messages with all that the agent can do, and of what is asked of their tasks."""
+    """Return every object in responses to messages with all features of the agent, and to requests for their tasks."""
     found: list[Any] = []
     for text in ("hello", "make"):
         found += [item for _, item in await client.stream("SendStreamingMessage", said(text), PLAIN)]

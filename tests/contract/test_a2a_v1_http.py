@@ -1,4 +1,4 @@
-"""What A2A 1.0 says of HTTP: media types, cards and their caching, errors before a stream."""
+"""HTTP in A2A 1.0: media types, cards and their caching, errors before a stream."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

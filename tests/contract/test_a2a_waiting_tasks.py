@@ -1,4 +1,4 @@
-"""A task that waits for a user is followed until it has ended, whoever answers; what it waits for is told at once."""
+"""A task that waits for a user is followed until it has ended, whoever answers; its questions are sent at once."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -103,7 +103,7 @@ async def test_a_client_of_1_0_leaves_at_a_question_without_waiting_for_the_stre
     asked = await events_of(await remote.follow(task_id, 1))
     assert asked[-1] == StateChange(TaskState.INPUT_REQUIRED)
     await client.stream("message/stream", answer(task_id, allow()), EXTENSION)
-    # The question that another client has answered is no end: what came of it was there already.
+    # A question that another client has answered does not end the stream: its outcome was sent already.
     told = await events_of(await remote.follow(task_id, 1))
     assert told[: len(asked)] == asked
     assert told[-1] == StateChange(TaskState.COMPLETED)

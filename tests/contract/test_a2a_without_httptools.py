@@ -1,4 +1,4 @@
-"""The A2A server where httptools has no wheels, on h11: the careless requests once more, in a process of their own."""
+"""The A2A server on h11, where httptools has no wheels: the tests of careless requests, in a process of their own."""
 
 import os
 import subprocess

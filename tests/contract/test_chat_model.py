@@ -1,4 +1,4 @@
-"""The ChatModel port on each provider, over a real connection: what is said, and what goes back."""
+"""The ChatModel port on each provider, over a real connection: replies, and the next requests."""
 
 import asyncio
 import json
@@ -191,7 +191,7 @@ async def test_arguments_that_are_no_json_object_are_said_and_do_not_end_the_tur
         assert call.arguments == {}
         assert call.invalid is not None
         assert arguments[:7] in call.invalid
-        # The conversation goes on, with a call that the provider accepts.
+        # The conversation continues, with a call that the provider accepts.
         await it.answer(continued(done, ModelToolResult(call.id, call.name, call.invalid, is_error=True)))
         assert arguments not in json.dumps(provider.messages(it.wire.model_requests[1]))
 

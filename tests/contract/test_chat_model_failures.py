@@ -1,4 +1,4 @@
-"""The ChatModel port on each provider, over a real connection: what goes wrong, and how it ends."""
+"""The ChatModel port on each provider, over a real connection: failures, and how they end."""
 
 import asyncio
 from dataclasses import replace
@@ -179,7 +179,7 @@ async def test_cancelling_the_reader_closes_the_connection_at_once(provider: Pro
 @each_provider
 async def test_a_server_that_falls_silent_is_given_up_after_the_idle_timeout(provider: Provider) -> None:
     silent = Reply.of(Say("Hello", " world"), hold=Hold(), hold_after=4)
-    # On a busy machine the first words may be late, too, and are asked for again.
+    # On a busy machine the first words may be late as well, and are requested again.
     async with bench(provider, *[silent] * 5, timeouts=Timeouts(connect=5, idle=0.2)) as it:
         error = await it.error()
     assert error.kind is ModelErrorKind.INTERRUPTED

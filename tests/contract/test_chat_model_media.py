@@ -1,4 +1,4 @@
-"""What is no text, on the wire of each provider: where it stands, what is not sent, and what a refusal leads to."""
+"""Media on the wire of each provider: their position, omitted media, and the reaction to a refusal."""
 
 import base64
 import os
@@ -39,7 +39,7 @@ def result(*media: Media, content: str = "two things", is_error: bool = False) -
 
 
 async def sent(provider: Provider, *parts: Any, model: str = "test-model") -> Any:
-    """The last content or message, or messages, of the request's JSON."""
+    """Return the last content or message, or messages, of the request's JSON."""
     async with bench(provider, Reply.of(Say("ok")), model=model) as it:
         await it.answer(asking(*parts))
         return it.wire.model_requests[0].json
@@ -54,7 +54,7 @@ def anthropic_blocks(body: Any) -> list[Any]:
 
 
 def texts_of(value: Any) -> str:
-    """Every text of a body that is not base64, on a line of its own."""
+    """Return every text of a body that is not base64, on a line of its own."""
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value)
         return "\n".join(texts_of(item) for name, item in items.items() if name not in ("data", "url"))
@@ -210,7 +210,7 @@ async def test_an_image_that_a_provider_refuses_costs_one_request_and_no_convers
     told = [item for item in items if isinstance(item, Retrying)]
     assert len(told) == 1
     assert "Unable to process input image" in told[0].reason
-    # What was taken before is not suspected; what was refused is not sent again.
+    # Media that were accepted before are not suspected; refused media are not sent again.
     assert [body.count(DATA) for body in bodies] == [1, 2, 1, 1]
     assert f"[image/png in {bad.path}: not shown, the provider refused it]" in bodies[3]
 
@@ -241,7 +241,7 @@ async def test_sound_is_suspected_before_images_are(tmp_path: Path) -> None:
 
 
 async def test_what_was_taken_before_is_left_out_at_last(tmp_path: Path) -> None:
-    """A model of other abilities may have been put behind the same name."""
+    """Refuse media that were accepted before: another model may have replaced it under the same name."""
     old, new = file(tmp_path, "old.png"), file(tmp_path, "new.png")
     refusal = Failure(400, "This model does not support images")
     async with bench(OPENAI, Reply.of(Say("1")), refusal, refusal, Reply.of(Say("2"))) as it:

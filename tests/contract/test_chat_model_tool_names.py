@@ -40,7 +40,7 @@ def tool_names(body: Any) -> list[str]:
 
 
 def called_names(it: Bench, provider: Provider, index: int) -> list[str]:
-    """The names of the calls in the history of a request."""
+    """Return the names of the calls in the history of a request."""
     found: list[str] = []
 
     def walk(value: Any) -> None:

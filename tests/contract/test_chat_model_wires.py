@@ -1,4 +1,4 @@
-"""What only one provider's wire has, over a real connection."""
+"""Features of only one provider's wire, over a real connection."""
 
 import json
 

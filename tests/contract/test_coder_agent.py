@@ -1,7 +1,7 @@
-"""The dialect ``coderAgent``: our server says what the real gemini-cli-a2a-server said, event by event.
+"""The dialect ``coderAgent``: Isthmus sends the same events as the real gemini-cli-a2a-server.
 
-``isthmus serve`` with the same model on the same wire, played the scenes that were recorded from the real one. The
-order of kinds and states is the same, and so are the members of each event. Where it differs, the test says how.
+The recorded scenes of the real server are played to ``isthmus serve``, with the same model on the same wire. The
+order of kinds and states is the same, and so are the members of each event. Tests name the differences.
 """
 
 from collections.abc import AsyncGenerator
@@ -21,13 +21,13 @@ TALKS = ["state-change working", "text-content working"]
 
 @pytest.fixture(scope="module")
 async def ours(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Stage]:
-    """Our server, for all scenes that are not about what it has of others."""
+    """Start ``isthmus serve``, for all scenes that do not depend on earlier ones."""
     async with shared(our_server(tmp_path_factory.mktemp("ours").resolve())) as stage:
         yield stage
 
 
 async def played_alone(name: str, folder: Path) -> list[Line]:
-    """What a server of ours says in a scene, that has seen no other."""
+    """Return the transcript of a scene on a server that has played no other."""
     async with our_server(folder) as stage:
         return await stage.play(name)
 
@@ -59,7 +59,7 @@ async def test_newcontent_is_what_gets_written_where_the_real_server_falls_silen
 
 async def test_auto_execute_asks_nothing(ours: Stage) -> None:
     mine, real = events(await ours.play("auto_execute")), events(recorded("auto_execute"))
-    # The real server tells of a question, and answers it itself.
+    # The real server reports a question, and answers it itself.
     assert mine == [shape for shape in real if shape["what"] != "tool-call-confirmation"]
     assert (ours.workspace / "b.txt").read_text(encoding="utf-8") == "new\n"
 
@@ -96,14 +96,14 @@ async def test_tasks_may_be_made_before_their_first_message(tmp_path: Path) -> N
     assert [answer["status"] for answer in ours_plain] == [answer["status"] for answer in real_plain]
     for mine, theirs in zip(ours_plain, real_plain, strict=True):
         assert without_model(mine["body"]) == without_model(theirs["body"])
-    # The first message makes the task with the id that was told; ours then tells the task, too.
+    # The first message makes the task with the reported id; Isthmus then sends the task, too.
     task, *rest = events(ours)
     assert task["what"] == "task"
     assert rest == events(real)
 
 
 def without_model(body: Any) -> Any:
-    """Metadata without what differs: no model was asked yet, and which MCP servers are configured."""
+    """Return metadata without its variable parts: the model, and the configured MCP servers."""
     if isinstance(body, list):
         return [without_model(item) for item in cast("list[Any]", body)]
     if not isinstance(body, dict):

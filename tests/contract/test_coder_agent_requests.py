@@ -1,4 +1,4 @@
-"""The dialect ``coderAgent`` over a socket, where scenes of the real server do not reach: questions of each kind,
+"""The dialect ``coderAgent`` over a socket, beyond the scenes of the real server: questions of each kind,
 outcomes, refusals, tasks whose later requests do not carry the key, and restarts."""
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ NOTHING: Mapping[str, Any] = {}
 
 
 def asked(call: ToolCall) -> Any:
-    """A script that asks for a call, then says something."""
+    """Return a script that asks for a call, then sends a text."""
 
     def steps(_: PromptMessage) -> list[Step]:
         return [Ask((call,)), TextContent("text-1", "Done.")]
@@ -45,14 +45,14 @@ def asked(call: ToolCall) -> Any:
 
 
 def question(name: str, *options: str, **details: Any) -> ToolCall:
-    """A call that waits for one of these options."""
+    """Return a call that waits for one of these options."""
     choices = tuple(ConfirmationOption(option, option) for option in options)
     request = ConfirmationRequest(choices, **details)
     return ToolCall("call-1", ToolCallStatus.PENDING, name, {"x": 1}, confirmation_request=request)
 
 
 def said(text: str, settings: object = None, **more: Any) -> dict[str, Any]:
-    """Parameters with a text; the first message has the key of the dialect."""
+    """Return parameters with a text; the first message has the key of the dialect."""
     message: dict[str, Any] = {"kind": "message", "role": "user", "messageId": "m", **more}
     message["parts"] = [{"kind": "text", "text": text}]
     if "taskId" not in more:
@@ -61,24 +61,24 @@ def said(text: str, settings: object = None, **more: Any) -> dict[str, Any]:
 
 
 def answer(task_id: str, outcome: object, call_id: object = "call-1", **more: Any) -> dict[str, Any]:
-    """Parameters with an answer, without any metadata."""
+    """Return parameters with an answer, without any metadata."""
     part = {"kind": "data", "data": {"callId": call_id, "outcome": outcome, **more}}
     return {"message": {"kind": "message", "role": "user", "messageId": "m", "taskId": task_id, "parts": [part]}}
 
 
 async def stream(server: RawClient, params: Mapping[str, Any]) -> list[Line]:
-    """What comes, as lines of a transcript."""
+    """Return the events of a stream, as lines of a transcript."""
     return [{"server": item.result} for item in await server.stream("message/stream", params, PLAIN)]
 
 
 async def ask(server: RawClient) -> tuple[str, list[Line]]:
-    """A task that waits, and what was said until then."""
+    """Return a task that waits, and the lines up to its question."""
     lines = await stream(server, said("do it"))
     return lines[0]["server"]["id"], lines
 
 
 def told_of(shapes: list[Shape], status: str) -> Any:
-    """The members of the first event that tells a call to be in this status."""
+    """Return the members of the first event in which a call has this status."""
     shape = next(shape for shape in shapes if shape["call"].endswith(status))
     return shape["members"]["status"]["message"]["parts"][0]["data"]
 
@@ -128,7 +128,7 @@ async def test_a_failed_call_has_the_members_of_the_real_one(kind: str, tmp_path
 
 
 def data(line: Line) -> Mapping[str, Any]:
-    """The data of an event's first part, empty when it has none."""
+    """Return the data of an event's first part, empty if it has none."""
     return next((part.get("data", NOTHING) for part in parts_of(line["server"])), NOTHING)
 
 
@@ -151,7 +151,7 @@ async def test_an_outcome_chooses_what_the_question_offers_and_never_more(
     async with serve_with(kind, tmp_path)(asked(call)) as server:
         task_id, _ = await ask(server)
         await stream(server, answer(task_id, outcome))
-        # What was chosen is told to clients of the extension.
+        # Clients of the extension get the chosen option.
         replayed = await server.stream("tasks/resubscribe", {"id": task_id}, {**EXTENSION, "Last-Event-ID": "1"})
     accepted = next(item for item in replayed if item.kind == "TOOL_CALL_CONFIRMATION")
     assert accepted.data["selected_option_id"] == chosen
@@ -282,7 +282,7 @@ async def test_events_have_ids_and_are_replayed_after_the_last_one_seen(kind: st
             headers = {"Last-Event-ID": items[at].id or ""}
             replayed = await server.stream("tasks/resubscribe", {"id": task_id}, headers)
             missed = [{**item.result, "final": None} for item in items[at + 1 :]]
-            # A turn's end that is past ends no stream.
+            # The end of an earlier turn ends no stream.
             assert [{**item.result, "final": None} for item in replayed] == missed
 
 

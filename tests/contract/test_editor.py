@@ -1,4 +1,4 @@
-"""What every Editor keeps, whatever is behind it. One suite, run on each implementation in DRIVERS."""
+"""The contract of every Editor: one suite, run on each implementation in DRIVERS."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ async def driver(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenera
 
 
 class Listener:
-    """Reads an editor's events as a companion does."""
+    """A reader of an editor's events, as a companion is."""
 
     def __init__(self, driver: EditorDriver) -> None:
         self.events: list[EditorEvent] = []
@@ -81,7 +81,7 @@ def _file(workspace: Path, name: str, content: bytes = b"one\ntwo\nthree\n") -> 
 
 
 async def _active(driver: EditorDriver, path: Path, **expected: Any) -> OpenFile:
-    """Wait until a file is the active one, with these members."""
+    """Wait until a file is the active one, with these members, and return it."""
 
     async def found() -> OpenFile | None:
         files = [file for file in await driver.editor.open_files() if file.is_active and file.path == str(path)]
@@ -155,8 +155,8 @@ async def _selected(driver: EditorDriver, path: Path) -> OpenFile:
     return file
 
 
-def _speaks_spec_3(driver: EditorDriver) -> bool:
-    """Whether it is reached by spec 3, which tells neither characters in a line nor the text of a closed view."""
+def _uses_claude_protocol(driver: EditorDriver) -> bool:
+    """Return whether the editor is reached by the Claude protocol, without columns and the texts of closed views."""
     return isinstance(driver, RemoteEditorDriver) and driver.protocol == "claude"
 
 
@@ -176,7 +176,7 @@ async def test_a_selection_over_lines_has_their_newlines(
 async def test_an_agent_can_open_a_file_at_a_place(driver: EditorDriver, listener: Listener, workspace: Path) -> None:
     path = _file(workspace, "a.py")
     await driver.editor.open_file(str(path), _at(1, 2))
-    if _speaks_spec_3(driver):
+    if _uses_claude_protocol(driver):
         file = await _active(driver, path)
         assert file.cursor is not None
         assert file.cursor.line == 1
@@ -328,7 +328,7 @@ async def test_a_review_taken_back_returns_its_text_and_no_decision_follows(
     await driver.editor.open_diff(first)
     await driver.edit_review(first, "mine\n")
     taken_back = await driver.editor.close_diff(first.id)
-    assert taken_back == ("new\n" if _speaks_spec_3(driver) else "mine\n")
+    assert taken_back == ("new\n" if _uses_claude_protocol(driver) else "mine\n")
     assert await driver.editor.close_diff(first.id) is None
     await driver.editor.open_diff(second)
     await driver.reject(second)

@@ -1,4 +1,4 @@
-"""The twelve tools of the Claude protocol at every editor in DRIVERS: each one works, or says that it is not available.
+"""The twelve tools of the Claude protocol at every editor in DRIVERS: each one works, or is reported as not available.
 
 None may succeed without an effect. docs/how-to/companion-tools.md holds the same table; an editor that is added to
 DRIVERS needs a column there.
@@ -38,7 +38,7 @@ NEEDS: Mapping[str, Capability | None] = {
     "closeAllDiffTabs": None,
     "executeCode": Capability.EXECUTE,
 }
-"""What an editor needs for a tool to work; the tools without an entry work in every editor."""
+"""The capability that an editor needs for a tool; tools without an entry work in every editor."""
 
 NOTEBOOK: Mapping[str, object] = {
     "cells": [],
@@ -68,7 +68,7 @@ def file(workspace: Path) -> Path:
 
 
 async def _open(user: ToolUser, driver: EditorDriver, path: Path) -> dict[str, Any]:
-    """Have the user open a file, and wait until agents see it as the active one."""
+    """Open a file as the user does, and wait until agents see it as the active one; return the tool's result."""
     await driver.open(path)
 
     async def tab() -> dict[str, Any] | None:
@@ -233,11 +233,11 @@ SCENES: Mapping[str, Callable[[ToolUser, EditorDriver, Path], Awaitable[None]]] 
     "closeAllDiffTabs": _close_all_diff_tabs,
     "executeCode": _execute_code,
 }
-"""For each tool: that it does what its name says."""
+"""Checks by tool: each shows that the tool does what its name says."""
 
 
 async def _arguments(user: ToolUser, driver: EditorDriver, file: Path, tool: str) -> dict[str, object]:
-    """What a call would need to succeed, were the tool available."""
+    """Return the arguments that a call would need to succeed if the tool were available."""
     match tool:
         case "openFile" | "checkDocumentDirty" | "saveDocument":
             await _open(user, driver, file)
@@ -263,7 +263,7 @@ async def test_a_tool_works_or_says_why_it_is_not_available(
 ) -> None:
     reason = _reason(driver, tool)
     is_listed = tool in {offered.name for offered in offered_tools(user.companion) if offered.is_listed}
-    assert is_listed == (reason is None or tool == "close_tab")  # which closes diffs in every editor
+    assert is_listed == (reason is None or tool == "close_tab")  # close_tab closes diffs in every editor
     if reason is None:
         await SCENES[tool](user, driver, file)
         return
@@ -295,7 +295,7 @@ def test_the_table_has_every_tool_and_no_other() -> None:
 
 
 def _documented() -> dict[str, dict[str, str]]:
-    """The table of docs/how-to/companion-tools.md: by editor, then by tool."""
+    """Return the table of docs/how-to/companion-tools.md: by editor, then by tool."""
     lines = (ROOT / "docs" / "how-to" / "companion-tools.md").read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     header = next(row for row in rows if row[0] == "tool")

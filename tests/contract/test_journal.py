@@ -288,7 +288,7 @@ async def test_a_file_that_others_could_read_is_closed_to_them_when_it_is_opened
 
 async def test_a_file_that_is_no_database_is_named_and_left_alone(path: Path) -> None:
     path.parent.mkdir()
-    path.write_bytes(b"my shopping list, rather long so that it is no header" * 50)
+    path.write_bytes(b"my shopping list, rather long so that it is not a header" * 50)
     before = path.read_bytes()
     with pytest.raises(JournalError, match=r"journal\.sqlite is not a readable journal"):
         await SqliteJournal.open(path)
@@ -388,7 +388,7 @@ async def test_what_a_message_left_is_found_at_the_same_cost_however_long_the_ta
             await journal.append(taken.lease, [Prompt(f"p{count}-{number}", "Go on"), *texts])
 
     def cost() -> int:
-        """The steps that SQLite takes to find the last message."""
+        """Return the number of steps that SQLite takes to find the last message."""
         steps: list[None] = []
         with contextlib.closing(sqlite3.connect(path)) as connection:
             connection.set_progress_handler(lambda: steps.append(None), 1)
@@ -422,7 +422,7 @@ async def test_looking_for_answers_and_cancellations_costs_the_same_however_much
         return event_from_json(values)
 
     def cost(statement: str, *values: Any) -> int:
-        """The steps that SQLite takes for a statement."""
+        """Return the number of steps that SQLite takes for a statement."""
         steps: list[None] = []
         with contextlib.closing(sqlite3.connect(path)) as connection:
             connection.set_progress_handler(lambda: steps.append(None), 1)
@@ -443,7 +443,7 @@ async def test_looking_for_answers_and_cancellations_costs_the_same_however_much
     await journal.post(row, [other])
     with pytest.raises(StaleLease, match="has been answered"):
         await journal.post(row, [first])
-    assert len(read) == 3  # The answers that waited, each time.
+    assert len(read) == 3  # The waiting answers, each time.
     assert await journal.waiting("t1", ConfirmationAccepted) == [first, other]
     assert len(read) == 5
     assert list(await journal.cancelled([taken.lease])) == []

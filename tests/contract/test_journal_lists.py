@@ -1,4 +1,4 @@
-"""Lists of tasks, page by page: what a journal finds is what a search through all of them finds."""
+"""Lists of tasks, page by page: a journal's result is the same as that of a search through all tasks."""
 
 import itertools
 from collections.abc import AsyncIterator, Iterator
@@ -14,7 +14,7 @@ from isthmus.journal.sqlite import SqliteJournal
 pytestmark = pytest.mark.anyio
 
 TIMES = (1000.1, 1000.1, 1000.2, 1000.2000001, 1001.0)
-"""Several tasks change at once."""
+"""Times of change; several tasks change at the same time."""
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
 
 
 def snapshot(row: TaskRow) -> TaskSnapshot:
-    """What a list shows of a row."""
+    """Return the list entry of a row."""
     times = (row.created_at, row.updated_at)
     return TaskSnapshot(row.task_id, row.context_id, row.state, row.seq, row.workspace, *times)
 

@@ -14,7 +14,7 @@ from isthmus.journal.sqlite import SqliteJournal
 pytestmark = pytest.mark.anyio
 
 VERSION_1 = Path(__file__).parent / "journals" / "version_1.sqlite"
-"""Made by the program that wrote version 1: a completed task, one that waits, one that was broken off."""
+"""A journal made by the program with version 1: a completed task, one that waits, and an interrupted one."""
 LEASE = 20.0
 
 
@@ -155,7 +155,7 @@ async def test_an_inbox_takes_no_more_than_its_messages_and_keeps_those_it_has(j
         await journal.post(taken.row, [Prompt(f"m{number}", "And this")])
     with pytest.raises(LimitReached, match=f"{INBOX_MESSAGES} messages .* are waiting for task t1"):
         await journal.post(taken.row, [Prompt("late", "And this")])
-    # What a user decides is no message: it always comes through.
+    # A user's decision is not limited like messages: it is always accepted.
     stop = StateChange(TaskState.CANCELED)
     answer = ConfirmationAccepted(ToolCallConfirmation("call", "proceed_once"), "test")
     await journal.post(taken.row, [answer])

@@ -1,4 +1,4 @@
-"""Push notifications of a real engine and journal to real HTTP receivers, good ones and bad ones."""
+"""Push notifications of a real engine and journal to real HTTP receivers, working and failing ones."""
 
 import itertools
 from dataclasses import replace
@@ -82,7 +82,7 @@ async def test_a_completed_task_holds_its_final_text_also_when_the_session_has_g
 
 
 class ReportingAgent:
-    """Adds to its report at each prompt."""
+    """An agent that appends to its report at each prompt."""
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         await turn.emit(StateChange(TaskState.WORKING))

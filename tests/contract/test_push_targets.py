@@ -1,4 +1,4 @@
-"""The targets of push notifications: whose they are, how many, and which address a name may lead to."""
+"""The targets of push notifications: their owners, their number, and the addresses that a name may resolve to."""
 
 import asyncio
 import itertools

@@ -1,8 +1,8 @@
 """Reviews under bad conditions, through a companion, on every editor: one answer, the right bytes, nothing lost.
 
-All of it is run on Neovim and headless; on the other editors in DRIVERS every way to answer, every end that nobody
-wanted, and the contents that editors get wrong. The agents here are clients without a wire; what they would write is
-what they are told.
+Neovim and headless run all tests; the other editors in DRIVERS run every way to answer, every unexpected end,
+and the contents that editors get wrong. The agents here are clients without a wire; they would write the text
+that they get.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class Scene:
-    """An editor with a user, the companion that joins them to two agents, and where texts are kept."""
+    """An editor with a user, the companion that connects it with two agents, and the folder of kept texts."""
 
     driver: EditorDriver
     companion: Companion
@@ -41,12 +41,12 @@ class Scene:
 
     @property
     def kept(self) -> list[str]:
-        """What is kept, by this companion or by the one behind a remote editor, which has the view."""
+        """Return the kept texts, of this companion or of the one behind a remote editor, which has the view."""
         folders = (self.kept_folder, data_directory() / "kept")
         return [Path(path).read_bytes().decode() for folder in folders for path in KeptTexts(folder).paths()]
 
     async def accepted(self, client: Recorder) -> str:
-        """The text with which the user accepted the newest review of a client."""
+        """Return the text with which the user accepted the newest review of a client."""
         await eventually_async(lambda: client.decisions, what="a decision")
         state = client.decisions[-1].state
         assert isinstance(state, Accepted)
@@ -56,7 +56,7 @@ class Scene:
         await eventually_async(lambda: self.companion.is_visible(review), what="a review on the screen")
 
     async def end(self) -> None:
-        """The companion stops; the editor stays."""
+        """Stop the companion; the editor stays."""
         self.running.cancel()
         await asyncio.wait({self.running}, timeout=60)
 
@@ -78,7 +78,7 @@ async def _companion(
 
 
 EVERYTHING = ("headless", "neovim")
-"""The editors on which all of it is run."""
+"""The editors that run all tests."""
 everything = pytest.mark.parametrize("driver", EVERYTHING, indirect=True)
 
 
@@ -96,7 +96,7 @@ def limits() -> CompanionLimits:
 soon = pytest.mark.parametrize(
     "limits", [replace(PATIENT_LIMITS, reviews=replace(PATIENT_LIMITS.reviews, settle_seconds=0.05))], ids=["soon"]
 )
-"""A client that was told a text has little time to write it: for tests in which it never does."""
+"""A short time for a client to write an accepted text: for tests in which it never does."""
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ async def test_closed_by_its_client_with_what_was_typed(scene: Scene, workspace:
     await scene.driver.edit_review(review, "mine\n")
     closed = await scene.companion.close_diff(scene.one, path)
     assert closed is not None
-    if closed.state == Closed("new\n"):  # spec 3 does not tell the text of a view that is closed
+    if closed.state == Closed("new\n"):  # the Claude protocol does not send the text of a closed view
         assert scene.kept == ["mine\n"]
     else:
         assert closed.state == Closed("mine\n")
@@ -160,7 +160,7 @@ async def test_closed_by_its_client_with_what_was_typed(scene: Scene, workspace:
 
 
 _TYPING = ("emacs", "headless", "jupyter", "neovim", "stdio")
-"""The editors that have the view themselves; behind a remote one is another companion, which keeps what was typed."""
+"""Editors with the view themselves; behind a remote one is another companion, which keeps the typed text."""
 
 
 @pytest.mark.parametrize("driver", _TYPING, indirect=True)
@@ -206,7 +206,7 @@ async def test_answered_in_the_editor_and_in_the_terminal_at_once(scene: Scene, 
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
     terminal = scene.companion.accept if answer == "reject" else scene.companion.reject
     in_editor = scene.driver.accept if answer == "accept" else scene.driver.reject
-    # The loser finds no view: the user's own program says so, each in its way.
+    # The loser finds no view: each user command reports that in its own way.
     terminal_result, _ = await asyncio.gather(terminal(review.id), in_editor(review), return_exceptions=True)
     await eventually_async(lambda: scene.one.decisions, what="a decision")
     assert len(scene.one.decisions) == 1
@@ -214,7 +214,7 @@ async def test_answered_in_the_editor_and_in_the_terminal_at_once(scene: Scene, 
     assert terminal_result in (None, scene.one.decisions[0])
 
 
-# Ends that nobody wanted.
+# Unexpected ends.
 
 
 async def test_an_editor_that_quits_ends_every_review_and_no_agent_is_told_an_acceptance(
@@ -279,7 +279,7 @@ async def test_the_same_file_from_two_agents_each_beside_what_the_other_left(sce
     assert (len(scene.one.decisions), len(scene.two.decisions)) == (1, 1)
 
 
-# Files of every kind: the bytes on disk stay, and what comes back is what was proposed.
+# Files of every kind: the bytes on disk are preserved, and the accepted text is the proposed one.
 
 _CONTENTS = {
     "crlf": (b"one\r\ntwo\r\n", "one\r\nTWO\r\n"),
@@ -298,7 +298,7 @@ _CONTENTS = {
 
 
 _DIFFICULT = ("bom", "mixed newlines", "final newline is taken away", "latin-1", "5 MB")
-"""Those that an editor gets wrong that thinks in lines, in UTF-8, or in small files."""
+"""Contents that line-based editors, UTF-8 editors, or editors for small files get wrong."""
 _ACCEPTED = [
     (name, kind) for name in sorted(DRIVERS) for kind in sorted(_CONTENTS if name in EVERYTHING else _DIFFICULT)
 ]

@@ -1,4 +1,4 @@
-"""A call that asks in the middle of its work, in a real engine over a real journal: each way that can go on."""
+"""A call that asks during its work, in a real engine over a real journal: each way it can continue."""
 
 import asyncio
 import subprocess
@@ -20,7 +20,7 @@ from support.waiting import eventually_async
 pytestmark = pytest.mark.anyio
 
 READ = ToolKind.READ
-"""Of this kind a tool needs no permission, so that its own question is the only one."""
+"""The kind of tools without permission, so that the tool's own question is the only one."""
 
 
 async def test_the_task_waits_without_running_and_goes_on_with_the_same_call(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ async def test_after_the_process_has_ended_the_call_is_interrupted_or_read_again
 
 
 def ended_process() -> str:
-    """What names a process that was there."""
+    """Return the name of a process that has ended."""
     program = "from isthmus.engine.lease_owner import new_owner; print(new_owner())"
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
 

@@ -1,4 +1,4 @@
-"""Calls that ask in the middle of their work, when several things happen at once."""
+"""Calls that ask during their work, when several events happen at once."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ READ = ToolKind.READ
 
 
 def approved(calls: dict[str, ToolCall], option: str = "proceed_once") -> list[ToolCallConfirmation]:
-    """The same answer to all that is asked."""
+    """Return the same answer to all questions."""
     waiting = [call for call in calls.values() if call.confirmation_request is not None]
     return [ToolCallConfirmation(call.tool_call_id, option) for call in waiting]
 
@@ -54,7 +54,7 @@ async def test_two_calls_of_a_task_wait_at_once_and_are_answered_in_any_order(
         assert last == StateChange(TaskState.COMPLETED)
         assert [tool.log for tool in tools] == [["begun", "accept"]] * 2
         assert user.agent.suspended.task_ids == ()
-        assert user.tools.count == 2  # of the segment that asked for permission, and of that which ended
+        assert user.tools.count == 2  # of the segment that asked for permission, and of the one that ended
 
 
 @pytest.mark.parametrize("is_answer_first", [True, False])
@@ -93,7 +93,7 @@ async def test_an_answer_that_comes_when_the_question_was_taken_back_does_no_har
 
 @dataclass
 class StickyTool(AskingTool):
-    """Takes its time to end when it is left."""
+    """A tool that takes its time to end when it is left."""
 
     may_end: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -1,4 +1,4 @@
-"""What the turn loop relies on, for every tool. A new tool needs one line in CALLS: a call that succeeds."""
+"""Properties that the turn loop needs from every tool. A new tool needs one line in CALLS: a call that succeeds."""
 
 import asyncio
 import json

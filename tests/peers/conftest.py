@@ -1,4 +1,4 @@
-"""What the tests with real programs share."""
+"""Fixtures that the tests with real programs share."""
 
 import io
 from pathlib import Path
@@ -11,7 +11,7 @@ from support.isthmus_program import InProcess
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """The home folder of a user, as the program is given it; it is not the HOME of the test's own process."""
+    """Return the home folder of a user, as given to the program; it is not the HOME of the test's own process."""
     folder = tmp_path / "user"
     (folder / ".gemini").mkdir(parents=True)
     return folder
@@ -19,9 +19,9 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def isthmus_here(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> InProcess:
-    """Run a command in the workspace, without input, where it makes no difference that it is no program of its own.
+    """Return a function that runs a command in this process, in the workspace and without input.
 
-    A program would import the SDK of MCP anew, which takes longer than most of what such a test shows.
+    A program of its own would import the MCP SDK again, which takes longer than most of the tested work.
     """
 
     def run(*arguments: str) -> tuple[int, str, str]:

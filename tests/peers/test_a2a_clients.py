@@ -42,7 +42,7 @@ TRANSPORTS = (TransportProtocol.jsonrpc, TransportProtocol.http_json)
 
 @pytest.fixture(scope="module")
 async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[SharedServe]:
-    """For all tests that do not kill it."""
+    """Start a server for all tests that do not kill it."""
     async with shared_serve(tmp_path_factory.mktemp("served"), EDIT_SCRIPT) as running:
         yield running
 
@@ -54,7 +54,7 @@ def program(served: SharedServe) -> ServeProgram:
 
 @pytest.fixture
 def workspace(served: SharedServe) -> Path:
-    """A folder of the test's own where the shared server works."""
+    """Return a folder of the test's own where the shared server works."""
     return served.workspace(str(uuid.uuid4()))
 
 
@@ -68,7 +68,7 @@ async def http(program: ServeProgram) -> AsyncGenerator[httpx.AsyncClient]:
 async def client_of(
     program: ServeProgram, http: httpx.AsyncClient, transport: TransportProtocol, *, streaming: bool = True
 ) -> Client:
-    """The SDK's client over a transport that the card offers."""
+    """Return the SDK's client over a transport that the card offers."""
     card = await A2ACardResolver(http, program.url).get_agent_card()
     assert card.capabilities.extensions is not None
     assert [extension.uri for extension in card.capabilities.extensions] == [URI]
@@ -77,12 +77,12 @@ async def client_of(
 
 
 def words(text: str, **more: Any) -> Message:
-    """A message of text, with an id of its own."""
+    """Return a message of text, with an id of its own."""
     return Message(role=Role.user, message_id=str(uuid.uuid4()), parts=[Part(root=TextPart(text=text))], **more)
 
 
 def data_of(message: Message | None) -> dict[str, Any]:
-    """The data of a message's last part."""
+    """Return the data of a message's last part."""
     assert message is not None
     part = message.parts[-1].root
     assert isinstance(part, DataPart)

@@ -23,7 +23,7 @@ HOOK = "https://1.1.1.1/hook"
 
 @pytest.fixture(scope="module")
 async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[SharedServe]:
-    """For all tests that do not kill it."""
+    """Start a server for all tests that do not kill it."""
     async with shared_serve(tmp_path_factory.mktemp("served"), EDIT_SCRIPT) as running:
         yield running
 
@@ -35,12 +35,12 @@ def program(served: SharedServe) -> ServeProgram:
 
 @pytest.fixture
 def workspace(served: SharedServe) -> Path:
-    """A folder of the test's own where the shared server works."""
+    """Return a folder of the test's own where the shared server works."""
     return served.workspace(str(uuid.uuid4()))
 
 
 async def driven(program: ServeProgram, folder: Path, *command: str) -> dict[str, Any]:
-    """What a program that drives the server prints."""
+    """Return the output of a program that drives the server."""
     environment = {**os.environ, "ISTHMUS_A2A_TOKEN": program.token}
     process = await asyncio.create_subprocess_exec(
         *command,
@@ -62,17 +62,17 @@ async def driven(program: ServeProgram, folder: Path, *command: str) -> dict[str
 
 
 def kinds(items: list[dict[str, Any]]) -> list[str]:
-    """The extension's kinds of the status updates."""
+    """Return the extension's kinds of the status updates."""
     return [item["statusUpdate"]["metadata"][URI]["kind"] for item in items if "statusUpdate" in item]
 
 
 def final_state(items: list[dict[str, Any]]) -> str:
-    """The state of the last item."""
+    """Return the state of the last item."""
     return items[-1]["statusUpdate"]["status"]["state"]
 
 
 def assert_conversation(found: Mapping[str, Any], workspace: Path) -> None:
-    """A prompt, its question, the answer, and the task afterwards."""
+    """Assert that there were a prompt, its question, the answer, and the task afterwards."""
     assert found["asked"][0]["task"]["status"]["state"] == "TASK_STATE_SUBMITTED"
     assert kinds(found["asked"]) == ["STATE_CHANGE", "THOUGHT", "TOOL_CALL_UPDATE", "STATE_CHANGE"]
     assert final_state(found["asked"]) == "TASK_STATE_INPUT_REQUIRED"

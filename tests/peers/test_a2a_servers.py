@@ -24,12 +24,12 @@ pytestmark = pytest.mark.anyio
 
 
 def text(words: str) -> list[Part]:
-    """The parts of a message."""
+    """Return the parts of a message."""
     return [Part(root=TextPart(text=words))]
 
 
 class Greeter(AgentExecutor):
-    """Asks for a name, then greets in a status message and an artifact."""
+    """An agent that asks for a name, then greets in a status message and an artifact."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         assert context.message is not None
@@ -81,7 +81,7 @@ async def remote() -> AsyncGenerator[RemoteAgent]:
 
 
 def words(events: list[AgentEvent]) -> list[str]:
-    """The texts among events."""
+    """Return the texts among events."""
     return [event.text for event in events if isinstance(event, TextContent)]
 
 

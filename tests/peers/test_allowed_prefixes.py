@@ -1,4 +1,4 @@
-"""What a permission for the beginning of a command covers, in the program itself, with nobody to ask."""
+"""Permissions for the beginning of a command, in the program itself, without a user to ask."""
 
 import json
 import os
@@ -30,7 +30,7 @@ READ_OTHERWISE = (
     'echo "$ $(touch made)"',
     "case$x in\n a) ls;;\nesac",
 )
-"""Commands that bash reads otherwise than a parser of shell syntax."""
+"""Commands that bash reads differently from a parser of shell syntax."""
 RUN_OR_WRITE = (
     "git grep -O./run.sh a",
     "git ls-remote --upload-pack=./run.sh .",
@@ -73,7 +73,7 @@ ELSEWHERE = (
     "rg --pre ./run.sh a f",
     "npm test --script-shell=./run.sh",
 )
-"""More of the kind, where the machine has the program."""
+"""More such commands, of programs that not every machine has."""
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def workspace(repository: Path, tmp_path: Path) -> Path:
 
 
 def results_of(commands: tuple[str, ...], allowed: tuple[str, ...], home: Path, workspace: Path) -> list[str]:
-    """Return what came of each command in a conversation under `-p`, where the user allowed these prefixes."""
+    """Return the result of each command in a conversation under `-p`, where the user allowed these prefixes."""
     settings = {"tools": {"allowed": [f"run_shell_command({prefix})" for prefix in allowed]}}
     (home / ".gemini").mkdir(parents=True, exist_ok=True)
     (home / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
@@ -158,7 +158,7 @@ def test_such_a_command_does_more_where_it_is_run(command: str, workspace: Path)
     identity = {f"GIT_{who}_{what}": "a@localhost" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     environment = {**os.environ, **identity, "PATH": f"{os.environ['PATH']}{os.pathsep}{program.parent}"}
     if command.startswith(("[[a", "case$x")):
-        # What these run is no program of this folder.
+        # The programs that these run are not in this folder.
         done = subprocess.run(["bash", "-c", command], cwd=workspace, capture_output=True, timeout=60, check=False)
         assert b"not found" in done.stderr
         return

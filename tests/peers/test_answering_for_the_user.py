@@ -1,6 +1,6 @@
-"""Only the user answers an agent's question: what an agent can start is asked about in the editor, or refused.
+"""Questions of an agent are answered by the user: an answer from the agent's programs is asked about, or refused.
 
-Real processes, each started the way that an agent's shell command would start it to leave its family.
+Real processes, each started in a way in which an agent's shell command would leave its family.
 """
 
 import asyncio
@@ -34,12 +34,12 @@ def _without_environment(command: str) -> str:
 
 
 def _left_alone(command: str) -> str:
-    """A double fork: the shell between has ended, or is about to."""
+    """Return a command with a double fork: the shell in between has ended, or is about to."""
     return shlex.join(["sh", "-c", f"({command}) & exit"])
 
 
 def _ways(told: str) -> dict[str, str]:
-    """Commands that accept and write to the file ``told`` how it ended."""
+    """Return commands that accept a review and write the exit status to the file ``told``."""
     accept = f"{ACCEPT} >{told}.part 2>&1; mv {told}.part {told}"
     quoted = shlex.quote(accept)
     return {
@@ -150,7 +150,7 @@ async def test_without_a_terminal_the_editor_asks_whether_it_was_the_user(
     editor = AskingEditor(workspace, yes)
     async with running_host(editor, CompanionOptions()) as (_, ready, _):
         discovered = json.loads(Path(ready.discovery_file).read_text(encoding="utf-8"))
-        # The agent is another process, so that what this one starts does not run below it.
+        # The agent is another process, so that a program started here does not run below it.
         program = [*ISTHMUS, "ide", "accept", "a.py"]
         url = f"http://127.0.0.1:{ready.port}/mcp"
         command = [sys.executable, str(agent_program.__file__), url, discovered["authToken"], str(file), "new\n"]

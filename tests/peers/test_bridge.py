@@ -1,4 +1,4 @@
-"""``isthmus bridge``: real agents in an editor whose extension was made for others, and what is refused."""
+"""The command ``isthmus bridge``: real agents in an editor with an extension for other agents, and refusals."""
 
 import asyncio
 import signal
@@ -174,7 +174,7 @@ async def test_the_bridge_ends_with_the_process_of_its_ide(workspace: Path) -> N
     with companion_program(workspace, "--protocol", "gemini") as ide:
         async with bridge_program(workspace) as bridge:
             await asyncio.to_thread(ide.end, signal.SIGKILL)
-            assert await asyncio.to_thread(bridge.process.wait, 40) == 0  # and not after the minute of one that is away
+            assert await asyncio.to_thread(bridge.process.wait, 40) == 0  # and not after the minute that a lost IDE has
             assert not bridge.discovery_file.exists()
 
 

@@ -1,4 +1,4 @@
-"""Spec 3 over a real socket: transcripts of what Claude Code says, and a strict client that behaves as it does."""
+"""The Claude IDE protocol over a real socket: transcripts of Claude Code, and a strict client that imitates it."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def _lock(folder: Path) -> Lock:
 
 @asynccontextmanager
 async def _bare(lock: Lock) -> AsyncGenerator[ClientConnection]:
-    """A WebSocket as the CLI makes it, over which a test says what it likes."""
+    """Open a WebSocket as the CLI does, over which a test sends what it likes."""
     async with connect(
         f"ws://127.0.0.1:{lock.port}",
         additional_headers={AUTHORIZATION: str(lock.token)},
@@ -138,7 +138,7 @@ async def test_files_that_are_hidden_or_missing_are_never_named(workspace: Path,
         await cli.selects(text="one", fileUrl=file.as_uri())
         assert await cli.mentioned() == {"filePath": str(file), "lineStart": 1, "lineEnd": 1}
         named = {params["filePath"] for params in (*cli.told("selection_changed"), *cli.told("at_mentioned"))}
-        # For the moment that it existed it may be told.
+        # It may be sent in the moment that it existed.
         assert named - {str(gone)} == {str(file)}
 
 
@@ -333,7 +333,7 @@ async def test_edits_of_one_file_by_two_agents_are_reviewed_one_after_the_other(
 
 
 async def _pending(companion: RunningCompanion, cli: ClaudeCli, file: Path) -> "asyncio.Task[Edit]":
-    """An edit that waits in both places; nobody answers in the terminal unless the test does."""
+    """Start an edit that waits in both places; the terminal's answer comes only from the test."""
     editing = asyncio.create_task(cli.edit(file, "proposed\n"))
     await eventually_async(lambda: companion.editor.open_reviews, what="a review")
     return editing

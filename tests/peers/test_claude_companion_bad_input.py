@@ -1,4 +1,4 @@
-"""What a WebSocket client may do wrong: it is told what is wrong or cut off, and the others notice nothing."""
+"""Errors of a WebSocket client: it gets the reason or is cut off, and the others notice nothing."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ def _lock(folder: Path) -> Lock:
 
 @asynccontextmanager
 async def _client(lock: Lock, **headers: str) -> AsyncGenerator[ClientConnection]:
-    """A WebSocket with the token, and with other headers in its place or beside it."""
+    """Open a WebSocket with the token, and with other headers in its place or beside it."""
     given = {AUTHORIZATION: str(lock.token), **{name.replace("_", "-"): value for name, value in headers.items()}}
     address = f"ws://127.0.0.1:{lock.port}"
     async with connect(
@@ -87,7 +87,7 @@ async def test_who_may_not_in_is_told_why_before_any_message(
 
 
 async def _raw(lock: Lock, head: str) -> bytes:
-    """What comes back for a request head, up to its status line."""
+    """Return the response to a request head, up to its status line."""
     reader, writer = await asyncio.open_connection("127.0.0.1", lock.port)
     try:
         writer.write(head.replace("\n", "\r\n").encode())
@@ -180,7 +180,7 @@ async def test_a_wrong_frame_closes_its_connection_with_the_code_for_it(
 
 
 def _serialized(frame: Frame) -> bytes:
-    """The frame, masked as a client's, also where the library would not send it."""
+    """Return the frame, masked as a client's, also where the library would not send it."""
     head = (0x80 if frame.fin else 0) | (0x40 if frame.rsv1 else 0) | frame.opcode
     size = len(frame.data)
     length = bytes([0x80 | size]) if size < 126 else bytes([0x80 | 126]) + size.to_bytes(2) if size < 65_536 else None
@@ -199,7 +199,7 @@ async def test_a_client_that_floods_without_reading_does_not_hold_up_another(wor
     async with running_companion(workspace), _client(_lock(workspace)) as connection:
         await _initialize(connection)
         connection.transport.pause_reading()
-        # Each wrong message is answered with more than it costs to send.
+        # The response to each wrong message is larger than the message.
         flood = asyncio.create_task(_send_for_ever(connection, json.dumps({"jsonrpc": "1", "id": "x" * 2000})))
         try:
             async with claude_cli(workspace) as cli:
@@ -277,7 +277,7 @@ async def test_connections_that_say_nothing_are_few_and_end(workspace: Path) -> 
         lock = _lock(workspace)
         silent = [await asyncio.open_connection("127.0.0.1", lock.port) for _ in range(6)]
         try:
-            for reader, _ in silent:  # those over the cap at once, the others when their time is up
+            for reader, _ in silent:  # those over the cap at once, the others after their time limit
                 with contextlib.suppress(ConnectionResetError):
                     assert await asyncio.wait_for(reader.read(), 30) == b""
         finally:

@@ -27,7 +27,7 @@ def file(workspace: Path) -> Path:
 
 @asynccontextmanager
 async def _waiting_edit(cli: ClaudeCli, file: Path, workspace: Path) -> AsyncGenerator["asyncio.Task[Edit]"]:
-    """An edit that waits in the companion and in the terminal, where nobody answers unless the test does."""
+    """Start an edit that waits in the companion and in the terminal, whose answer comes only from the test."""
     editing = asyncio.create_task(cli.edit(file, "proposed\n"))
     try:
         await user("diffs", "--wait", "30", folder=workspace)
@@ -83,7 +83,7 @@ async def test_an_edit_outlives_a_killed_companion_and_is_answered_in_the_termin
 
 
 async def test_the_user_answers_from_another_terminal(workspace: Path, file: Path) -> None:
-    # This process is the agent, and so is whatever it starts.
+    # This process is the agent, and so are all its children.
     with companion_program(workspace, "--allow-agent-accept"):
         async with claude_cli(workspace) as cli:
             async with _waiting_edit(cli, file, workspace) as editing:
@@ -97,7 +97,7 @@ async def test_the_user_answers_from_another_terminal(workspace: Path, file: Pat
 
 async def test_an_agent_does_not_answer_its_own_question(workspace: Path, file: Path) -> None:
     with companion_program(workspace):
-        # This process holds the connection, so what it starts runs below an attached agent.
+        # This process holds the connection, so its children run below an attached agent.
         async with claude_cli(workspace) as cli, _waiting_edit(cli, file, workspace) as editing:
             refused = await asyncio.to_thread(isthmus, "ide", "accept", "a.py", folder=workspace)
             assert refused.returncode == 1

@@ -1,4 +1,4 @@
-"""One scenario on the strict client, and on the real Claude Code where ISTHMUS_CLAUDE is its path."""
+"""One scenario on the strict client, and on the real Claude Code if ISTHMUS_CLAUDE is its path."""
 
 import asyncio
 import signal
@@ -32,7 +32,7 @@ def file(workspace: Path) -> Path:
 
 @asynccontextmanager
 async def _cli_beside(file: Path, kind: str) -> AsyncGenerator[tuple[RunningCompanion, CliInATerminal]]:
-    """A companion that has the file open, and a CLI that is connected to it."""
+    """Start a companion that has the file open, and a CLI that is connected to it."""
     async with (
         running_companion(file.parent) as companion,
         cli_in_a_terminal(kind, file.parent, companion.ready.variables) as cli,
@@ -110,12 +110,12 @@ async def test_what_an_edit_broke_is_known_in_the_next_turn(kind: str, file: Pat
         companion.editor.accept_diff((await _review(companion)).id)
         await cli.ended()
         at = Range(Position(1, 0), Position(1, 5))
-        found = Diagnostic(str(file), at, Severity.ERROR, "three is no name", "linter", "E1")
+        found = Diagnostic(str(file), at, Severity.ERROR, "three is not a name", "linter", "E1")
         companion.editor.set_diagnostics(str(file), [found])
         await cli.propose(file, "three", "four")
         companion.editor.accept_diff((await _review(companion)).id)
         await cli.ended()
-        await cli.learned("three is no name")
+        await cli.learned("three is not a name")
 
 
 async def test_it_finds_a_restarted_companion_again(kind: str, workspace: Path, file: Path) -> None:

@@ -1,4 +1,4 @@
-"""The server of spec 3 by itself, as what runs it sees it."""
+"""The server of the Claude IDE protocol by itself, through its Python interface."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 @asynccontextmanager
 async def _serving(server: ClaudeServer, folder: Path, former: JsonObject | None = None) -> AsyncGenerator[bool]:
-    """The server from its start to its stop; whether it has the port of before."""
+    """Run the server from its start to its stop; yield whether it has its former port."""
     again = await server.start(former)
     serving = asyncio.create_task(server.serve())
     await server.listening()
@@ -127,7 +127,7 @@ async def test_a_connection_that_never_says_who_it_is_does_not_hold_up_the_end(w
         strangers[0][1].write(b"GET / HTTP/1.1\r\n")
         await strangers[0][1].drain()
     for reader, writer in strangers:
-        # Linux keeps a silent connection to itself, and ends it when it speaks.
+        # Linux does not hand over a silent connection, and ends it when it sends.
         writer.write(b"GET / HTTP/1.1\r\n")
         with suppress(ConnectionError):
             assert await asyncio.wait_for(reader.read(), 30) == b""

@@ -1,4 +1,4 @@
-"""The twelve tools of spec 3 over a real socket, called by a client that behaves as Claude Code does."""
+"""The twelve tools of the Claude IDE protocol over a real socket, called by a client that imitates Claude Code."""
 
 import asyncio
 import base64
@@ -294,7 +294,7 @@ async def test_code_runs_in_the_kernel_of_the_open_notebook_once_the_user_said_y
         kernel = await running.open(notebook)
         await running.run(kernel, "pixel = " + repr(base64.b64decode(PIXEL)))
         editor = await jupyter.attach(running.file, (str(workspace),), poll_seconds=0.1)
-        # What answers below is in the same process as the agent.
+        # The answer below comes from the process of the agent.
         options = CompanionOptions((str(workspace),), allow_agent_accept=True)
         async with running_host(editor, options), claude_cli(workspace) as cli:
             assert "avoid declaring variables" in _tool(cli, "executeCode")["description"]
@@ -314,7 +314,7 @@ async def test_code_runs_in_the_kernel_of_the_open_notebook_once_the_user_said_y
 
 
 async def _run_code(cli: ClaudeCli, code: str, decision: str) -> list[dict[str, Any]]:
-    """Call executeCode; the user looks at the question and answers it as with `isthmus ide`."""
+    """Call executeCode, look at the question as the user and answer it as `isthmus ide` does."""
     call = asyncio.create_task(cli.call("executeCode", {"code": code}))
     (companion,) = control_client.running()
     asked = await asyncio.to_thread(control_client.ask, companion, "questions", patience=30, wait=30)

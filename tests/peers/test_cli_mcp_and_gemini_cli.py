@@ -11,7 +11,7 @@ from support.programs import node_package, require
 
 
 def gemini(folder: Path, *arguments: str) -> str:
-    """What a command of the real one prints."""
+    """Return the output of a command of the real Gemini CLI."""
     program = node_package("@google/gemini-cli") / "bundle" / "gemini.js"
     own = {"GEMINI_API_KEY": "none", "GEMINI_CLI_NO_RELAUNCH": "1", "RES_OPTIONS": "timeout:1 attempts:1"}
     done = subprocess.run(

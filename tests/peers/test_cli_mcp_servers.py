@@ -1,7 +1,7 @@
-"""``isthmus mcp list``, ``doctor``, ``login`` and ``logout`` with real servers.
+"""The commands ``isthmus mcp list``, ``doctor``, ``login`` and ``logout`` with real servers.
 
-They are programs where it makes a difference. A program imports the SDK, which takes longer than most of what is shown
-here; the other commands run in this process.
+They run as programs only where that matters. A program imports the SDK, which takes longer than most of the tested
+work; the other commands run in this process.
 """
 
 import asyncio
@@ -43,13 +43,13 @@ def home() -> Path:
 
 @pytest.fixture
 def mcp(isthmus_here: InProcess) -> InProcess:
-    """Run a command of ``isthmus mcp`` in this process."""
+    """Return a function that runs a command of ``isthmus mcp`` in this process."""
     return functools.partial(isthmus_here, "mcp")
 
 
 @contextmanager
 def http_server() -> Generator[str]:
-    """The URL of an MCP server with one tool."""
+    """Start an MCP server with one tool, and yield its URL."""
     port = free_port()
     command = [sys.executable, str(SUPPORT / "http_mcp_server.py"), str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -71,7 +71,7 @@ def pids_in(file: Path) -> list[int]:
 
 @contextmanager
 def most_at_once(pids: Path) -> Generator[list[int]]:
-    """Yield a list whose last item is the most processes of a file of ids that ran at the same time."""
+    """Yield a list whose last item is the largest number of processes in a file of ids that ran at the same time."""
     most, is_over = [0], threading.Event()
 
     def watch() -> None:
@@ -193,7 +193,7 @@ async def test_an_editor_that_trusts_the_folder_is_believed_as_in_a_session(home
         window.context = {"workspaceState": {"openFiles": [], "isTrusted": True}}
 
         async def is_believed() -> bool:
-            # On a busy machine the command may go on before the editor has said so.
+            # On a busy machine the command may continue before the editor has answered.
             return "✓ theirs: " in await listed()
 
         await eventually_async(is_believed, 60)
@@ -315,7 +315,7 @@ def test_a_login_to_a_server_that_is_not_there_says_what_it_met(home: Path, work
 
 @asynccontextmanager
 async def login_to_notes(workspace: Path, browser: httpx2.AsyncClient) -> AsyncGenerator[tuple[Process, str]]:
-    """``isthmus mcp login notes`` that waits, and the address that its user's browser is sent to in the end."""
+    """Run ``isthmus mcp login notes``, which waits; yield it with the last address of its user's browser."""
     login = await asyncio.create_subprocess_exec(
         *ISTHMUS, "mcp", "login", "notes",
         cwd=workspace, env={**os.environ, "PYTHONUNBUFFERED": "1"},

@@ -1,4 +1,4 @@
-"""Section 4 of spec 2: a client brings its editor by an MCP endpoint in AgentSettings; real server, real companion."""
+"""Editors that a client names in AgentSettings (extension, section 4): an MCP endpoint; real server and companion."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 async def served(
     folder: Path, workspace: Path, replies: Replies, *options: str
 ) -> AsyncGenerator[tuple[ServeProgram, RemoteAgent, GeminiWire]]:
-    """A server whose model is a Gemini wire, and a client of it."""
+    """Start a server whose model is a Gemini wire, and yield a client of it."""
     with GeminiWire(replies) as wire:
         environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
         arguments = ("-m", "gemini:test", *options)
@@ -54,7 +54,7 @@ def edit(path: Path) -> Call:
 
 
 async def attached(workspace: Path) -> int:
-    """How many agents the companion has."""
+    """Return the number of agents that are attached to the companion."""
     done = await asyncio.to_thread(partial(isthmus, "ide", "status", "--json", folder=workspace))
     return len(json.loads(done.stdout)["agents"])
 
@@ -133,7 +133,7 @@ async def test_without_the_owners_leave_no_address_of_this_machine_is_taken(tmp_
 
 @pytest.fixture(scope="module")
 async def refusing(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[tuple[RemoteAgent, Path]]:
-    """A client of a server to which nothing but what it refuses is sent, and the server's folder."""
+    """Yield a client and the folder of a server that gets only requests it refuses."""
     folder = tmp_path_factory.mktemp("refusing").resolve()
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:

@@ -1,6 +1,6 @@
-"""The dialect ``coderAgent`` beside the real gemini-cli-a2a-server: what was recorded is what it says, and what we say.
+"""The dialect ``coderAgent``: Isthmus and the recorded scenes beside the real gemini-cli-a2a-server.
 
-The official JavaScript client, used as that server's clients use it, is the third party.
+The third party is the official JavaScript client, used as that server's clients use it.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ async def test_the_transcripts_are_what_the_real_server_says(real: Stage, name: 
 
 
 async def drive(url: str, workspace: Path, outcome: str, token: str = "") -> dict[str, Any]:
-    """What the official client has seen."""
+    """Return the events that the official client has seen."""
     node_package("@a2a-js/sdk")
     environment = {**os.environ, "ISTHMUS_A2A_TOKEN": token}
     command = [str(require("node")), str(NODE_PEERS / "drive_coder_agent.mjs"), url, str(workspace), outcome]
@@ -54,12 +54,12 @@ async def drive(url: str, workspace: Path, outcome: str, token: str = "") -> dic
 
 
 def lines_of(seen: list[dict[str, Any]], call_id: str) -> list[Line]:
-    """Events as lines of a transcript, the call by a name."""
+    """Return events as lines of a transcript, with a placeholder for the call."""
     return json.loads(json.dumps([{"server": event} for event in seen]).replace(call_id, "CALL-1"))
 
 
 def call_of(seen: list[dict[str, Any]]) -> str:
-    """The id of the call that waits."""
+    """Return the id of the call that waits."""
     parts = [part for event in seen for part in parts_of(event)]
     return next(part["data"]["request"]["callId"] for part in parts if "request" in part.get("data", {}))
 

@@ -1,4 +1,4 @@
-"""By what files CLIs of spec 1 find the companion, how these follow the workspace, and what options change for them."""
+"""Discovery files of the companion protocol: their paths, their changes with the workspace, and options for them."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""`isthmus companion exec`: an agent started with a companion, and what it is told of it."""
+"""The command `isthmus companion exec`: an agent started with a companion, and its environment."""
 
 import json
 import signal
@@ -92,7 +92,7 @@ def test_a_companion_that_exec_started_stays_for_the_agents_that_came_to_it(
         with agent() as second:
             assert int(read_line(second)) == port
             first.communicate(timeout=30)
-            with pytest.raises(AssertionError, match="not within"):  # it looks after its agents twice a second
+            with pytest.raises(AssertionError, match="not within"):  # it checks its agents twice a second
                 eventually(lambda: not list((isolated_folders.temporary / "gemini" / "ide").iterdir()), seconds=2)
             assert status_at(port) == 401
             second.communicate(timeout=30)

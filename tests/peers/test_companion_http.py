@@ -1,4 +1,4 @@
-"""What the companion's HTTP endpoint lets in and refuses: raw requests over a real socket."""
+"""Requests that the companion's HTTP endpoint accepts and refuses: raw requests over a real socket."""
 
 import asyncio
 import itertools
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def _raw(companion: RunningCompanion, head: str, body: bytes = b"") -> bytes:
-    """The whole answer to a request written by hand."""
+    """Return the whole response to a request written by hand."""
     reader, writer = await asyncio.open_connection("127.0.0.1", companion.ready.port)
     try:
         writer.write(head.replace("\n", "\r\n").encode() + body)
@@ -86,7 +86,7 @@ async def test_the_names_of_this_machine_are_accepted_as_host(workspace: Path) -
     async with running_companion(workspace) as companion, bare_agent(companion) as agent:
         for name in ("localhost", "127.0.0.1", "[::1]", "host.docker.internal", "LOCALHOST"):
             response = await agent.post(ping, host=f"{name}:{companion.ready.port}")
-            assert response.status_code == 400, name  # no session: it got past the gate
+            assert response.status_code == 400, name  # no session: it passed the access check
 
 
 async def test_other_hosts_are_refused(workspace: Path) -> None:

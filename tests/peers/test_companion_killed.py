@@ -1,4 +1,4 @@
-"""A companion that is killed while real CLIs wait for the user: what waits is shown again by the next one."""
+"""A companion that is killed while real CLIs wait for the user: the next one shows the waiting reviews again."""
 
 import asyncio
 import os
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.anyio
 
 
 KILLS = int(os.environ.get("KILLS", "1"))
-"""How often the companion of each CLI is killed; `make kills` sets it."""
+"""Number of times that the companion of each CLI is killed; `make kills` sets it."""
 PROGRAM = [os.environ.get("KILLS_PYTHON", sys.executable), "-m", "isthmus"]
-"""The companion, perhaps of another installation than the tests'."""
+"""The companion's command, perhaps of another installation than the tests'."""
 CLIS = {"Gemini CLI": gemini_cli, "Qwen Code": qwen_code}
 
 
@@ -62,7 +62,7 @@ async def test_a_cli_comes_back_to_a_companion_that_is_killed_and_gets_its_answe
 
 
 async def _companion_of(neovim: RunningNeovim, *, but: int | None = None) -> int:
-    """Wait until a companion of this Neovim can be asked; its process id, which is not `but`."""
+    """Wait until a companion of this Neovim answers; return its process id, which is not `but`."""
 
     def pids() -> list[int]:
         return [found.pid for found in running() if found.editor_pid == neovim.process.pid and found.pid != but]
@@ -76,7 +76,7 @@ const headers = { accept: "text/event-stream", authorization: `Bearer ${token}`,
 const response = await fetch(url, { headers });
 for await (const chunk of response.body) process.stdout.write(chunk);
 """
-"""What real CLIs do below their SDK, with the client that Node brings: a stream that breaks off is an error."""
+"""Program that reads a stream as real CLIs do below their SDK, with Node's client: a cut-off stream is an error."""
 
 
 async def test_the_event_stream_of_a_killed_companion_ends_without_an_error(workspace: Path) -> None:

@@ -1,4 +1,4 @@
-"""What agents of a companion program are told with each option of the user, and what terminals in the editor have."""
+"""Data that agents of a companion program get with each option of the user, and variables of the editor's terminals."""
 
 import asyncio
 import json
@@ -98,7 +98,7 @@ async def test_without_diffs_an_edit_is_left_to_the_terminal_of_the_agent(worksp
 
 
 async def _environment(neovim: RunningNeovim, folder: Path) -> dict[str, str]:
-    """That of a new terminal inside Neovim."""
+    """Return the environment of a new terminal inside Neovim."""
     found = folder / "environment"
     found.unlink(missing_ok=True)
     await neovim.lua(
@@ -137,7 +137,7 @@ async def test_a_terminal_in_neovim_leads_all_agents_here_and_none_does_afterwar
         async def is_unset() -> bool:
             return not await is_set()
 
-        await eventually_async(is_unset, what="the variables are gone")  # a busy Neovim does it when it gets to it
+        await eventually_async(is_unset, what="the variables are gone")  # a busy Neovim takes some time for it
         after = await _environment(neovim, tmp_path)
         changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
         assert changed <= {"NVIM_LOG_FILE", "PWD", "OLDPWD", "_"}
@@ -150,7 +150,7 @@ async def test_terminals_in_neovim_do_not_lead_to_a_companion_that_was_killed(
     async with running_neovim(workspace) as neovim:
 
         async def variables() -> list[str]:
-            await neovim.lua("vim.cmd('doautocmd CursorMoved')")  # Neovim learns of the end when it tells something
+            await neovim.lua("vim.cmd('doautocmd CursorMoved')")  # Neovim notices the end at its next notification
             return await neovim.lua("return { vim.env.CLAUDE_CODE_SSE_PORT or 'none', vim.env.NO_PROXY }")
 
         async def is_led() -> bool:

@@ -1,4 +1,4 @@
-"""Spec 1 over a real socket, with the MCP SDK's client as the agent CLI."""
+"""The Gemini CLI companion protocol over a real socket, with the MCP SDK's client as the agent CLI."""
 
 import json
 import time

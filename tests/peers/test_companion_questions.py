@@ -1,6 +1,6 @@
-"""Questions of agents, answered from a terminal: real programs on all sides but the agent, which is in this process.
+"""Questions of agents, answered from a terminal: all programs are real but the agent, which is in this process.
 
-It is thus what ``isthmus ide`` runs below here: an agent that answers itself, which is refused unless it was allowed.
+So ``isthmus ide`` runs below the agent here: the agent answers itself, which is refused unless it was allowed.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ COMMAND = ("companion", "--editor", "jupyter")
 
 @pytest.fixture
 async def jupyter(workspace: Path) -> AsyncGenerator[RunningJupyter]:
-    """A Jupyter server with an open notebook."""
+    """Start a Jupyter server with an open notebook."""
     notebook = workspace / "analysis.ipynb"
     notebook.write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}), encoding="utf-8")
     async with shared_jupyter(workspace) as running:
@@ -49,7 +49,7 @@ async def _companion(jupyter: RunningJupyter, workspace: Path, *options: str) ->
 
 
 async def _asked(cli: ClaudeCli, workspace: Path, code: str) -> "tuple[asyncio.Task[Any], dict[str, Any]]":
-    """Call executeCode, and wait for the question."""
+    """Call executeCode, and wait for the question; return both."""
     call = asyncio.create_task(cli.call("executeCode", {"code": code}))
     (question,) = (await user("questions", "--wait", "30", folder=workspace))["questions"]
     return call, question

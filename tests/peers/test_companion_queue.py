@@ -25,7 +25,7 @@ def file(workspace: Path) -> Path:
 
 
 async def _shown(companion: RunningCompanion, title: str) -> DiffReview:
-    """The review on the screen, once it is that of this agent; there is never a second one."""
+    """Return the review on the screen, once it is this agent's; there is never a second one."""
 
     def the_one() -> DiffReview | None:
         assert len(companion.editor.open_reviews) <= 1
@@ -48,7 +48,7 @@ async def _editing(companion: RunningCompanion, cli: ClaudeCli, file: Path, text
 
 
 async def _waiting(companion: RunningCompanion) -> list[str]:
-    """All that wait, also those that are not shown yet, as the user's commands tell them."""
+    """Return all waiting reviews, also those that are not shown yet, as the user's commands list them."""
     (running,) = control_client.running()
     answer = await asyncio.to_thread(control_client.ask, running, "diffs")
     return [review["id"] for review in answer["diffs"]]

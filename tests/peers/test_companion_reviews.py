@@ -28,7 +28,7 @@ def file(workspace: Path) -> Path:
 
 @asynccontextmanager
 async def _agent(companion: CompanionProgram) -> AsyncGenerator[BareAgent]:
-    """An agent that knows nothing but port and token, and therefore survives the companion."""
+    """Yield an agent that has only port and token, and therefore survives the companion."""
     headers = {"authorization": f"Bearer {companion.discovered['authToken']}"}
     base = f"http://127.0.0.1:{companion.ready['port']}"
     async with httpx2.AsyncClient(base_url=base, headers=headers, timeout=60, trust_env=False) as http:
@@ -70,7 +70,7 @@ async def test_an_edit_is_shown_again_after_a_restart_and_answered_in_the_old_se
                 async with agent.stream() as stream:
                     await stream.next()
                     assert "a.py" in await _ide(workspace, "diffs", "--wait", "60")
-                    await _propose(agent, file)  # which takes the place of the view that is there
+                    await _propose(agent, file)  # which replaces the open view
                     await _ide(workspace, "accept", "a.py")
                     assert await _accepted(stream) == "new\n"
     assert file.read_text(encoding="utf-8") == "old\n"
@@ -168,7 +168,7 @@ async def test_what_was_typed_in_neovim_stays_at_a_companions_kill_and_is_closed
         async def is_told() -> bool:
             return "nobody waits for this any more" in await neovim.lua("return vim.wo.winbar")
 
-        await neovim.type(":w<CR>")  # whoever answers finds out
+        await neovim.type(":w<CR>")  # the answer is refused here
         await eventually_async(is_told, what="the view says that nobody waits for it")
         await neovim.type(":w kept.py<CR>:q<CR>")
         await eventually_async(lambda: _tabs(neovim, 1), what="both sides are closed")

@@ -1,4 +1,4 @@
-"""Sessions and streams of the companion: how they begin, end, are lost and come back, over a real socket."""
+"""Sessions and streams of the companion over a real socket: their begin, end, loss and return."""
 
 import asyncio
 from dataclasses import replace
@@ -126,7 +126,7 @@ async def test_clients_are_told_from_the_start_to_give_a_restart_its_time(worksp
         headers = {"accept": "text/event-stream", **agent.session}
         async with agent.http.stream("GET", "/mcp", headers=headers) as response:
             lines = response.aiter_lines()
-            assert await anext(lines) == "retry: 5000"  # one that is killed cannot say so at its end
+            assert await anext(lines) == "retry: 5000"  # a killed one cannot send it at its end
 
 
 async def test_a_decision_right_before_the_editor_quits_is_still_delivered(workspace: Path) -> None:
@@ -146,7 +146,7 @@ async def test_a_decision_right_before_the_editor_quits_is_still_delivered(works
 
 
 def _look_dead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both lives of a companion are in this process: make the former one look dead."""
+    """Let the former companion look dead: both companions of a test are in this process."""
 
     def nobody_is_alive(pid: int) -> bool:
         return False
@@ -225,7 +225,7 @@ async def test_views_of_an_agent_that_went_away_are_closed_and_those_of_others_s
             await eventually_async(lambda: len(companion.editor.open_reviews) == 1, what="one view is closed")
             assert companion.editor.open_reviews[0].file_path == str(workspace / "stays")
             status = await user("status", folder=workspace)
-            assert [agent["connected"] for agent in status["agents"]] == [True]  # who left is not listed any more
+            assert [agent["connected"] for agent in status["agents"]] == [True]  # a disconnected agent is not listed
             async with leaves.stream() as other:
                 await other.next()
-                assert len((await user("status", folder=workspace))["agents"]) == 2  # one that comes back is
+                assert len((await user("status", folder=workspace))["agents"]) == 2  # a reconnected one is

@@ -1,4 +1,4 @@
-"""``isthmus companion --tools FILE.py`` as a program: what the file declares reaches agents, what is wrong is said."""
+"""The command ``isthmus companion --tools FILE.py`` as a program: declared tools reach agents, faults are reported."""
 
 import json
 import os
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def _settings() -> dict[str, object]:
-    """Those that the documentation shows."""
+    """Return the settings that the documentation shows."""
     guide = (ROOT / "docs" / "how-to" / "companion-tools.md").read_text(encoding="utf-8")
     return json.loads(guide.split("```json\n", 1)[1].split("```", 1)[0])
 
@@ -33,7 +33,7 @@ def test_an_agent_has_the_tools_of_the_companion_as_the_documentation_says(works
 
 
 def _listed(workspace: Path) -> str:
-    """What Isthmus itself says of the server, started beside the companion."""
+    """Return the status that Isthmus itself shows for the server, started beside the companion."""
     done = subprocess.run(
         [*ISTHMUS, "companion", "exec", "--", *ISTHMUS, "mcp", "list"],
         cwd=workspace, capture_output=True, text=True, encoding="utf-8", check=False, timeout=60,

@@ -1,4 +1,4 @@
-"""``isthmus connect`` as a program: to our server, to gemini-cli-a2a-server, to a plain agent on an SDK."""
+"""The command ``isthmus connect`` as a program: to ``isthmus serve``, gemini-cli-a2a-server, an agent on an SDK."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 async def connect(
     url: str, prompt: str, folder: Path, environment: Mapping[str, str] | None = None, *options: str
 ) -> tuple[int, str, str]:
-    """Run one prompt; the exit status, and what was printed."""
+    """Run one prompt; return the exit status and the output."""
     process = await asyncio.create_subprocess_exec(
         *ISTHMUS,
         "connect",
@@ -72,7 +72,7 @@ async def test_prompts_and_commands_of_gemini_clis_server(tmp_path: Path, worksp
         async with gemini_a2a_server(tmp_path, workspace, wire) as server:
             wire.add(Reply.of(Say("Hello ", "there.")))
             assert await connect(server.url, "Hello", workspace) == (0, "Hello there.\n", "")
-            # Nobody is there to ask: the edit is refused, and said so.
+            # Nobody can be asked: the edit is refused, and the output says so.
             wire.add(Reply.of(Call("write_file", {"file_path": str(workspace / "b.txt"), "content": "new\n"})))
             code, _, problems = await connect(server.url, "Write b.txt", workspace)
             assert code == 0

@@ -1,4 +1,4 @@
-"""``isthmus connect`` in a terminal: the server is killed and comes back, two terminals have one task."""
+"""The command ``isthmus connect`` in a terminal: the server is killed and restarted, two terminals share a task."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from support.serve_program import ServeProgram, serve_program
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 SECONDS = 60
-"""How long anything may take on a slow machine."""
+"""Maximum seconds for any step on a slow machine."""
 SCRIPT = """
 name: practice
 scenarios:
@@ -45,7 +45,7 @@ def connected(
     columns: int = 100,
     environment: Mapping[str, str] | None = None,
 ) -> Generator[PtyProgram]:
-    """`isthmus connect` in a terminal of its own."""
+    """Start `isthmus connect` in a terminal of its own."""
     variables = {**os.environ, "TERM": "xterm-256color", "ISTHMUS_A2A_TOKEN": served.token, **(environment or {})}
     command = [*ISTHMUS, "connect", served.url, *options]
     with pty_program(command, folder=folder, environment=variables, columns=columns) as program:
@@ -53,7 +53,7 @@ def connected(
 
 
 def fixed_port() -> tuple[str, str]:
-    """A port that the server still finds free when it comes back."""
+    """Return the options for a port that is still free when the server is restarted."""
     return "--port", str(free_port())
 
 
@@ -82,7 +82,7 @@ async def test_a_turn_whose_server_is_killed_goes_on_in_the_same_terminal(tmp_pa
             await asyncio.wait_for(served.process.wait(), SECONDS)
             (workspace / "go").touch()
             async with serve_program(tmp_path, workspace, *options, script=SCRIPT):
-                # A side effect that was interrupted is reported, and not repeated.
+                # An interrupted side effect is reported, and not repeated.
                 terminal.wait_for("interrupted", SECONDS).wait_for("The build is done.", SECONDS)
                 assert terminal.screen.count("The build is done.") == 1
                 terminal.press("again\r").wait_for("You said: again\\s+\u203a$", SECONDS).press("\x04")
@@ -108,8 +108,8 @@ async def test_commands_are_completed_and_a_terminal_without_unicode_or_colours_
     plain = {"NO_COLOR": "1", "LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     async with serve_program(tmp_path, workspace, script=SCRIPT) as served:
         with connected(served, workspace, environment=plain, columns=30) as terminal:
-            # The list of commands has come when the help has been shown. Ctrl-C and Ctrl-D are of the prompt when it is
-            # there again: while an answer comes they are of the turn.
+            # The list of commands has arrived when the help is shown. Ctrl-C and Ctrl-D belong to the prompt when it is
+            # shown again: during a response they belong to the turn.
             terminal.wait_for("Connected to", SECONDS).press("/help\r").wait_for("/memory show", SECONDS)
             terminal.press("/mem\t sh\t\r").wait_for("> /memory show", SECONDS)
             terminal.press("gr\u00fc\u00dfe \u4e16\r").wait_for(r"You said: [^\n]+\s+>$", SECONDS)

@@ -1,6 +1,6 @@
-"""Connections without a token keep no user out, however many there are and however often they come again.
+"""Connections without a token lock no user out, regardless of their number and frequency.
 
-FLOOD_SECONDS is how long each flood lasts, on every listener; the default is a sample. The servers have 1,024
+FLOOD_SECONDS is the duration of each flood, on every listener; the default is a sample. The servers have 1,024
 descriptors.
 """
 
@@ -39,12 +39,12 @@ _FLOODS = (
     ("serve with TLS", b"\x16"),
     *((kind, beginning) for kind in ("serve", "companion, HTTP", "review page") for beginning in (b"", b"P", _REQUEST)),
 )
-"""What listens, and what each connection of the flood sends before it is silent."""
+"""Listeners, and the bytes that each connection of the flood sends before it is silent."""
 FLOODS = _FLOODS if "FLOOD_SECONDS" in os.environ else _FLOODS[:3]
 CONNECTIONS = 3_000
 ADDRESSES = ("127.0.0.1", "127.0.0.2")
 LONGEST_WAIT = 1.0 if "FLOOD_SECONDS" in os.environ else 5.0
-"""Seconds until a user is served; more in the sample, beside which other tests take the processors."""
+"""Maximum seconds until a user is served; more in the sample, as other tests use the processors."""
 MOST_LINES = 100
 FLOOD = Path(__file__).resolve().parents[1] / "support" / "connection_flood.py"
 REVIEW_PAGE = FLOOD.with_name("review_page_program.py")
@@ -57,7 +57,7 @@ pytestmark = [
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """A server under test: where it listens, and how a user visits it with a connection of its own."""
+    """A server under test: its address, and a function with which a user visits it on a connection of its own."""
 
     process: "subprocess.Popen[str]"
     log: Path

@@ -1,4 +1,4 @@
-"""``--debug`` of the whole program: what MCP servers write and how connecting goes, on stderr, also beside a prompt."""
+"""The option ``--debug`` of the whole program: output of MCP servers and connection steps, on stderr."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""``isthmus doctor`` and ``isthmus ide status`` beside real companions, stale files and ports that are taken."""
+"""The commands ``isthmus doctor`` and ``isthmus ide status`` beside real companions, stale files and taken ports."""
 
 import json
 import os
@@ -20,13 +20,13 @@ from support.waiting import eventually
 
 @pytest.fixture(autouse=True)
 def _editor_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Where the tests run in a container, Gemini CLI would look for its editor outside of it.
+    # If the tests run in a container, Gemini CLI would look for its editor outside of it.
     monkeypatch.setenv("REMOTE_CONTAINERS", "true")
 
 
 @pytest.fixture
 def dead_process() -> int:
-    """The id of a process that has ended."""
+    """Return the id of a process that has ended."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait(30)
     return process.pid
@@ -34,7 +34,7 @@ def dead_process() -> int:
 
 @pytest.fixture
 def listening() -> Generator[int]:
-    """A port at which somebody listens who must not be sent anything."""
+    """Yield a port with a listener that must not get any bytes."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
         listener.settimeout(0)
@@ -116,7 +116,7 @@ def test_stale_files_are_told_with_the_reason_and_removed_when_all_is_dead(
     broken.parent.mkdir(parents=True)
     broken.write_text("{", encoding="utf-8")
     _, found = doctor(workspace)
-    # Only our own agent does not ask whether the process is to be seen.
+    # Only Isthmus's agent does not check whether the process is visible.
     assert connecting(found) == {"Isthmus": listening}
     files = {Path(file["path"]): file for file in found["files"]}
     assert files[dead]["state"] == "stale"

@@ -1,4 +1,4 @@
-"""Keys pressed before a question took answers answer nothing: in a real pseudo-terminal, on a scripted agent."""
+"""Keys pressed before a question takes answers answer nothing: in a real pseudo-terminal, on a scripted agent."""
 
 import json
 import re
@@ -15,7 +15,7 @@ PROMPT = r"(?m)^\u203a ?$"
 QUESTION = r"\? replace  greeting\.py"
 CHOICES = r"1  Allow once"
 LONG_PAUSE = ("--pause", "60")
-"""Seconds within which a key is pressed, also by a busy machine; over when the program gets PAUSE_IS_OVER."""
+"""Seconds within which even a busy machine presses a key; over when the program gets PAUSE_IS_OVER."""
 PAUSE_IS_OVER = signal.SIGVTALRM
 PLAIN = {"TERM": "dumb"}
 """A terminal whose lines cannot be edited."""

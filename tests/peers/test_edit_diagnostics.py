@@ -1,4 +1,4 @@
-"""What an editor finds wrong after edits, asked over a real socket: what is news, and when it is told."""
+"""Diagnostics of an editor after edits, requested over a real socket: which are new, and when the model gets them."""
 
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable

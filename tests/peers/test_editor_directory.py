@@ -1,4 +1,4 @@
-"""The editors of an agent, over a real companion: found when they are needed, and waited for when they go away."""
+"""The editors of an agent, over a real companion: found when needed, and waited for when they disconnect."""
 
 import asyncio
 import os

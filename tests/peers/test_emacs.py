@@ -1,6 +1,6 @@
 """The plugin in a real Emacs: files, focus, selections, diagnostics, saving, questions; the companion's side is here.
 
-What every editor keeps is in tests/contract/test_editor.py, reviews are in test_emacs_reviews.py.
+The contract of every editor is in tests/contract/test_editor.py, reviews are in test_emacs_reviews.py.
 """
 
 import asyncio

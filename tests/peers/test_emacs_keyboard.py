@@ -1,4 +1,4 @@
-"""Keys that were meant for something else never decide or change a review in Emacs, however late they come."""
+"""Keys meant for other text never decide or change a review in Emacs, however late they come."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -14,7 +14,7 @@ from support.waiting import eventually_async
 pytestmark = pytest.mark.anyio
 
 DELAYS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 1.99)
-"""Seconds between the view of a review and keys that were meant for something else."""
+"""Seconds between the view of a review and keys that were meant for other text."""
 _CLOCK = """(progn
   (defvar test-clock (float-time))
   (advice-add 'float-time :around (lambda (real &optional time) (if time (funcall real time) test-clock)))
@@ -24,7 +24,7 @@ SAVE, ACCEPT = "\x18\x13", "\x03\x03"
 
 @pytest.fixture
 async def driver(workspace: Path) -> AsyncGenerator[EmacsDriver]:
-    """Emacs as a user has it, idle for a minute; its clock stands still."""
+    """Start Emacs as a user has it, idle for a minute, with a stopped clock."""
     async with emacs_driver(workspace, reviews="") as driver:
         await driver.emacs.evaluate(_CLOCK)
         yield driver

@@ -117,7 +117,7 @@ async def test_an_emacs_that_is_killed_leaves_no_companion(workspace: Path) -> N
         await running.shows(READY)
         companion = await _companion(running)
         running.terminal.signal(signal.SIGKILL)
-        await asyncio.to_thread(process_ends, companion)  # who takes it over need not look after it at once
+        await asyncio.to_thread(process_ends, companion)  # a restarted companion need not wait for this one
     assert locks() == ()
 
 

@@ -238,7 +238,7 @@ async def test_an_accepted_file_is_read_again_when_the_agent_writes_it(driver: E
     review = _review(path)
     await driver.editor.open_diff(review)
     await driver.accept(review)
-    path.write_text("one\n")  # not at one stroke
+    path.write_text("one\n")  # not in one write
     path.write_text(review.proposed)
 
     async def is_new() -> bool:

@@ -1,4 +1,4 @@
-"""What a project's files start runs once the user has said that they trust the folder, and they are asked once."""
+"""Programs that a project's files start after the user has trusted the folder, and the question, asked once."""
 
 import json
 import os
@@ -25,7 +25,7 @@ PROMPT = r"(?m)^\u203a ?$"
 
 
 def project(workspace: Path) -> None:
-    """A project that configures an MCP server and a custom command with a shell command in it."""
+    """Make a project that configures an MCP server and a custom command with a shell command in it."""
     write_servers(workspace, {"theirs": hostile("plain")})
     commands = workspace / ".gemini" / "commands"
     commands.mkdir()
@@ -153,7 +153,7 @@ async def test_an_editor_that_says_whether_it_is_trusted_is_believed_and_nobody_
         window.discovery(workspace, ideInfo={"name": "vscode", "displayName": "VS Code"})
 
         async def is_said() -> bool:
-            await editors.context(workspace)  # an editor that is slow to connect is told again
+            await editors.context(workspace)  # an editor that is slow to connect gets it again
             await window.send("ide/contextUpdate", {"workspaceState": {"openFiles": [], "isTrusted": said}})
             return editors.trust(workspace) is said
 

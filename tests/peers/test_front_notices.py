@@ -1,4 +1,4 @@
-"""What others say while the interactive front runs: printed above what is being typed, in a real pseudo-terminal."""
+"""Notices while the interactive front runs: printed above the typed text, in a real pseudo-terminal."""
 
 import signal
 
@@ -49,7 +49,7 @@ def test_a_question_says_that_its_diff_is_open_in_an_editor(environment: dict[st
     said = r"(?m)^  Open in Neovim, too; the first answer counts\.$"
     with front_terminal("edit", environment=environment) as terminal:
         terminal.wait_for(r"\u203a").press("do it\r").wait_for("Allow once")
-        # The choices are drawn again below it.
+        # The options are drawn again below it.
         terminal.signal(signal.SIGPROF).wait_for(said if environment else rf"(?s){said}.*{CHOICES}")
         terminal.press("1\r").wait_for("All done")
 

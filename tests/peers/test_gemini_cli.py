@@ -125,7 +125,7 @@ async def _what_the_user_does_reaches_the_model(
     c = workspace / "c.py"
     c.touch()
     await neovim.type("jl")
-    # The cursor cannot be seen in the CLI, a file that is opened after it can.
+    # The cursor is not visible in the CLI; a file that is opened after it is.
     await user("open", "--background", "b.py", folder=workspace)
     await cli.sees_files(2)
     assert await cli.ask("first") == {
@@ -195,7 +195,7 @@ async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
     workspace: Path, files: tuple[Path, Path], isolated_folders: IsolatedFolders
 ) -> None:
     a, _ = files
-    fresh = {key: values for key, values in SETTINGS.items() if key != "ide"}  # nobody has entered /ide enable
+    fresh = {key: values for key, values in SETTINGS.items() if key != "ide"}  # /ide enable was not used
     command = (*ISTHMUS, "companion", "exec", "--")
     question = "Do you want to connect Isthmus (headless) to Gemini CLI?"
     async with gemini_cli(workspace, *command, files=0, settings=fresh, first=question) as cli:
@@ -207,7 +207,7 @@ async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
         assert "Connected to Isthmus (headless)" in await cli.status()
         await cli.propose(write_file(a), "Allowed, I see.")
         assert len((await user("diffs", folder=workspace))["diffs"]) == 1
-        # Its own question takes no answer of an edit until it is started anew with IDE mode on.
+        # Its own question takes no answer of an edit until it is restarted with IDE mode on.
         await user("accept", "a.py", folder=workspace)
         await cli.shows("Allowed, I see.")
         assert a.read_text(encoding="utf-8") == PROPOSED
@@ -242,7 +242,7 @@ async def test_the_cli_takes_its_editors_companion_and_asks_in_the_terminal_with
 async def test_of_two_companions_the_cli_takes_its_terminals_else_the_one_doctor_names(
     workspace: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
-    # Their editors are no processes above it.
+    # Their editors are not processes above it.
     monkeypatch.setenv("REMOTE_CONTAINERS", "true")
     folder = workspace / "sub"
     folder.mkdir()
@@ -270,7 +270,7 @@ async def test_the_cli_finds_the_companion_by_its_variables_alone(
         elsewhere.mkdir()
         variables = {
             "TMPDIR": str(elsewhere),
-            # Without a discovery file, which says what the editor is, the terminal has to.
+            # Without a discovery file, which names the editor, the terminal's variables must name it.
             "TERM_PROGRAM": "sublime",
             "GEMINI_CLI_IDE_SERVER_PORT": str(companion.ready["port"]),
             "GEMINI_CLI_IDE_WORKSPACE_PATH": companion.discovered["workspacePath"],

@@ -1,7 +1,7 @@
-"""Every program of Isthmus in a folder that somebody hostile made: none hangs, runs any of it, or takes much for it.
+"""Every program of Isthmus in a folder of an attacker: none hangs, runs its programs, or uses many resources.
 
-Each runs below a small program that measures it, so that what pytest itself takes is not counted. CLONE_FILES says how
-many files the clone has.
+Each runs below a small program that measures it, without the resources of pytest itself. CLONE_FILES is the
+number of files in the clone.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ PROCESSOR_SECONDS = 5.0
 MEMORY_BYTES = 200 * 1024**2
 OUTPUT_BYTES = 100_000
 DEADLINE = 100
-"""Seconds on the clock, on a loaded machine."""
+"""Time limit in seconds, on a loaded machine."""
 
 QUESTION = r"answer \(1, 2, 3\):$"
 PROMPT = r"(?m)^\u203a ?$"
 PROGRAM = str(Path(sys.executable).with_name("isthmus"))
-"""The installed program: of ``python -m`` the working folder would be a place for modules."""
+"""The installed program: ``python -m`` would import modules from the working folder."""
 
 MEASURE = """
 import json, os, sys
@@ -67,7 +67,7 @@ scenarios:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How a program ended, and what it took."""
+    """Exit status and resource use of a program."""
 
     code: int
     output: str
@@ -93,7 +93,7 @@ def command(report: Path, *arguments: str) -> list[str]:
 
 
 def require_little(report: Path) -> int:
-    """Hold what the program took against the limits; its exit status."""
+    """Check the program's resource use against the limits; return its exit status."""
     eventually(report.exists, what="the program has ended", seconds=DEADLINE)
     code, seconds, kilobytes = json.loads(report.read_text(encoding="utf-8"))
     assert seconds < PROCESSOR_SECONDS, f"{seconds:.1f} s of processor time"
@@ -119,7 +119,7 @@ def ran(report: Path, folder: Path, *arguments: str) -> Measured:
 
 
 def ready_and_ended(report: Path, folder: Path, *arguments: str) -> str:
-    """Start a program that serves, wait for its first line, and end it; returns the line."""
+    """Start a program that serves, wait for its first line, and end it; return the line."""
     with subprocess.Popen(
         command(report, *arguments),
         cwd=folder,
@@ -166,7 +166,7 @@ def test_the_interactive_program_opens_in_a_hostile_clone(clone: HostileClone, t
         command(report, "-m", script), folder=clone.folder, environment=dict(os.environ), columns=150
     ) as terminal:
         terminal.wait_for(QUESTION, DEADLINE).press("3\r")
-        # The prompt's line is its own, whatever is said meanwhile of the commands of this folder.
+        # The prompt's line is its own, even with messages about the commands of this folder.
         terminal.wait_for(r"! custom commands: ", DEADLINE).wait_for(PROMPT, DEADLINE)
         terminal.press("look\r").wait_for(r"Looked at it all\.", DEADLINE)
         terminal.press("/quit\r")
@@ -189,7 +189,7 @@ async def test_neovim_with_the_plugin_opens_a_hostile_clone(clone: HostileClone)
 
 @pytest.mark.anyio
 async def test_emacs_with_the_plugin_opens_a_hostile_clone(clone: HostileClone) -> None:
-    # What Emacs's own version control does with a repository is not the plugin's.
+    # The work of Emacs's own version control in a repository is not the plugin's.
     configuration = f"(setq vc-handled-backends nil isthmus-program {lisp_string(PROGRAM)}) (isthmus-mode 1)"
     async with running_emacs(clone.folder, configuration) as emacs:
         await emacs.shows("agents can find this Emacs")

@@ -1,4 +1,4 @@
-"""Our agent's side of spec 1 and our companion, over real sockets."""
+"""The agent's side of the companion protocol and the companion, over real sockets."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ def make_file(workspace: Path, name: str = "a.py") -> str:
 
 
 async def shown(companion: RunningCompanion) -> str:
-    """The id of the one review that the editor shows."""
+    """Return the id of the one review that the editor shows."""
     reviews = await eventually_async(lambda: companion.editor.open_reviews, what="a diff view")
     return reviews[0].id
 
@@ -50,7 +50,7 @@ async def shown(companion: RunningCompanion) -> str:
 async def neovim_companion(
     workspace: Path, *arguments: str
 ) -> AsyncGenerator[tuple[RunningNeovim, "asyncio.Task[None]"]]:
-    """A Neovim and a companion that serves it."""
+    """Start a Neovim and a companion that serves it."""
     async with running_neovim(workspace, *arguments) as neovim:
         host = CompanionHost(await attach(neovim.address, PATIENT_NEOVIM), limits=PATIENT_LIMITS)
         ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
@@ -64,7 +64,7 @@ async def neovim_companion(
 
 
 def open_paths(peer: GeminiPeer) -> list[str]:
-    """The open files, newest first."""
+    """Return the open files, newest first."""
     context = peer.context()
     state = context.workspace_state if context is not None else None
     return [file.path for file in (state.open_files or ())] if state is not None else []

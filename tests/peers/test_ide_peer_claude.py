@@ -1,4 +1,4 @@
-"""Our agent's side of the Claude protocol against servers with the habits of real extensions, over real sockets."""
+"""The agent's side of the Claude protocol against servers with the habits of real extensions, over real sockets."""
 
 import asyncio
 import os
@@ -297,7 +297,7 @@ async def test_code_runs_there_and_brings_text_and_images(workspace: Path) -> No
 
 
 @pytest.mark.requirement("CLD-018")
-async def test_a_long_selection_is_cut_as_spec_1_cuts_it(workspace: Path) -> None:
+async def test_a_long_selection_is_cut_as_in_the_companion_protocol(workspace: Path) -> None:
     path = make_file(workspace, "a.py", "x" * 40_000)
     async with claude_server(SublimeServer, workspace) as server:
         server.open = [path, *(make_file(workspace, f"{number}.py") for number in range(20))]

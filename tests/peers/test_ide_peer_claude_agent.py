@@ -1,4 +1,4 @@
-"""Our whole agent with an editor that speaks the Claude protocol: reviews, context, diagnostics, and /ide."""
+"""The whole agent with an editor that speaks the Claude protocol: reviews, context, diagnostics, and /ide."""
 
 import json
 import os
@@ -30,7 +30,7 @@ OpenHarness: TypeAlias = Callable[..., AbstractAsyncContextManager[CommandHarnes
 
 @pytest.fixture
 def open_harness(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenHarness:
-    """Opens a harness whose model says these things."""
+    """Return a function that starts a harness whose model sends these replies."""
 
     def opened(*replies: Reply, **options: Any) -> AbstractAsyncContextManager[CommandHarness]:
         return editor_harness(workspace, tmp_path / "data", list(replies), monkeypatch, **options)
@@ -43,7 +43,7 @@ def edit(path: str, content: str) -> Reply:
 
 
 async def ended(harness: CommandHarness, ran: Ran) -> Ran:
-    """The task, once it does not work any more."""
+    """Return the task, once it has stopped working."""
 
     async def is_over() -> bool:
         return (await harness.engine.get(ran.task_id)).state is TaskState.COMPLETED
@@ -53,10 +53,10 @@ async def ended(harness: CommandHarness, ran: Ran) -> Ran:
 
 
 class Linting(SublimeServer):
-    """Finds each line wrong, whenever it is asked, that has ``wrong`` in it."""
+    """A server with a diagnostic for each line that contains ``wrong``."""
 
     def tell_diagnostics(self, uri: str | None) -> dict[str, Any]:
-        """Of the files as they are on disk now."""
+        """Answer with diagnostics of the files on disk."""
         files = sorted(self.workspace.glob("*.py"))
         self.diagnostics = {
             str(file): [

@@ -1,4 +1,4 @@
-"""Our side of the Claude protocol against servers that send what they should not, and against two kinds at once."""
+"""The agent's side of the Claude protocol against servers that break it, and against two kinds at once."""
 
 import asyncio
 import json

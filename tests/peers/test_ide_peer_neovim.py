@@ -1,4 +1,4 @@
-"""Our whole agent beside a real Neovim with our companion, over the Claude protocol: the loop that a user sees."""
+"""The whole agent beside a real Neovim with a companion, over the Claude protocol: the loop that a user sees."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ lint(0)
 
 @asynccontextmanager
 async def neovim_with_companion(workspace: Path, *arguments: str) -> AsyncGenerator[RunningNeovim]:
-    """A Neovim with a linter, and a companion that serves it."""
+    """Start a Neovim with a linter, and a companion that serves it."""
     async with running_neovim(workspace, *arguments) as neovim:
         await neovim.lua(LINTER)
         async with running_host(await attach(neovim.address, PATIENT_NEOVIM), CompanionOptions()):

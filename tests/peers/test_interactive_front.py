@@ -30,7 +30,7 @@ def record(tmp_path: Path) -> Path:
 
 
 def editor(tmp_path: Path, script: str) -> dict[str, str]:
-    """An $EDITOR that runs this Python on the file (its path is in `path`)."""
+    """Return the variables of an $EDITOR that runs this Python on the file (its path is in `path`)."""
     program = tmp_path / "editor.py"
     program.write_text(f"import pathlib, sys\npath = pathlib.Path(sys.argv[1])\n{script}\n", "utf-8")
     return {"EDITOR": f"{sys.executable} {program}"}
@@ -74,7 +74,7 @@ def test_what_is_typed_before_the_question_does_not_answer_it(record: Path) -> N
     with front_terminal("stream", "--record", str(record)) as terminal:
         terminal.wait_for(PROMPT).press("one\r").wait_for("first part").press("two\r")
         terminal.signal(signal.SIGUSR2).wait_for("second part")
-        # At a prompt it is the next message, and it did not show while the agent wrote.
+        # At a prompt it is the next message, and it was not shown while the agent wrote.
         terminal.wait_for(r"(?m)^\u203a two$")
         assert not re.search(r"first part.*two", terminal.screen)
         eventually(lambda: [entry["prompt"] for entry in entries(record)] == ["one", "two"])
@@ -124,7 +124,7 @@ def test_ctrl_c_cancels_the_turn_and_not_the_program(record: Path) -> None:
         terminal.press("\x04").wait_for(r"isthmus --resume [0-9a-f]{8} comes back to this session")
     kinds = [next(iter(entry)) for entry in entries(record)]
     assert kinds == ["prompt", "cancel", "prompt"]
-    # The session goes on.
+    # The session continues.
     assert entries(record)[0]["session"] is None
     assert entries(record)[2]["session"] is not None
 
@@ -304,7 +304,7 @@ def test_a_command_is_completed_on_tab_and_runs() -> None:
     with front_terminal("edit") as terminal:
         terminal.wait_for(PROMPT).press("/sa")
         for _ in range(8):
-            with suppress(AssertionError):  # a busy machine may be too late with what it suggests
+            with suppress(AssertionError):  # a busy machine may suggest too late
                 terminal.press("\t").wait_for(r"(?m)^\u203a /say", 5)
                 break
         terminal.press(" it\r").wait_for(CHOICES)

@@ -1,4 +1,4 @@
-"""Code in real Jupyter kernels: those of notebooks on a real server, and a bare one by its connection file."""
+"""Code in real Jupyter kernels: those of notebooks on a real server, and one known by its connection file."""
 
 import asyncio
 import base64
@@ -28,7 +28,7 @@ _PIXEL = base64.b64decode(
 
 
 class Notebook:
-    """A notebook that is open on a server, and the editor that runs code in its kernel."""
+    """An open notebook on a server, and the editor that runs code in its kernel."""
 
     def __init__(self, editor: JupyterEditor, server: RunningJupyter, kernel_id: str, path: Path) -> None:
         self.editor = editor
@@ -76,7 +76,7 @@ async def _bare_kernel(folder: Path) -> "AsyncGenerator[tuple[JupyterEditor, sub
 async def editor(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncGenerator[JupyterEditor]:
-    """For tests that do not mind what ran in the kernel before."""
+    """Yield an editor for tests that accept earlier code in the kernel."""
     workspace = tmp_path_factory.mktemp("kernel") / "workspace"
     workspace.mkdir()
     if request.param == "server":
@@ -253,7 +253,7 @@ async def test_cancelled_code_that_waits_for_the_users_cell_does_not_interrupt_i
         await browser.send(_waiting(workspace, "") + "\nprint('came to its end')")
         await eventually_async(lambda: (workspace / "started").exists(), 60, what="the user's cell runs")
         waiting = asyncio.create_task(notebook.editor.execute_code("while True: pass"))
-        # It is in the kernel's queue when a later one of another client has been answered on the control channel.
+        # It is in the kernel's queue when a later request of another client was answered on the control channel.
         await notebook.server.request("GET", f"api/kernels/{notebook.kernel_id}")
         waiting.cancel()
         await asyncio.wait({waiting}, timeout=30)
@@ -283,7 +283,7 @@ async def test_without_a_notebook_the_error_says_what_to_do(server: RunningJupyt
 
 
 def _waiting(folder: Path, first: str) -> str:
-    """Code that tells that it runs, and waits for a file."""
+    """Return code that prints a line, and waits for a file."""
     return (
         f"{first}\nimport pathlib, time\nfolder = pathlib.Path({str(folder)!r})\n(folder / 'started').touch()\n"
         "while not (folder / 'go on').exists():\n    time.sleep(0.02)"

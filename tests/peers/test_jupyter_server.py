@@ -1,4 +1,4 @@
-"""A companion beside a real Jupyter server: how it is found, what agents see of it, reviews, terminals."""
+"""A companion beside a real Jupyter server: discovery, the context that agents see, reviews, terminals."""
 
 import asyncio
 import json
@@ -138,7 +138,7 @@ async def test_one_accepted_cell_of_three_reaches_the_agent_with_all_else_unchan
 
 @pytest.fixture(scope="module")
 async def extended(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningJupyter]:
-    """A server with the extension; each test has a variable of the server to itself."""
+    """Start a server with the extension; each test has a variable of the server to itself."""
     folder = tmp_path_factory.mktemp("extended")
     variables = {"FIRST": "own", "SECOND": "own"}
     async with running_jupyter(folder, _EXTENSION, "--Isthmus.companion=False", **variables) as server:
@@ -146,7 +146,7 @@ async def extended(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[R
 
 
 async def _says(server: RunningJupyter, command: str) -> str:
-    """What a command prints in a new terminal of Jupyter."""
+    """Return the output of a command in a new terminal of Jupyter."""
     name = (await server.request("POST", "api/terminals"))["name"]
     url = f"{server.address.url.replace('http', 'ws', 1)}terminals/websocket/{name}"
     headers = {"authorization": f"token {TOKEN}"}
@@ -158,10 +158,10 @@ async def _says(server: RunningJupyter, command: str) -> str:
             try:
                 kind, *rest = json.loads(await asyncio.wait_for(socket.recv(), 5))
             except TimeoutError:
-                await socket.send(typed)  # what is typed before the shell is there can be lost
+                await socket.send(typed)  # text typed before the shell runs can be lost
                 continue
             shown += str(rest[0]) if kind == "stdout" else ""
-        # Not DELETE: Jupyter waits at every signal whether the shell ends. It says so of one that ended in time alone.
+        # Not DELETE: Jupyter waits after every signal for the end of the shell, and reports only an end in time.
         await socket.send(json.dumps(["stdin", "exit\r"]))
     return found[1]
 
@@ -202,7 +202,7 @@ def test_a_companion_starts_with_the_server_unless_it_is_told_not_to(arguments: 
     app = ServerApp()
     app.parse_command_line(arguments)
     assert starts_companion(app) is starts
-    app.config.Isthmus.companion = False  # as a configuration file says it
+    app.config.Isthmus.companion = False  # as in a configuration file
     assert not starts_companion(app)
 
 

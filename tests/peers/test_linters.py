@@ -1,4 +1,4 @@
-"""Diagnostics for editors that have none: the real ruff and the real pyright, and programs that misbehave."""
+"""Diagnostics for editors without any: the real ruff and the real pyright, and programs that misbehave."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ TEXT = 's = "😀"; import sys\nx = undefined\n'
 
 @pytest.fixture(autouse=True)
 def no_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pyright of the development environment brings its own; a newer one is not looked for."""
+    """Use the pyright of the development environment; do not look for a newer one."""
     monkeypatch.setenv("PYRIGHT_PYTHON_IGNORE_WARNINGS", "1")
 
 
@@ -44,7 +44,7 @@ async def running(names: tuple[str, ...], folder: Path) -> AsyncGenerator[Linter
 
 
 async def found(runner: LinterRunner, path: Path, source: str) -> list[Diagnostic]:
-    """What one linter says of a file, as soon as it says something."""
+    """Return the diagnostics of a file from one linter, as soon as it finds any."""
 
     async def known() -> list[Diagnostic]:
         return [one for one in await runner.diagnostics((str(path),)) if one.source == source]
@@ -120,7 +120,7 @@ async def test_only_files_of_the_workspace_and_of_its_languages_are_looked_at(wo
 
 
 def program(folder: Path, name: str, code: str) -> None:
-    """A program on PATH that is no linter."""
+    """Put a program on PATH that is not a linter."""
     path = folder / name
     path.write_text(f"#!{sys.executable}\n{code}\n", encoding="utf-8")
     path.chmod(0o755)
@@ -128,7 +128,7 @@ def program(folder: Path, name: str, code: str) -> None:
 
 @pytest.fixture
 def pretend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Puts another ruff on PATH."""
+    """Return a function that puts another ruff on PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
@@ -227,7 +227,7 @@ async def test_a_hidden_file_is_not_linted(workspace: Path) -> None:
 
 
 class WithoutDiagnostics(HeadlessEditor):
-    """As most editors are."""
+    """An editor without diagnostics, like most."""
 
     @property
     def unavailable(self) -> dict[Capability, str]:

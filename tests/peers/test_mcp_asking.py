@@ -1,4 +1,4 @@
-"""Servers that ask in the middle of a call, in ``isthmus serve``: forms, the model, pages; answers over A2A."""
+"""Servers that ask during a call, in ``isthmus serve``: forms, the model, pages; answers over A2A."""
 
 import json
 import subprocess
@@ -191,7 +191,7 @@ async def test_the_workspace_is_the_root(agent: RemoteAgent, place: Path) -> Non
 
 
 async def filled_in(agent: RemoteAgent, workspace: Path, name: str) -> str:
-    """The name that the server has got from a form that is filled in with ``name``."""
+    """Return the name that the server has got from a form filled in with ``name``."""
     turn = await ask(agent, workspace, "form")
     question = calls_of(await events_of(turn))["elicitation"]
     assert question.confirmation_request is not None

@@ -1,4 +1,4 @@
-"""Servers of our own that ask in the middle of a call: choices, pages, impatience, the revision of 2026, ends."""
+"""Test servers that ask during a call: choices, pages, impatience, the revision of 2026, ends."""
 
 import contextlib
 import json
@@ -27,7 +27,7 @@ SERVER = Path(__file__).resolve().parent.parent / "support" / "asking_mcp_server
 PAGE = "http://127.0.0.1:9/account"
 HIDDEN_PAGE = "https://bank.example@evil.example/"
 LOG = "asking.log"
-"""In the folder that the server works in, which is the workspace."""
+"""Name of the log in the folder where the server runs, which is the workspace."""
 
 
 def scenario(prompt: str, tool: str, **arguments: Any) -> str:
@@ -65,7 +65,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Sha
 
 @pytest.fixture
 def place(shared: SharedServe) -> Path:
-    """A workspace for all tests that end their calls: the server is one for all of them, with a new log."""
+    """Return a workspace for all tests that end their calls: they share the server, with a new log each."""
     folder = shared.workspace("together")
     for name in (LOG, "asking.visited", "asking.late"):
         (folder / name).unlink(missing_ok=True)
@@ -78,7 +78,7 @@ def user(shared: SharedServe, place: Path) -> "UserPrompts":
 
 
 class UserPrompts:
-    """Asks the agent, and answers it; ``calls`` are the last states of all calls, in order."""
+    """A client that prompts the agent and answers it; ``calls`` are the last states of all calls, in order."""
 
     def __init__(self, agent: RemoteAgent, workspace: Path) -> None:
         self.agent = agent
@@ -106,7 +106,7 @@ class UserPrompts:
         return await self.take(await self.agent.answer(self.task, confirmation, answered_by="test"))
 
     async def has_ended(self) -> None:
-        """Wait until the task is completed without being asked for: its stream may end at the question till then."""
+        """Wait until the task is completed without a request for it: its stream may end at the question before."""
 
         async def is_completed() -> bool:
             return (await self.agent.get(self.task)).state is TaskState.COMPLETED
@@ -191,7 +191,7 @@ async def test_a_question_that_the_server_takes_back_is_closed_and_the_turn_goes
 def askers(shared: SharedServe, workspace: Path) -> list[psutil.Process]:
     found: list[psutil.Process] = []
     for child in psutil.Process(shared.program.process.pid).children(recursive=True):
-        with contextlib.suppress(psutil.Error):  # gone meanwhile
+        with contextlib.suppress(psutil.Error):  # ended meanwhile
             if SERVER.name in " ".join(child.cmdline()[:2]) and child.cwd() == str(workspace):
                 found.append(child)
     return found

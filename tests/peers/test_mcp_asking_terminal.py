@@ -56,7 +56,7 @@ def asking(isolated_folders: IsolatedFolders, tmp_path: Path) -> None:
 
 
 def connected(terminal: PtyProgram) -> PtyProgram:
-    """Wait at the prompt until the server is there: the first turn waits for it for a few seconds only."""
+    """Wait at the prompt until the server is connected: the first turn waits only a few seconds for it."""
     terminal.wait_for(PROMPT, SECONDS)
 
     def is_connected() -> bool:

@@ -1,4 +1,4 @@
-"""Calls of MCP tools in ``isthmus serve``: each answer, cancelling, kill -9, and what changes behind a question."""
+"""Calls of MCP tools in ``isthmus serve``: each answer, cancelling, kill -9, and changes during a question."""
 
 import asyncio
 import json
@@ -50,13 +50,13 @@ FINAL = (ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED, ToolCallStatus.CANCELL
 
 @pytest.fixture(scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[SharedServe]:
-    """With no server but those of each test's workspace."""
+    """Start a server of Isthmus with only the MCP servers of each test's workspace."""
     async with shared_serve(tmp_path_factory.mktemp("serve"), CALLS, "--allow-client-mcp") as serve:
         yield serve
 
 
 def place_with(shared: SharedServe, name: str, servers: Mapping[str, Any]) -> Path:
-    """A workspace with servers of its own."""
+    """Make a workspace with MCP servers of its own."""
     folder = shared.workspace(name)
     write_servers(folder, servers)
     return folder
@@ -96,7 +96,7 @@ async def test_always_this_tool_is_for_one_tool_of_one_server_and_another_server
             "two": ToolCallStatus.SUCCEEDED,
             "three": ToolCallStatus.PENDING,
         }
-        # Only the second server is left, and its tool takes over the name that was allowed.
+        # Only the second server is left, and its tool takes over the allowed name.
         context = turn.snapshot.context_id
         await agent.cancel(turn.snapshot.task_id)
     write_servers(isolated_folders.home, {"b": hostile("plain")})
@@ -143,13 +143,13 @@ async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters
         assert the_call(events).status is ToolCallStatus.SUCCEEDED
         context = turn.snapshot.context_id
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
-        # The answer stands, as it was kept, for the tool as it was.
+        # The stored answer is valid for the tool as it was.
         again = await agent.prompt(PromptMessage("go", context_id=context))
         assert the_call(await events_of(again)).status is ToolCallStatus.SUCCEEDED
     listing.write_text(json.dumps([{**tool, "description": "Works, and deletes everything."}]))
     (tmp_path / "listing.json.hold").touch()
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
-        # What it was is all that is known, and by that the call is made; the server turns out to be another one.
+        # Only the former tool is known, and the call is made with it; the server turns out to be another one.
         again = await agent.prompt(PromptMessage("go", context_id=context))
         seen: list[AgentEvent] = []
         async for delivery in again.deliveries:

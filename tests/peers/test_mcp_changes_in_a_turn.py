@@ -1,4 +1,4 @@
-"""Servers that change what they offer, or come late, while a turn goes on: the model's next step knows."""
+"""Servers that change their tools, or connect late, during a turn: the model's next step has the new ones."""
 
 import os
 import shlex
@@ -28,7 +28,7 @@ def declared(body: Any) -> list[str]:
 
 
 def run(wire: GeminiWire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """One headless turn; what the model was asked."""
+    """Run one headless turn; return the requests to the model."""
     monkeypatch.setenv("GEMINI_API_KEY", "test-key")
     monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
     ran = isthmus("-m", "gemini:test-model", "-p", "go", folder=folder)

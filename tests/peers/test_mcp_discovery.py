@@ -1,4 +1,4 @@
-"""How far discovery is, whom a turn waits for, which servers are kept, and what is left when the agent is killed."""
+"""Discovery: its state, the servers that a turn waits for, stored servers, and the rest of a killed agent."""
 
 import asyncio
 import contextlib
@@ -89,7 +89,7 @@ async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope) -
 
 
 QUICK_MEMORY = replace(SOON_ENDED, hanging_seconds=0.2, late_seconds=0.2)
-"""What counts as hanging, or as late, is short."""
+"""Short times until a server counts as hanging, or as late."""
 
 
 async def test_a_server_that_hung_is_not_waited_for_at_the_next_start(
@@ -116,7 +116,7 @@ async def test_a_server_that_hung_is_not_waited_for_at_the_next_start(
 async def test_a_server_that_hung_begins_after_the_tools_of_the_others_are_there(
     home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:
-    """To import the SDK for it, and to start it, takes processor time from the turn that does not wait for it."""
+    """Check the order: importing the SDK for it and starting it takes CPU time from a turn that does not wait."""
     pids, cache = tmp_path / "pids", tmp_path / "cache"
     servers = {"s": hostile("hangs", str(pids))}
     async with hosting(home, servers, cache=cache, patience=0.4, timeouts=QUICK_MEMORY) as host:
@@ -216,7 +216,7 @@ async def test_a_flood_of_changes_is_listed_few_times_and_costs_no_memory(home: 
 
 
 async def test_many_servers_are_closed_side_by_side(home: Path, scope: ToolScope, tmp_path: Path) -> None:
-    """Each of them ignores being told to end."""
+    """Check this with servers that ignore the signal to end."""
     pids = tmp_path / "pids"
     servers = {f"s{number}": hostile("ignores-end", str(pids)) for number in range(20)}
     async with hosting(home, servers) as host:
@@ -247,7 +247,7 @@ async def test_nothing_is_left_of_the_servers_of_a_turn_without_a_user_that_is_k
 
     def has_started_all() -> bool:
         assert process.returncode is None, errors.read_text()
-        # The launcher's stray and its server, and the one that hangs, which the turn waits for.
+        # The launcher's stray and its server, and the hanging one, which the turn waits for.
         assert len(pids.read_text().split() if pids.exists() else ()) >= 3, errors.read_text()
         return True
 

@@ -1,4 +1,4 @@
-"""Servers that a Google identity is sent to: google-auth itself, over HTTP to endpoints on this machine."""
+"""Servers that get a Google identity: google-auth itself, over HTTP to endpoints on this machine."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -28,7 +28,7 @@ async def google(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[
 
 
 def use_login_of_gcloud(home: Path, google: GoogleEndpoints, monkeypatch: pytest.MonkeyPatch) -> None:
-    """google-auth asks Google's own token endpoint about such a file, whatever stands in it."""
+    """Let google-auth use such a file: it always asks Google's own token endpoint, whatever the file names."""
     from google.oauth2 import credentials
 
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(google.write_user(home / "adc.json")))
@@ -36,7 +36,7 @@ def use_login_of_gcloud(home: Path, google: GoogleEndpoints, monkeypatch: pytest
 
 
 def trusted(folder: Path) -> bool:
-    """The user trusts every folder."""
+    """Return True: the user trusts every folder."""
     return True
 
 
@@ -70,7 +70,7 @@ async def test_the_credentials_of_gcloud_are_sent_with_their_project(
             assert (sent["authorization"], sent["x-goog-user-project"]) == ("Bearer user-0", "the-quota-project")
         (form,) = google.asked["token"]
         assert (form["grant_type"], form["refresh_token"]) == ("refresh_token", "the-refresh-token")
-        google.tokens.clear()  # ended before it was said: another is got, once
+        google.tokens.clear()  # invalid before its time: another one is requested, once
         await host.refresh(scope, "s")
         await status_when(host, scope, "s", ServerState.CONNECTED)
         assert "user-0" not in str(await host.servers(scope))

@@ -1,4 +1,4 @@
-"""What a server hides in its texts: neither the model nor the user gets it unseen."""
+"""Hidden characters in a server's texts: neither the model nor the user gets them unseen."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def test_descriptions_of_tools_and_of_their_parameters_and_instructions_show_it_
     (tool,) = offer.tools
     assert (tool.description, offer.instructions) == (SHOWN, SHOWN)
     assert tool.parameters["properties"]["x"]["description"] == SHOWN
-    assert tool.parameters["properties"]["x"]["enum"] == [HIDDEN]  # data, which the server wants back as it is
+    assert tool.parameters["properties"]["x"]["enum"] == [HIDDEN]  # data, which the server expects back unchanged
 
 
 async def test_the_message_of_an_error_reaches_the_model_cleaned_and_marked(home: Path, workspace: Path) -> None:

@@ -1,6 +1,6 @@
-"""Servers that send too much: the event loop stays free, memory bounded, and the other servers are as they were.
+"""Servers that send too much: the event loop stays free, memory bounded, and the other servers are not affected.
 
-What servers do wrong, and where it is tested (``servers``, ``http``, ``sse`` and ``floods`` are test_mcp_hostile_*.py):
+Faults of servers, and the tests for them (``servers``, ``http``, ``sse`` and ``floods`` are test_mcp_hostile_*.py):
 
 ===================================  ==================================================================================
 missing command, death at start,     servers: a_server_that_cannot_be_used_says_why_and_the_others_go_on
@@ -66,7 +66,7 @@ pytestmark = pytest.mark.anyio
 
 FLOODING = HOSTILE.with_name("flooding_mcp_server.py")
 LONGEST_TURN_SECONDS = 2.0
-"""Of the processor, that the event loop gives to one thing; before it was bounded these took ten and more."""
+"""Maximum CPU seconds that one step takes on the event loop; without bounds these took ten and more."""
 MOST_MEMORY = 150 * 1024**2
 
 
@@ -76,7 +76,7 @@ def flooding(way: str, *arguments: str, **settings: Any) -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def bounded() -> AsyncGenerator[None]:
-    """Holds what runs in it to its share of the event loop and of memory. Time that others have counts for nothing."""
+    """Check that the block keeps its bounds of the event loop and memory; other processes' CPU time does not count."""
     worst, most = 0.0, 0
     process = psutil.Process()
     before = process.memory_info().rss
@@ -103,7 +103,7 @@ async def bounded() -> AsyncGenerator[None]:
 async def flooded(
     home: Path, workspace: Path, way: str, timeouts: McpTimeouts = SOON_ENDED, **settings: Any
 ) -> AsyncGenerator[tuple[McpHost, Tool]]:
-    """A host with a server that floods it and a good one, whose tool works before and after; the first one's tool."""
+    """Start a host with a flooding server and a good one, whose tool works before and after; yield the bad tool."""
     servers = {"s": flooding(way, **settings), "good": hostile("plain")}
     async with hosting(home, servers, timeouts=timeouts) as host, bounded():
         tools = (await host.tools(ToolScope(workspace))).tools

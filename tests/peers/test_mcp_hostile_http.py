@@ -1,4 +1,4 @@
-"""Servers over HTTP that answer calls with what no client should take."""
+"""Servers over HTTP that answer calls with responses that no client should accept."""
 
 import asyncio
 import time
@@ -149,7 +149,7 @@ async def test_what_can_be_mended_is_invalid_utf_8_and_a_session_that_the_server
 
 
 async def test_a_call_after_a_cut_off_answer_waits_for_the_connection_to_come_back(home: Path, workspace: Path) -> None:
-    """However often: a server that answers in between is not given up."""
+    """Check this repeatedly: a server that answers in between is not given up."""
     with hostile_http("cut") as (url, handler):
         async with hosting(home, {"s": {"httpUrl": url}}) as host:
             tool, context = await tool_of(host, workspace), tool_context(workspace)

@@ -315,7 +315,7 @@ async def test_arguments_that_do_not_fit_the_schema_never_reach_the_server(
         with pytest.raises(ToolFailure, match=r"ok: x: 3 is not of type 'string'") as failure:
             await tool.propose({"x": 3}, context)
         assert failure.value.category == "invalid_arguments"
-        # Also when somebody edited them after they were proposed.
+        # Also if they were edited after the proposal.
         with pytest.raises(ToolFailure, match=r"ok: x: 3 is not of type 'string'"):
             await result_of(tool, context, Approved(await tool.propose({"x": "3"}, context)), x=3)
         assert not noted.exists()

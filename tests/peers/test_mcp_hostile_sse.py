@@ -1,4 +1,4 @@
-"""Servers over SSE that answer with what the SDK's own transport cannot take, or waits for for ever."""
+"""Servers over SSE with answers that the SDK's own transport cannot handle, or waits for forever."""
 
 from pathlib import Path
 

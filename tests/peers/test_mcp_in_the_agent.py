@@ -1,4 +1,4 @@
-"""MCP servers in the whole program: over A2A with confirmations, in a headless turn, and what is left at its end."""
+"""MCP servers in the whole program: over A2A with confirmations, in a headless turn, and the rest at its end."""
 
 import json
 import os

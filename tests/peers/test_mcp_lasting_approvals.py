@@ -1,4 +1,4 @@
-"""An answer for all future sessions, through the whole server: kept, found by the next process, not inherited."""
+"""An answer for all future sessions, through the whole server: stored, found by the next process, not inherited."""
 
 import json
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def settings(home: Path, servers: Mapping[str, Any], *, keeps: bool) -> None:
 
 
 async def asked(agent: RemoteAgent, workspace: Path, option: str | None = None) -> tuple[list[str], TaskState]:
-    """The options of the question that a new session's call asks, and how it ended after this answer."""
+    """Return the options of the question in a new session, and the task's state after this answer."""
     turn = await agent.prompt(PromptMessage("go", settings={"workspace_path": str(workspace)}))
     events = await events_of(turn)
     calls: list[ToolCall] = [event.tool_call for event in events if isinstance(event, ToolCallUpdate)]
@@ -64,7 +64,7 @@ async def test_what_is_allowed_for_good_lasts_for_the_next_process_and_that_serv
         assert await asked(agent, workspace) == ([], TaskState.COMPLETED)
     (kept,) = json.loads((tmp_path / "data" / "mcp-approvals.json").read_text("utf-8"))
     assert (kept["server"], kept["origin"], kept["tool"]) == ("helper", "user", "ok")
-    # A project that brings a server of the same name, in a trusted folder.
+    # A project with a server of the same name, in a trusted folder.
     theirs = workspace / "theirs"
     theirs.mkdir()
     write_servers(theirs, servers)

@@ -1,4 +1,4 @@
-"""/mcp of the whole program over real servers, as the document shows it: in one command, over A2A, and restarted."""
+"""The command /mcp of the whole program over real servers, as documented: in one command, over A2A, and restarted."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ SECRET = "a-secret-value-123"
 def servers(
     isolated_folders: IsolatedFolders, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Servers as those of the document's example; ``docker`` is a program of that name that runs what follows it."""
+    """Make the servers of the document's example; ``docker`` is a program of that name that runs its arguments."""
     folder = workspace / "mcp-servers" / "python"
     folder.mkdir(parents=True)
     shutil.copy(NOTES, folder / "my_mcp_server.py")
@@ -51,7 +51,7 @@ def servers(
 
 
 def entry(text: str, name: str) -> list[str]:
-    """The lines of one server."""
+    """Return the lines of one server."""
     return next(part for part in text.split("\n\n") if f" {name} (" in part).splitlines()
 
 
@@ -88,7 +88,7 @@ def test_every_server_is_listed_with_its_state_and_without_its_secrets(workspace
     ]
     described = isthmus("-m", "demo", "-p", "/mcp desc", folder=workspace).stdout
     assert "  Tools:\n    - keep: Keep a note.\n" in described
-    # What is known from before does not stand for how the servers are: this listing is not followed by another.
+    # Stored data does not replace the servers' state: no second listing follows this one.
     assert "📡 pythonTools (CONNECTED)" in described
     assert described.endswith("\n\nDiscovery State: COMPLETED\n")
 

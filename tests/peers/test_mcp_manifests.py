@@ -1,4 +1,4 @@
-"""What the agent keeps of its servers from one start to the next, and what it does when they are not what they were."""
+"""The agent's stored data about its servers between two starts, and its reaction if they have changed."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ TOOL: dict[str, Any] = {"name": "ok", "description": "Works.", "inputSchema": {"
 
 
 class Listed:
-    """A server that lists what stands in a file, and keeps whoever connects waiting while another file is there."""
+    """A server that lists the content of a file, and lets clients wait while another file exists."""
 
     def __init__(self, folder: Path, name: str = "listed") -> None:
         self.file = folder / f"{name}.json"
@@ -56,13 +56,13 @@ async def names_of(host: McpHost, scope: ToolScope) -> list[str]:
 
 
 def held_of(cache: Path) -> list[bool]:
-    """Of each server that is kept, those that could not be used last."""
+    """Return, for each stored server, whether it was unusable the last time."""
     manifests = [json.loads(file.read_text())["manifest"] for file in cache.glob("*.json")]
     return sorted(bool(manifest.get("is_held")) for manifest in manifests)
 
 
 async def once(home: Path, scope: ToolScope, cache: Path, servers: dict[str, Any]) -> list[str]:
-    """A first start, after which something is kept of each server that can be used."""
+    """Run a first start, after which data is stored of each usable server."""
     async with hosting(home, servers, cache=cache) as host:
         names = await names_of(host, scope)
         files = len(servers)
@@ -126,7 +126,7 @@ async def test_a_call_of_a_tool_changed_since_it_was_kept_waits_until_rewritten(
         with pytest.raises(ToolFailure, match=r"has changed its tool 'ok' since .* nothing was called") as failure:
             await asyncio.wait_for(calling, 60)
         assert failure.value.category == "tool_changed"
-        # The same tool, written to as it is now, can be called, and what came with it is there.
+        # The same tool can be called through the new server, and its new data is there.
         assert tool.description.startswith("Deletes everything.")
         assert version_of(tool) != before
         assert "ok" in said(await success_of(tool, tool_context(scope.workspace)))
@@ -161,7 +161,7 @@ async def test_a_failing_server_keeps_its_tools_out_and_its_names_also_at_the_ne
         await host.tools(scope)
         await status_when(host, scope, "first", ServerState.DISCONNECTED)
         assert await names_of(host, scope) == ["second__ok"]
-        # It is kept after the failure is told, and would be at the latest when the host closes.
+        # It is stored after the failure is reported, or at the latest when the host closes.
         await eventually_async(lambda: held_of(cache) == [False, True], 30)
     listed.file.write_text(content)
     listed.hold.touch()
@@ -185,7 +185,7 @@ async def test_names_are_in_configuration_order_also_when_the_first_server_is_sl
         assert await names_of(host, scope) == ["ok"]
         first.hold.unlink()
         await status_when(host, scope, "first", ServerState.CONNECTED)
-        # What the model has seen stays what it is, as long as the agent runs.
+        # The model's tools stay the same while the agent runs.
         tools = (await host.tools(scope)).tools
         assert {name: getattr(tool, "server_name", "") for name, tool in tools.items()} == {
             "first__ok": "first",
@@ -215,7 +215,7 @@ async def test_a_lazy_server_is_started_once_to_learn_its_tools_then_at_its_firs
         assert [found.name for found in status.tools] == ["ok"]
         assert await host.discovery(scope) is DiscoveryState.COMPLETED
         assert listed.started == 1
-        # Another server that comes meanwhile does not wake it.
+        # Another server that connects meanwhile does not wake it.
         write_servers(home, {**servers, "other": hostile("nothing")})
         await asyncio.wait_for(host.refresh(scope, "other"), 60)
         assert listed.started == 1

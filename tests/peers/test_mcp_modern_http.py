@@ -1,4 +1,4 @@
-"""Servers over HTTP that speak the 2026-07-28 revision alone, however they refuse the handshake."""
+"""Servers over HTTP that speak only the 2026-07-28 revision, however they refuse the handshake."""
 
 import contextlib
 from pathlib import Path
@@ -72,8 +72,8 @@ async def test_a_failure_that_says_nothing_of_the_revision_is_told_as_it_is(
 async def test_older_servers_are_used_whatever_they_answer_before_the_handshake(
     home: Path, workspace: Path, tmp_path: Path
 ) -> None:
-    """They are asked once: the next connection and the next start begin with the handshake."""
-    # Some never answer; one that answers too late is taken for one of them, which makes no difference here.
+    """Check that they are asked once: the next connection and the next start begin with the handshake."""
+    # Some never answer; one that answers too late counts as one of them, which makes no difference here.
     timeouts = McpTimeouts(discover_seconds=0.5)
     scope, cache = ToolScope(workspace), tmp_path / "cache"
     with contextlib.ExitStack() as stack:
@@ -81,7 +81,7 @@ async def test_older_servers_are_used_whatever_they_answer_before_the_handshake(
         servers = {way: {"httpUrl": url, "timeout": 60_000} for way, (url, _) in found.items()}
 
         async def openings(host: McpHost) -> dict[str, list[str]]:
-            """How each of the servers was spoken to first, since the last time."""
+            """Return the first request to each of the servers since the last time."""
             await host.tools(scope)
             for way in QUESTIONS:
                 await status_when(host, scope, way, ServerState.CONNECTED)

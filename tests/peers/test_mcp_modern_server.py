@@ -1,4 +1,4 @@
-"""A server that knows no handshake: only the revision of 2026, in which changes are heard of by a subscription."""
+"""A server without a handshake: only the revision of 2026, in which a subscription reports changes."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Arguments that a model writes as null, since it does not give them."""
+"""Arguments that a model sends as null in order to omit them."""
 
 from pathlib import Path
 

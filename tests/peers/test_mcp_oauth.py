@@ -108,7 +108,7 @@ async def test_a_token_that_is_not_renewed_is_forgotten_and_the_server_needs_a_l
 
 
 def port_7777() -> socket.socket | None:
-    """The port, taken; None while another login of this machine has it, for a moment."""
+    """Return the port, bound; None while another login of this machine has it, for a moment."""
     taken = socket.socket()
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -133,7 +133,7 @@ async def test_the_redirect_comes_to_port_7777_or_to_another_when_that_is_taken(
         assert "redirect_uri=http%3A%2F%2Flocalhost%3A7777" not in told[0]
 
         async def comes_there() -> bool:
-            """Another login of this machine may have it again."""
+            """Return whether the redirect arrives: another login of this machine may have the port again."""
             told = await log_in(host, ToolScope(workspace))
             return "redirect_uri=http%3A%2F%2Flocalhost%3A7777%2Foauth%2Fcallback" in told[0]
 

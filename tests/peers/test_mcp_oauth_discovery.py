@@ -1,4 +1,4 @@
-"""How a login finds its way: metadata in all its places, clients of all kinds, and what contradicts itself."""
+"""Discovery of a login: metadata in all its places, clients of all kinds, and contradictions."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -25,7 +25,7 @@ async def server() -> AsyncGenerator[OAuthMcpServer]:
 
 
 async def told_by(home: Path, workspace: Path, url: str, oauth: dict[str, Any] | None = None) -> list[str]:
-    """What a login tells."""
+    """Return the messages of a login."""
     settings = {"httpUrl": url} if oauth is None else {"httpUrl": url, "oauth": oauth}
     async with hosting(home, {"s": settings}, open_browser=shows) as host:
         return await log_in(host, ToolScope(workspace))
@@ -52,7 +52,7 @@ async def test_a_server_that_names_no_metadata_is_asked_at_the_known_places(
     assert (await told_by(home, workspace, server.url))[-1] == CONNECTED
     server.publishes_resource = False
     assert (await told_by(home, workspace, server.url))[-1] == CONNECTED
-    server.authorization.published = "nothing"  # as MCP's revision of 2025-03-26 has it
+    server.authorization.published = "nothing"  # as in MCP's revision of 2025-03-26
     assert (await told_by(home, workspace, server.url))[-1] == CONNECTED
 
 
@@ -167,7 +167,7 @@ async def test_a_client_that_is_forgotten_is_registered_anew_once(
         scope = ToolScope(workspace)
         await log_in(host, scope)
         await log_in(host, scope)
-        assert server.log.count("register") == 1  # the one that is kept is known, and used again
+        assert server.log.count("register") == 1  # the stored one is used again
         authorization.clients.clear()
         assert (await log_in(host, scope))[-1] == CONNECTED  # asked before the user is sent to a page that fails
         assert server.log.count("register") == 2

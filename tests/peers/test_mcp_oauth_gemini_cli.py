@@ -1,4 +1,4 @@
-"""The real Gemini CLI and Isthmus with one file of logins between them."""
+"""The real Gemini CLI and Isthmus with a shared file of logins."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def gemini_lists(home: Path, workspace: Path, url: str) -> str:
-    """What ``gemini mcp list`` says of the server."""
+    """Return the output of ``gemini mcp list`` about the server."""
     settings: dict[str, Any] = {
         "mcpServers": {"s": {"httpUrl": url}},
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
@@ -58,7 +58,7 @@ async def test_a_login_made_here_is_used_and_renewed_by_gemini_cli_and_used_here
         forget_tokens(home, server)
         assert "Connected" in await gemini_lists(home, workspace, server.url)
         assert server.log == ["refresh_token"]
-        assert "isthmus" not in entries(home)[0]  # it writes an entry anew; what it leaves is enough
+        assert "isthmus" not in entries(home)[0]  # it rewrites an entry; the rest is enough
         forget_tokens(home, server)
         async with hosting(home, {"s": {"httpUrl": server.url}}) as host:
             assert list((await host.tools(ToolScope(workspace))).tools) == ["whoami"]
@@ -66,7 +66,7 @@ async def test_a_login_made_here_is_used_and_renewed_by_gemini_cli_and_used_here
 
 
 def forget_tokens(home: Path, server: OAuthMcpServer) -> None:
-    """Every token has ended."""
+    """Let every token expire."""
     let_end(home)
     server.authorization.tokens.clear()
     server.log.clear()

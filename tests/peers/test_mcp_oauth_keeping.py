@@ -1,4 +1,4 @@
-"""Logins that last: renewed once by many, kept when the server fails, larger when it wants more, ended by a logout."""
+"""Logins that last: renewed once by many, kept if the server fails, extended with scopes, ended by a logout."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ async def test_a_token_that_ends_while_connected_is_renewed_for_the_next_call(
         scope = ToolScope(workspace)
         await log_in(host, scope)
         tool = (await host.tools(scope)).tools["whoami"]
-        server.authorization.tokens.clear()  # ended before it was said
+        server.authorization.tokens.clear()  # invalid before their time
         server.log.clear()
         calls = [success_of(tool, tool_context(workspace)) for _ in range(4)]
         assert {said(call) for call in await asyncio.gather(*calls)} == {"the user"}
@@ -86,7 +86,7 @@ async def test_a_server_that_wants_more_rights_gets_a_login_with_them_and_the_on
     home: Path, workspace: Path, server: OAuthMcpServer
 ) -> None:
     server.wanted_scope, server.call_scope = "read", "write"
-    # A client is registered for one redirect; the usual port may be taken by another login on this machine.
+    # A client is registered for one redirect; another login on this machine may use the usual port.
     oauth = {"redirectUri": f"http://localhost:{free_port()}/oauth/callback"}
     async with hosting(home, {"s": {"httpUrl": server.url, "oauth": oauth}}, open_browser=shows) as host:
         scope = ToolScope(workspace)
@@ -104,7 +104,7 @@ async def test_a_server_that_wants_more_rights_gets_a_login_with_them_and_the_on
         assert said(await success_of(tool, tool_context(workspace))) == "the user"
     assert [asked["scope"] for asked in server.authorization.asked if "state" in asked] == ["read", "read write"]
     assert server.log.count("register") == 1
-    server.wanted_scope = "admin"  # wanted for everything, after a restart
+    server.wanted_scope = "admin"  # needed for every request, after a restart
     async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         status = await status_when(host, scope, "s", ServerState.NEEDS_LOGIN)
         assert "more rights (admin)" in (status.problem or "")

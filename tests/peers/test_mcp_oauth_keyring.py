@@ -1,4 +1,4 @@
-"""Logins in a keyring: keyring itself with a backend from PyPI, and what happens without one."""
+"""Logins in a keyring: keyring itself with a backend from PyPI, and the behaviour without one."""
 
 import asyncio
 import json

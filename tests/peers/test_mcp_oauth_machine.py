@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 def settings(server: OAuthMcpServer, **oauth: Any) -> dict[str, Any]:
-    """The entry of a server that a machine logs in to."""
+    """Return the entry of a server that a machine logs in to."""
     url = f"{server.origin}/mcp"
     return {"s": {"httpUrl": url, "oauth": {"grantType": "client_credentials", "clientId": "robot", **oauth}}}
 

@@ -1,4 +1,4 @@
-"""Logging in where no browser is at hand: the page is told, and the address that one ended at elsewhere is pasted."""
+"""Logins without a browser: the page's address is printed, and the last address of a browser elsewhere is pasted."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -28,12 +28,12 @@ async def server() -> AsyncGenerator[OAuthMcpServer]:
 
 
 def no_browser(url: str) -> bool:
-    """There are no windows here."""
+    """Return False: there are no windows here."""
     return False
 
 
 async def begun(host: McpHost, scope: ToolScope) -> str:
-    """The page of a login that was begun where there is no browser."""
+    """Return the page of a login that was started without a browser."""
     told = [line async for line in host.login(scope, "s")]
     page = page_in(told[0])
     assert page is not None
@@ -59,7 +59,7 @@ async def test_a_login_without_a_browser_waits_for_the_address_that_one_ended_at
             with pytest.raises(ToolFailure, match=words):
                 await anext(host.paste(scope, "s", wrong))
         address = await ended_at(page)
-        broken = f"  {address[:40]}\n {address[40:]}\n"  # as a terminal breaks it
+        broken = f"  {address[:40]}\n {address[40:]}\n"  # as a terminal wraps it
         told = [line async for line in host.paste(scope, "s", broken)]
         assert told[-1] == CONNECTED
         assert entries(home)[0]["token"]["accessToken"] in server.authorization.tokens

@@ -1,4 +1,4 @@
-"""Programs that end although what a login or a connection asks never answers: name server, keyring, token endpoint."""
+"""Programs that end although a login or a connection waits for a name server, keyring or token endpoint that hangs."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 STUCK = (sys.executable, str(HOSTILE.parent / "stuck_isthmus_program.py"))
 UNRESOLVED = {"s": {"httpUrl": "https://stuck.example/mcp", "timeout": 1000}}
 DEADLINE = 80
-"""Seconds; what hangs does so for ever."""
+"""Time limit in seconds; a program that hangs does so forever."""
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def home() -> Path:
 
 
 async def ended(workspace: Path, *command: str) -> tuple[int | None, str]:
-    """The exit status and all output of a program that ends in time."""
+    """Return the exit status and all output of a program that ends in time."""
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=workspace,

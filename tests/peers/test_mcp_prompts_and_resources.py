@@ -44,7 +44,7 @@ scenarios:
 """
 PROMPT = r"(?m)^\u203a ?$"
 LONG = 60
-"""Seconds that a busy machine may take."""
+"""Maximum seconds on a busy machine."""
 HAIKU = (
     "Write a haiku{} called Gemini CLI. Note that a haiku is 5 syllables followed by 7 syllables followed by 5"
     " syllables"
@@ -52,7 +52,7 @@ HAIKU = (
 
 
 def poems(keep: Path) -> dict[str, Any]:
-    """The example server of spec 4; `keep` is the file that it notes its calls in."""
+    """Return the example server of Gemini CLI's MCP documentation; `keep` is the file with its calls."""
     node_package("@modelcontextprotocol/sdk")
     return {"command": str(require("node")), "args": [str(NODE_PEERS / "poem_server.mjs"), str(keep)]}
 
@@ -72,7 +72,7 @@ def run(tmp_path: Path, workspace: Path, prompt: str, *arguments: str) -> "subpr
 
 @pytest.fixture
 def headless(tmp_path: Path, isthmus_here: InProcess) -> InProcess:
-    """Run a prompt as :func:`run` does, in this process."""
+    """Return a function that runs a prompt as :func:`run` does, in this process."""
     (tmp_path / "script.yaml").write_text(ECHO, encoding="utf-8")
     options = ("-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data"))
     return functools.partial(isthmus_here, *options, "-p")
@@ -145,12 +145,12 @@ def test_in_a_terminal_tab_completes_prompts_arguments_values_and_resources(
         )
         tab(terminal, "See @every", "@everything:demo://resource/static/document/")
         tab(terminal, "fea", "See @everything:demo://resource/static/document/features.md")
-        # What it says is longer than the screen, and may have left nothing else there.
+        # The output is longer than the screen, and may have scrolled everything else away.
         terminal.press("\r").wait_for("end of", LONG).wait_for(PROMPT, LONG)
 
 
 def tab(terminal: PtyProgram, typed: str, pattern: str) -> None:
-    """Type, and press Tab until what is looked for is there: on a busy machine the server may be asked in vain."""
+    """Type, and press Tab until the pattern matches: on a busy machine the server may answer too late."""
     terminal.press(typed)
     for _ in range(8):
         with suppress(AssertionError):

@@ -1,4 +1,4 @@
-"""What a settings file writes of a server reaches it: variables in every place, folders, headers."""
+"""Settings of a server reach it: variables in every place, folders, headers."""
 
 import json
 import os
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 def trusted(folder: Path) -> bool:
-    """The user trusts every folder."""
+    """Return True: the user trusts every folder."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""Servers of each revision of MCP, over each transport: they are used, and what they say of changes is heard."""
+"""Servers of each revision of MCP, over each transport: they are used, and their notifications of changes arrive."""
 
 import contextlib
 import socket
@@ -25,7 +25,7 @@ HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 
 
 def name_of(revision: str) -> str:
-    """A server's name that its tools may have in theirs."""
+    """Return a server's name that can be part of its tools' names."""
     return f"of_{revision}"
 
 
@@ -35,7 +35,7 @@ def test_these_are_the_revisions_that_there_are() -> None:
 
 @contextlib.contextmanager
 def servers_over(kind: str, *revisions: str) -> Generator[dict[str, Any]]:
-    """Servers of these revisions in one program, as a settings file has them; named by it."""
+    """Start servers of these revisions in one program; yield their settings by revision."""
     ports = {revision: free_port() for revision in revisions}
     pairs = [word for revision, port in ports.items() for word in (revision, str(port))]
     command = [sys.executable, str(HOSTILE.parent / "revisions_mcp_server.py"), kind, *pairs]
@@ -61,7 +61,7 @@ def servers_over(kind: str, *revisions: str) -> Generator[dict[str, Any]]:
 
 
 async def offered(host: McpHost, scope: ToolScope, server: str) -> tuple[tuple[str, ...], ...]:
-    """What a server has by now: the names of its tools, its prompts, its resources."""
+    """Return a server's current tools, prompts and resources by name."""
     (status,) = [status for status in await host.servers(scope) if status.name == server]
     return tuple(tool.name for tool in status.tools), status.prompts, status.resources
 

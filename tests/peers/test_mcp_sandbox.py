@@ -1,4 +1,4 @@
-"""MCP servers in the real sandbox: what they cannot do, what they can, and servers of npm and PyPI at work in it."""
+"""MCP servers in the real sandbox: forbidden and allowed actions, and servers of npm and PyPI at work in it."""
 
 import os
 import signal
@@ -47,7 +47,7 @@ async def test_a_server_in_the_sandbox_can_do_its_work_and_no_harm(home: Path, w
             async with hosting(home, {"curious": server}, environment=environment) as host:
                 ask = Asked(host, workspace)
                 assert await ask("write", path=str(workspace / "made"), text="x") == "written"
-                assert await ask("write", path=str(tmp_path / "made"), text="x") == "written"  # an empty folder's
+                assert await ask("write", path=str(tmp_path / "made"), text="x") == "written"  # an empty folder
                 assert await ask("write", path="/etc/isthmus-was-here", text="x") == "no: Read-only file system"
                 assert await ask("write", path=str(home / "made"), text="x") == "written"  # its own home
                 assert await ask("write", path=str(mark), text="x") == "written"
@@ -200,7 +200,7 @@ def test_nothing_of_a_server_survives_a_kill_of_the_host(home: Path, workspace: 
 
 
 def running(mark: str) -> list[int]:
-    """The programs ``sleep`` that were given `mark`."""
+    """Return the programs ``sleep`` that were started with `mark`."""
     found: list[int] = []
     for process in psutil.process_iter():
         try:

@@ -45,7 +45,7 @@ async def test_servers_of_node_and_python_run_together_and_their_tools_are_the_a
             assert (status.problem, bool(status.tools)) == (None, True), status
         tools = (await host.tools(scope)).tools
         assert list(tools)[:8] == list(builtin_tools().tools)
-        # Built-in tools of these names were there first.
+        # Built-in tools with these names come first.
         assert {"files__read_file", "files__write_file", "files__list_directory"} <= set(tools)
         context = tool_context(workspace)
         assert said(await success_of(tools["echo"], context, message="hi")) == "Echo: hi"
@@ -174,7 +174,7 @@ async def test_structured_content_that_misses_its_schema_is_a_warning_not_a_fail
             "[Warning: the structured content does not fit the schema that the server gave for it: "
             "n: 'five' is not of type 'integer']",
         ]
-        # A schema without an end says nothing.
+        # A schema with endless references is dropped.
         assert (await success_of(tools["loop"], tool_context(workspace))).output.text == "taken as it is"
         assert (await success_of(tools["twice"], tool_context(workspace))).output.text == "taken as it is"
 
@@ -201,7 +201,7 @@ async def test_a_server_sees_little_of_the_environment_besides_its_own(
         shown = json.loads(said(await success_of(tools["get-env"], tool_context(workspace))))
         assert shown["API_KEY"] == "t"
         inherited = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
-        # The mark is ours; LC_CTYPE is what the wrapper around this node, a Python program, adds.
+        # Isthmus adds the mark; LC_CTYPE comes from the wrapper around this node, a Python program.
         assert set(shown) <= {"API_KEY", "ISTHMUS_PROCESS_GROUP", "LC_CTYPE"} | inherited
 
 
@@ -227,7 +227,7 @@ async def test_a_server_over_http_that_is_started_again_is_connected_again(home:
             process.kill()
             process.wait()
             process = await asyncio.to_thread(start)
-            # The new process refuses the session that it does not know, and is asked again in one of its own.
+            # The new process refuses the unknown session, and gets the request again in a new one.
             assert said(await success_of(tool, tool_context(workspace), a=1, b=3)) == "4"
             await status_when(host, ToolScope(workspace), "http", ServerState.CONNECTED)
             assert said(await success_of(tool, tool_context(workspace), a=1, b=4)) == "5"

@@ -1,7 +1,7 @@
 """Every transport and the servers that people use, in one settings.json, called by one agent in `isthmus serve`.
 
-The agent is asked over A2A 0.3, over 1.0 and in the dialect coderAgent. Its model is Gemini, over its wire: what the
-model is told is what the real provider sends.
+The requests use A2A 0.3, 1.0 and the dialect coderAgent. Its model is Gemini, over its wire: the model gets the same
+bytes as the real provider.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ PAGE = b"<html><body><p>The page of this machine.</p></body></html>"
 
 @dataclass(frozen=True)
 class Together:
-    """The agent, what its model said and is told, and a web site."""
+    """The agent, its model's replies and requests, and a web site."""
 
     server: ServeProgram
     wire: GeminiWire
@@ -51,7 +51,7 @@ class Together:
     workspace: Path
 
     def results(self, request: int = -1) -> dict[str, str]:
-        """What the model's request says that calls gave, by the names of their tools; the last ones."""
+        """Return the results of calls in the model's request, by the names of their tools; the last ones."""
         found: dict[str, str] = {}
         for part in self.parts(request):
             if (response := part.get("functionResponse")) is not None:
@@ -59,13 +59,13 @@ class Together:
         return found
 
     def parts(self, request: int = -1) -> list[dict[str, Any]]:
-        """The parts of the last content of a model's request."""
+        """Return the parts of the last content of a model's request."""
         return self.wire.model_requests[request].json["contents"][-1]["parts"]
 
 
 @contextlib.asynccontextmanager
 async def together(isolated_folders: IsolatedFolders, folder: Path, workspace: Path) -> AsyncGenerator[Together]:
-    """The agent with eight servers of three transports, none of them trusted."""
+    """Start the agent with eight servers of three transports, none of them trusted."""
     hold = Hold()
 
     def answer(request: WireRequest) -> Answer:
@@ -106,7 +106,7 @@ async def events_of(turn: Turn) -> list[AgentEvent]:
 
 
 def calls_of(events: Sequence[AgentEvent]) -> dict[str, ToolCall]:
-    """The last state of each call, by the name of its tool."""
+    """Return the last state of each call, by the name of its tool."""
     return {event.tool_call.tool_name: event.tool_call for event in events if isinstance(event, ToolCallUpdate)}
 
 
@@ -166,7 +166,7 @@ async def a_turn_with_all_servers_over_0_3(at: Together) -> None:
     assert {name: details_of(call) for name, call in asked.items()} == {
         name: McpDetails(server, tool) for name, (server, tool, _) in each.items()
     }
-    # The whole server each time: what the model calls of it later is not asked about.
+    # The whole server each time: the model's later calls of it need no permission.
     answers = [ToolCallConfirmation(call.tool_call_id, "proceed_always_server") for call in asked.values()]
     events = await events_of(await agent.answer(turn.snapshot.task_id, answers, answered_by="test"))
     await agent.aclose()
@@ -200,7 +200,7 @@ def _the_model_was_told_what_each_server_said(at: Together) -> None:
 def _the_model_was_given_rich_content(at: Together) -> None:
     told, parts = at.results(2), at.parts(2)
     kinds = [next(iter(part)) for part in parts]
-    # One response for each call; images follow the one that they belong to. The annotated one is for the user.
+    # One response for each call; images follow their response. The annotated one is for the user.
     assert kinds == ["functionResponse", "inlineData", *["functionResponse"] * 5]
     image = parts[1]["inlineData"]
     assert image["mimeType"] == "image/png"
@@ -263,7 +263,7 @@ def _tool_calls(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 async def coder_agent(server: ServeProgram, part: Mapping[str, Any], **more: Any) -> list[dict[str, Any]]:
-    """What the server streams to a message of a client of gemini-cli-a2a-server."""
+    """Return the events that the server streams to a message of a client of gemini-cli-a2a-server."""
     message = {"kind": "message", "role": "user", "messageId": "m", "parts": [part], **more}
     request = {"jsonrpc": "2.0", "id": 1, "method": "message/stream", "params": {"message": message}}
     headers = {"Authorization": f"Bearer {server.token}"}
@@ -298,7 +298,7 @@ async def a_cancelled_call_is_cancelled_at_the_server(at: Together) -> None:
     async def has_left() -> bool:
         return request.disconnected.is_set()
 
-    # The fetch server was told: it gave up its own request, and lives on.
+    # The fetch server was notified: it cancelled its own request, and still runs.
     await eventually_async(has_left)
     await agent.aclose()
 

@@ -1,4 +1,4 @@
-"""A server with hundreds of tools: the model is sent what it searched for, with every provider, after a restart too."""
+"""A server with hundreds of tools: the model gets those it searched for, with every provider, after a restart too."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def many(count: int = COUNT, **settings: Any) -> dict[str, Any]:
 
 
 def lists_hints(folder: Path) -> dict[str, Any]:
-    """A server, fast to start, with a tool that says that it only reads, one that destroys, one that says nothing."""
+    """Return a server, fast to start, with a read-only tool, a destructive one, and one without annotations."""
     schema: dict[str, Any] = {"type": "object", "properties": {}}
     hints: dict[str, Any] = {"look": {"readOnlyHint": True}, "wipe": {"destructiveHint": True}, "says_nothing": {}}
     tools = [{"name": name, "inputSchema": schema, "annotations": found} for name, found in hints.items()]
@@ -39,7 +39,7 @@ def lists_hints(folder: Path) -> dict[str, Any]:
 
 
 def declared(provider: Provider, body: Mapping[str, Any]) -> list[str]:
-    """The names of the tools that a request declares."""
+    """Return the names of the tools that a request declares."""
     match provider.name:
         case "gemini":
             return [item["name"] for group in body["tools"] for item in group["functionDeclarations"]]
@@ -73,7 +73,7 @@ def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
     before, found, called, resumed = (declared(provider, body) for body in bodies)
     own = before[: before.index(SEARCH_TOOL)]
     assert "read_file" in own
-    # What both servers have is named after the one that is configured later.
+    # A tool name of both servers gets the name of the later one as a prefix.
     assert before[len(own) :] == [SEARCH_TOOL, "few__look", "few__wipe", "says_nothing"]
     assert found[: len(before)] == before
     assert found[len(before)] == "record_4_echidna"

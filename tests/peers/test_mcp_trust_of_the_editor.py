@@ -1,4 +1,4 @@
-"""What an editor says of a folder's trust decides whether a project's MCP servers start there, at any time."""
+"""An editor's trust of a folder decides whether a project's MCP servers start there, at any time."""
 
 import json
 import os
@@ -49,7 +49,7 @@ async def test_the_editors_word_on_trust_counts_before_the_file_and_when_it_chan
                 return (list((await host.tools(scope)).tools) == ["ok"]) is expected
 
             async def has_said(trusted: bool) -> bool:
-                await tell(window, trusted)  # an editor that is slow to connect is told again
+                await tell(window, trusted)  # an editor that is slow to connect gets it again
                 return editors.trust(workspace) is trusted
 
             assert await has_tools(by_file), "the editor says nothing"

@@ -37,14 +37,14 @@ ONCE = "Remember this, too."
 
 
 class Provider:
-    """The model of both agents; one answer to ``SLOW`` and one to a call of ``ONCE`` never come to their end."""
+    """The model of both agents; one reply to ``SLOW`` and one to a call of ``ONCE`` never end."""
 
     def __init__(self) -> None:
         self.hold = Hold()
         self._held: set[str] = set()
 
     def _holds(self, text: str, request: WireRequest) -> bool:
-        """Whether this is the first request with the text."""
+        """Return whether this is the first request with the text."""
         is_first = text in request.body.decode() and text not in self._held
         self._held |= {text} if is_first else set()
         return is_first
@@ -62,7 +62,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class AfterKill:
-    """The application in its second life, and the ids of tasks that clients began in its first."""
+    """The application after its restart, and the ids of tasks that clients began before."""
 
     program: MountedProgram
     wire: OpenAIWire
@@ -73,17 +73,17 @@ class AfterKill:
     saved: str
 
     def saved_notes(self) -> list[str]:
-        """The lines of all notes."""
+        """Return the lines of all notes."""
         return (self.data / "notes" / "notes.txt").read_text(encoding="utf-8").splitlines()
 
     def asked_of_model(self, text: str) -> Sequence[Any]:
-        """The model's requests that have this text in a message of the user."""
+        """Return the model's requests with this text in a message of the user."""
         found = [request.json for request in self.wire.model_requests]
         return [body for body in found if text in json.dumps([m for m in body["messages"] if m["role"] == "user"])]
 
 
 async def official(http: httpx.AsyncClient, path: str) -> Client:
-    """The official client of the agent at a path."""
+    """Return the official client of the agent at a path."""
     card = await A2ACardResolver(http, f"{http.base_url}".rstrip("/") + path).get_agent_card()
     assert "image/png" in card.default_input_modes
     assert "image/svg+xml" in card.default_output_modes
@@ -91,14 +91,14 @@ async def official(http: httpx.AsyncClient, path: str) -> Client:
 
 
 def picture(text: str) -> Message:
-    """A message of a text and a picture."""
+    """Return a message of a text and a picture."""
     file = FileWithBytes(bytes=PNG, mime_type="image/png", name="dot.png")
     parts = [Part(root=TextPart(text=text)), Part(root=FilePart(file=file))]
     return Message(role=Role.user, message_id=str(uuid.uuid4()), parts=parts)
 
 
 async def sent(client: Client, message: Message, until: str = "nothing") -> Task:
-    """Send it, and read what comes until a text is in it or the stream ends; the task as it is then."""
+    """Send it, and read until the stream has a text or ends; return the task's state then."""
     task: Task | None = None
     async for item in client.send_message(message):
         assert isinstance(item, tuple)
@@ -110,7 +110,7 @@ async def sent(client: Client, message: Message, until: str = "nothing") -> Task
 
 
 async def saves(agent: RemoteAgent, task_id: str) -> None:
-    """Allow the call that waits, and read until it has come to its end."""
+    """Allow the waiting call, and read until it has ended."""
     (call,) = (await agent.get(task_id)).pending
     answer = [ToolCallConfirmation(call.tool_call_id, "proceed_once")]
     turn = await agent.answer(task_id, answer, answered_by="test")
@@ -152,12 +152,12 @@ async def http(after_kill: AfterKill) -> AsyncGenerator[httpx.AsyncClient]:
 
 
 def another_client(after_kill: AfterKill, http: httpx.AsyncClient, path: str) -> Any:
-    """Our own client, as ann too: it sends the session as a bearer token."""
+    """Return a client of Isthmus, as ann too: it sends the session as a bearer token."""
     return remote_agent(after_kill.program.url + path, http.cookies["session"])
 
 
 def svg_of(artifacts: Sequence[ArtifactUpdate]) -> str:
-    """The one picture among the artifacts."""
+    """Return the one picture among the artifacts."""
     ((part,),) = (artifact.parts for artifact in artifacts)
     assert (part.media_type, part.filename) == ("image/svg+xml", "card.svg")
     assert part.raw is not None
@@ -165,7 +165,7 @@ def svg_of(artifacts: Sequence[ArtifactUpdate]) -> str:
 
 
 async def waiting(agent: RemoteAgent, task_id: str) -> str:
-    """What a task asks that waits."""
+    """Return the question of a waiting task."""
     task = await agent.get(task_id)
     assert task.state is TaskState.INPUT_REQUIRED
     return task.history[-1].text

@@ -1,4 +1,4 @@
-"""A cloned repository whose settings want to answer in the model's place, and the user's own settings beside it."""
+"""A cloned repository whose settings try to answer in the model's place, and the user's own settings beside it."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def write_settings(folder: Path, **settings: object) -> None:
 
 
 def repository_with_script(folder: Path, marker: Path) -> Path:
-    """Make a script whose calls begin with what the user allowed, and settings that name it; return the script."""
+    """Make a script whose calls begin with an allowed prefix, and settings that name it; return the script."""
     script = folder / "talk.yaml"
     command = f"git status\n\\\ntouch {marker}"
     replies = [
@@ -62,7 +62,7 @@ def test_a_users_own_settings_and_the_option_choose_a_script(workspace: Path, tm
 
 
 def run_with_model(folder: Path, monkeypatch: pytest.MonkeyPatch, *replies: Reply, mode: str) -> tuple[str, list[Any]]:
-    """Run a prompt; return what is on stderr, and the requests that the model got."""
+    """Run a prompt; return the text on stderr, and the requests that the model got."""
     with GeminiWire(replies) as wire:
         monkeypatch.setenv("GEMINI_API_KEY", "key")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)

@@ -100,7 +100,7 @@ async def _edits_are_accepted_changed_and_rejected(cli: QwenCode, workspace: Pat
 async def test_an_answer_in_qwen_code_closes_neovims_view_and_what_was_typed_is_kept(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:
-    # Unlike Gemini CLI it writes its own proposal when it is answered in the terminal.
+    # Unlike Gemini CLI it writes its own proposal after an answer in the terminal.
     a, _ = files
     async with running_neovim(workspace, str(a)) as neovim:
         with companion_program(workspace, "--editor", "nvim", "--address", neovim.address):
@@ -125,7 +125,7 @@ async def test_qwen_code_is_started_together_with_a_companion_that_ends_with_it(
     workspace: Path, files: tuple[Path, Path], isolated_folders: IsolatedFolders
 ) -> None:
     a, _ = files
-    fresh = {key: values for key, values in SETTINGS.items() if key != "ide"}  # nobody has entered /ide enable
+    fresh = {key: values for key, values in SETTINGS.items() if key != "ide"}  # /ide enable was not used
     async with qwen_code(workspace, *ISTHMUS, "companion", "exec", "--", settings=fresh) as cli:
         await user("open", "a.py:3", folder=workspace)
         await cli.sees_file("a.py")

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A client of the server, and what the server's model says."""
+    """A client of the server, and the server's model."""
 
     agent: RemoteAgent
     wire: GeminiWire
@@ -43,7 +43,7 @@ class Peer:
         return await self.agent.prompt(PromptMessage(text, context_id=context_id, settings=settings))
 
     async def question(self, turn: Turn) -> ToolCall:
-        """Read the turn to its question."""
+        """Read the turn to its question, and return the call."""
         view = await view_of(turn)
         assert view.state is TaskState.INPUT_REQUIRED
         (question,) = view.questions
@@ -53,26 +53,26 @@ class Peer:
         return question.call
 
     async def answer(self, turn: Turn, call: ToolCall, option: str) -> Sequence[AgentEvent]:
-        """Answer a question, and what comes of it."""
+        """Answer a question; return the following events."""
         confirmation = ToolCallConfirmation(call.tool_call_id, option)
         return await events(await self.agent.answer(turn.task_id, [confirmation], answered_by="test"))
 
 
 async def events(turn: Turn) -> list[AgentEvent]:
-    """The events of a turn."""
+    """Return the events of a turn."""
     async with asyncio.timeout(60):
         return [delivery.event async for delivery in turn.deliveries]
 
 
 def statuses(found: Sequence[AgentEvent]) -> list[ToolCallStatus]:
-    """The statuses that a call went through, progress aside."""
+    """Return the statuses that a call went through, without progress."""
     updates = [event for event in found if isinstance(event, ToolCallUpdate) and not event.is_ephemeral]
     return [update.tool_call.status for update in updates]
 
 
 @pytest.fixture(scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[GeminiA2aServer]:
-    """For all tests: each has tasks of its own."""
+    """Start a server for all tests: each has tasks of its own."""
     folder = tmp_path_factory.mktemp("server").resolve()
     workspace = folder / "workspace"
     workspace.mkdir()
@@ -110,7 +110,7 @@ async def test_the_server_of_gemini_cli_is_driven_like_our_own(peer: Peer) -> No
         TaskState.COMPLETED,
     ]
     context = first.context_id
-    # An edit: the conversation is the task's, so that the session goes on in it.
+    # An edit: the conversation is the task's, so the session continues in it.
     write = Call("write_file", {"file_path": str(workspace / "b.txt"), "content": "new\n"})
     wire.add(Reply.of(write), Reply.of(Say("Done.")))
     turn = await peer.prompt("Write b.txt", context)
@@ -148,7 +148,7 @@ async def test_the_server_of_gemini_cli_is_driven_like_our_own(peer: Peer) -> No
     updates = [event for event in found if isinstance(event, ToolCallUpdate) and event.is_ephemeral]
     lives = [update.tool_call.live_content for update in updates]
     assert lives
-    # It tells of output once a second at most: of the last line only where it came late enough.
+    # It sends output once a second at most: the last line is there only if it came late enough.
     assert (lives[-1] or "").splitlines() in (["one"], ["one", "two"])
     assert found[-1] == StateChange(TaskState.COMPLETED)
     with pytest.raises(InvalidRequest, match="no open question"):

@@ -1,4 +1,4 @@
-"""RemoteAgent against plain agents on the official JavaScript SDKs, of A2A 0.3 and 1.0, also over bad lines."""
+"""RemoteAgent against plain agents on the official JavaScript SDKs, of A2A 0.3 and 1.0, also over bad connections."""
 
 import asyncio
 import random
@@ -30,7 +30,7 @@ STREAMING = tuple(kind for kind in KINDS if not kind[2])
 
 @pytest.fixture(scope="module", params=KINDS, ids=lambda kind: " ".join((*kind[:2], *kind[2])))
 async def url(request: pytest.FixtureRequest) -> AsyncGenerator[str]:
-    """Of an agent of each kind, for all tests of it."""
+    """Start an agent of each kind, for all its tests, and yield its URL."""
     version, binding, flags = request.param
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
@@ -48,7 +48,7 @@ async def remote(url: str) -> AsyncGenerator[RemoteAgent]:
 
 
 def texts(view: TaskView) -> list[str]:
-    """What the agent said, each text once."""
+    """Return the agent's texts, each once."""
     return [message.text for message in view.messages.values()]
 
 

@@ -25,7 +25,7 @@ KINDS = (("JSONRPC", True), ("HTTP+JSON", True), ("JSONRPC", False))
 
 @asynccontextmanager
 async def plain_agent(binding: str, *flags: str) -> AsyncGenerator[str]:
-    """The URL of the agent."""
+    """Start the agent and yield its URL."""
     command = (str(python_peer()), str(PYTHON_PEERS / "serve_a2a_1.py"), binding, *flags)
     process = await asyncio.create_subprocess_exec(
         *command, cwd=Path.home(), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
@@ -40,7 +40,7 @@ async def plain_agent(binding: str, *flags: str) -> AsyncGenerator[str]:
 
 @pytest.fixture(scope="module", params=KINDS, ids=["jsonrpc", "rest", "without streams"])
 async def url(request: pytest.FixtureRequest) -> AsyncGenerator[str]:
-    """Of an agent of each kind, for all tests of it."""
+    """Start an agent of each kind, for all its tests, and yield its URL."""
     binding, streaming = request.param
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
@@ -59,7 +59,7 @@ async def remote(url: str) -> AsyncGenerator[RemoteAgent]:
 
 
 def texts(view: TaskView) -> list[str]:
-    """What the agent said, each text once."""
+    """Return the agent's texts, each once."""
     return [message.text for message in view.messages.values()]
 
 

@@ -1,4 +1,4 @@
-"""The review page over HTTP, as a browser uses it, and as strangers try to."""
+"""The review page over HTTP, as a browser uses it, and attacks of strangers."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Desk:
-    """A board, its page, and what was decided."""
+    """A board, its page, and the decisions."""
 
     def __init__(self) -> None:
         self.told: list[EditorEvent] = []
@@ -193,7 +193,7 @@ async def test_a_click_that_was_meant_for_another_question_allows_nothing(desk: 
     desk.now += 60.0
     desk.board.answer(desk.board.questions[0].id, Consent.NO)
     await asyncio.wait_for(first, 30)
-    page = await visitor.overview()  # the second question stands where the first one did
+    page = await visitor.overview()  # the second question has the position of the first one
     desk.now += 0.9
     said = await visitor.submit(page.forms[0], "session")
     assert "The questions had just changed, so this yes was not taken." in said.text
@@ -278,7 +278,7 @@ async def test_a_stranger_is_refused_before_the_body_is_sent(desk: Desk, path: s
     host = urlsplit(desk.server.link()).netloc
     reader, writer = await asyncio.open_connection(*host.split(":"))
     writer.write(f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 16000000\r\n\r\n".encode())
-    status = await asyncio.wait_for(reader.readline(), 20)  # the body is waited for as long as 30 s
+    status = await asyncio.wait_for(reader.readline(), 20)  # the server waits up to 30 s for the body
     assert status.split()[1] in {b"403", b"405"}
     writer.close()
     await writer.wait_closed()

@@ -1,4 +1,4 @@
-"""``isthmus`` with and without a sandbox around its commands, as its users run it: options, settings, what is said."""
+"""The program ``isthmus`` with and without a sandbox around its commands: options, settings, output."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def program(
     is_installed: bool = True,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> "tuple[subprocess.CompletedProcess[str], str]":
-    """Run one prompt whose model runs a shell command; also what the model got of it, which it says."""
+    """Return a function that runs one prompt whose model runs a shell command and repeats its result."""
     call = {"name": "run_shell_command", "arguments": {"command": command}}
     ended = scripted(
         workspace,
@@ -40,7 +40,7 @@ def program(
 def scripted(
     workspace: Path, replies: list[dict[str, Any]], *arguments: str, environment: Mapping[str, str]
 ) -> "subprocess.CompletedProcess[str]":
-    """Run the program with a model that gives these replies: it starts sooner than one with the SDK of a provider."""
+    """Return a function that runs the program with these replies: it starts faster than with a provider's SDK."""
     script = workspace.parent / "script.yaml"
     script.write_text(json.dumps({"scenarios": [{"prompt": ".", "replies": replies}]}), encoding="utf-8")
     return subprocess.run(
@@ -61,7 +61,7 @@ def write_settings(folder: Path, tools: dict[str, Any]) -> None:
 
 @pytest.fixture
 def without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine without bubblewrap, whatever is installed: PATH has what a shell command needs."""
+    """Hide bubblewrap from the test: PATH has only what a shell command needs."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("bash", "ls"):

@@ -95,7 +95,7 @@ def custom(workspace: Path, name: str, prompt: str) -> None:
 
 
 def text_of(path: Path) -> str:
-    """What a command has written so far."""
+    """Return the output that a command has written so far."""
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 

@@ -1,4 +1,4 @@
-"""Compaction and restore over a real server, through crashes: what the model is asked next, and what files hold."""
+"""Compaction and restore over a real server, through crashes: the model's next request, and the content of files."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""``isthmus serve`` and files in messages: what reaches the model of each provider, and what is refused before."""
+"""The command ``isthmus serve`` and files in messages: the model of each provider gets them, or they are refused."""
 
 import base64
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -30,12 +30,12 @@ ON_THE_WIRE = {
     ANTHROPIC: {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
     OPENAI: {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
 }
-"""An image in a request, as each provider writes it."""
+"""Pattern of an image in a request, by provider."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The server with a model of each provider; gemini is its own."""
+    """The server with a model of each provider; gemini is its default."""
 
     program: ServeProgram
     wires: Mapping[str, ScriptedWire]
@@ -43,7 +43,7 @@ class Served:
     workspace: Path
 
     async def post(self, version: str, model: str, *parts: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-        """What a message of these parts is answered with, in a session with this model."""
+        """Return the response to a message of these parts, in a session with this model."""
         settings = {URI: {"workspace_path": str(self.workspace), "model": model}}
         if version == "0.3":
             method, params = "message/send", prompt("", parts=list(parts), metadata=settings, **more)
@@ -57,18 +57,18 @@ class Served:
             return {"http": response.status_code, **response.json()}
 
     def parts_sent(self, model: str) -> Sequence[Any]:
-        """The parts of the last message of the last request that a provider got."""
+        """Return the parts of the last message of the last request that a provider got."""
         body = self.wires[model].model_requests[-1].json
         last = (body.get("contents") or body["messages"])[-1]
         found = last.get("parts") or last["content"]
         return [{name: value for name, value in part.items() if name != "cache_control"} for part in found]
 
     def asked(self) -> int:
-        """How many requests the providers got."""
+        """Return the number of requests that the providers got."""
         return sum(len(wire.model_requests) for wire in self.wires.values())
 
     def kept_files(self) -> set[Path]:
-        """Files of messages in the data folder."""
+        """Return the files of messages in the data folder."""
         return {path for path in (self.folder / "data").rglob("message-*") if path.is_file()}
 
 
@@ -99,7 +99,7 @@ async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Ser
 
 
 def file(version: str, data: str, media_type: str | None = None, name: str = "dot.png") -> Mapping[str, Any]:
-    """A file part with these bytes in base64."""
+    """Return a file part with these bytes in base64."""
     if version == "0.3":
         return {
             "kind": "file",
@@ -109,12 +109,12 @@ def file(version: str, data: str, media_type: str | None = None, name: str = "do
 
 
 def text(version: str, words: str) -> Mapping[str, Any]:
-    """A text part."""
+    """Return a text part."""
     return {"kind": "text", "text": words} if version == "0.3" else {"text": words}
 
 
 def state(answer: Mapping[str, Any]) -> str:
-    """The state of the task that a message was answered with."""
+    """Return the state of the task in a response to a message."""
     task = answer["result"].get("task") or answer["result"]
     return task["status"]["state"].removeprefix("TASK_STATE_").lower()
 
@@ -201,7 +201,7 @@ async def test_a_file_by_its_address_is_told_to_the_model_and_fetched_by_nobody(
 
 
 async def test_a_session_goes_on_with_the_model_that_it_has_chosen(served: Served) -> None:
-    """PDF documents are read by gemini, which is the server's own, and not by the session's model."""
+    """Send a PDF document: gemini, the server's default, reads it, and the session's model does not."""
     first = await served.post("0.3", OPENAI, text("0.3", "Hello."), contextId="chosen")
     assert state(first) == "completed"
     pdf = file("0.3", base64.b64encode(b"%PDF-1.7\xff").decode(), "application/pdf", "a.pdf")
@@ -220,5 +220,5 @@ async def test_the_card_lists_what_the_servers_own_model_takes(served: Served) -
         card = (await http.get(served.program.url + ".well-known/agent-card.json")).json()
     modes = card["defaultInputModes"]
     assert {"text/plain", "application/json", "image/png", "image/jpeg", "image/webp", "application/pdf"} <= {*modes}
-    assert "image/gif" not in modes  # gemini does not take it
+    assert "image/gif" not in modes  # gemini does not accept it
     assert card["skills"][0]["inputModes"] == modes

@@ -1,4 +1,4 @@
-"""``isthmus serve`` as a process of its own: what survives its death, and what it says to bad input."""
+"""The command ``isthmus serve`` as a process of its own: the data that survives its death, and answers to bad input."""
 
 import json
 import os
@@ -35,7 +35,7 @@ READY = "A2A server ready at http://127.0.0.1:"
 def serving(
     folder: Path, *options: str, environment: dict[str, str] | None = None
 ) -> "Generator[tuple[subprocess.Popen[str], str]]":
-    """A server on a free port; yields the process and its URL. Killed at the end."""
+    """Start a server on a free port; yield the process and its URL. Kill it at the end."""
     arguments = ["serve", "--port", "0", "--token-file", str(folder / "token"), "--data-dir", str(folder / "data")]
     with (folder / "server.log").open("a", encoding="utf-8") as log:
         process = subprocess.Popen(

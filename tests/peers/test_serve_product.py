@@ -1,4 +1,4 @@
-"""``isthmus serve`` for other people and machines: TLS, users, log, push notifications, its end. Real processes."""
+"""The command ``isthmus serve`` for other users and machines: TLS, users, log, push notifications, its end."""
 
 import asyncio
 import json
@@ -224,7 +224,7 @@ async def test_push_notifications_survive_kill_9_in_order_and_none_is_lost(tmp_p
 
                 def told(task_id: str = task_id, expected: list[str] = arrived[number % 2]) -> bool:
                     of_task = [request for request in list(taken) if request.json["id"] == task_id]
-                    # What the killed server sent last may come twice, under the same key.
+                    # The last notification of the killed server may come twice, under the same key.
                     once = {request.headers["idempotency-key"]: request for request in of_task}
                     assert [request.json["status"]["state"] for request in once.values()] == expected
                     return True
@@ -269,7 +269,7 @@ def test_nothing_changes_the_working_directory_or_the_environment_of_the_process
 
 
 async def read_to_end(served: ServeProgram, method: str, params: Mapping[str, Any], begun: asyncio.Event) -> bytes:
-    """All bytes of an answer."""
+    """Return all bytes of a response."""
     content = b""
     headers = {**EXTENSION, "Authorization": f"Bearer {served.token}"}
     async with plain_client() as http:

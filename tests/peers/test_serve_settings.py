@@ -1,4 +1,4 @@
-"""``isthmus serve`` and what clients may say of a session: AgentSettings that do not fit, and what events tell."""
+"""The command ``isthmus serve`` and a client's settings of a session: AgentSettings that do not fit, and events."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -109,14 +109,14 @@ async def test_clients_are_not_told_where_the_settings_of_the_servers_owner_lie(
 
 
 async def ended_as(agent: RemoteAgent, settings: Mapping[str, Any]) -> TaskState:
-    """The last state of the task of a prompt that has a file written."""
+    """Return the last state of the task of a prompt that has a file written."""
     turn = await agent.prompt(PromptMessage("greet", settings=dict(settings)))
     states = [delivery.event.state async for delivery in turn.deliveries if isinstance(delivery.event, StateChange)]
     return states[-1]
 
 
 async def tiers(server: ServeProgram, token: str, workspace: Path) -> AsyncIterator[str | None]:
-    """The ``user_tier`` of each event of a prompt."""
+    """Yield the ``user_tier`` of each event of a prompt."""
     headers = {**EXTENSION, "Authorization": f"Bearer {token}", "Accept": "text/event-stream"}
     async with httpx.AsyncClient(timeout=20) as http:
         response = await http.post(server.url, json=rpc("message/stream", prompt("hello", workspace)), headers=headers)

@@ -1,4 +1,4 @@
-"""The editors of sessions, over a real companion: whose they are, and which addresses are connected to."""
+"""The editors of sessions, over a real companion: their owners, and the addresses that the agent connects to."""
 
 import os
 from collections.abc import AsyncGenerator, Callable

@@ -1,4 +1,4 @@
-"""Shell commands in the real sandbox: what they cannot do, what they can, and that nothing of them is left."""
+"""Shell commands in the real sandbox: forbidden and allowed actions, and no process is left behind."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ def home(tmp_path: Path) -> Path:
 
 
 async def ran(home: Path, workspace: Path, command: str, **opened: Any) -> str:
-    """What the model gets of a command in the sandbox."""
+    """Return the result of a command in the sandbox, as the model gets it."""
     context = tool_context(workspace, shell_environment(home))
     return (await success_of(confined_shell(home, **opened), context, command=command)).for_model
 
@@ -317,7 +317,7 @@ async def test_a_cancelled_command_may_end_as_it_should_and_leaves_nothing(home:
 
 
 def running(mark: str) -> list[int]:
-    """The processes that have `mark` as a word of their command line."""
+    """Return the processes that have `mark` as a word of their command line."""
     found: list[int] = []
     for process in psutil.process_iter():
         try:

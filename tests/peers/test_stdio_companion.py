@@ -1,4 +1,4 @@
-"""``isthmus companion --editor stdio`` as a program that a plugin starts: its streams, its life, and the example."""
+"""The command ``isthmus companion --editor stdio``, started by a plugin: its streams, its lifetime, and the example."""
 
 import json
 import signal
@@ -35,35 +35,35 @@ class Plugin:
         self.ready: dict[str, Any] = self.until("companion/ready")["params"]
 
     def send(self, **message: Any) -> None:
-        """One message."""
+        """Send one message."""
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         self._input.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
         self._input.flush()
 
     def read(self) -> dict[str, Any]:
-        """The next frame; a failure if anything else is on the stream."""
+        """Return the next frame; fail if anything else is on the stream."""
         header = self._output.readline()
         assert header.startswith(b"Content-Length: "), header
         assert self._output.readline() == b"\r\n"
         return json.loads(self._output.read(int(header.split()[1])))
 
     def until(self, method: str) -> dict[str, Any]:
-        """The next message of this method; open files that are asked for meanwhile are none."""
+        """Return the next message of this method, without the requests for open files before it."""
         while (message := self.read()).get("method") != method:
             if message.get("method") == "editor/openFiles":
                 self.send(id=message["id"], result=[])
         return message
 
     def close_input(self) -> None:
-        """As a plugin that ends without a word."""
+        """Close the input, as a plugin that ends without a message."""
         self._input.close()
 
     def rest(self) -> bytes:
-        """What comes until the companion closes its output."""
+        """Return the rest of the companion's output."""
         return self._output.read()
 
     def gone(self) -> None:
-        """The companion ends by itself, and all its discovery files with it."""
+        """Wait until the companion has ended by itself, without its discovery files."""
         self.rest()
         assert self.process.wait(30) == 0
         assert not any(Path(file).exists() for file in self.ready["discoveryFiles"])
@@ -71,7 +71,7 @@ class Plugin:
 
 @contextmanager
 def plugin(folder: Path, **capabilities: Any) -> Generator[Plugin]:
-    """Start the companion as a plugin does; killed afterwards."""
+    """Start the companion as a plugin does; kill it afterwards."""
     process = subprocess.Popen(
         [*ISTHMUS, "companion", "--editor", "stdio"],
         cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -133,7 +133,7 @@ def test_the_text_in_an_open_review_is_kept_when_the_companion_ends(workspace: P
 
 @contextmanager
 def proposing(discovered: dict[str, Any], file: Path) -> Generator["subprocess.Popen[str]"]:
-    """An agent that proposes a content for a file, prints "proposed", and then the decision."""
+    """Start an agent that proposes a content for a file, prints "proposed", and then the decision."""
     url = f"http://127.0.0.1:{discovered['port']}/mcp"
     program = [sys.executable, agent_program.__file__, url, discovered["authToken"], str(file), "new\n"]
     with subprocess.Popen(program, cwd=file.parent, stdout=subprocess.PIPE, text=True, encoding="utf-8") as agent:
@@ -154,7 +154,7 @@ def test_a_user_who_starts_it_by_hand_is_told_what_it_is_for(workspace: Path) ->
 
 @contextmanager
 def example(folder: Path, *names: str) -> Generator["subprocess.Popen[str]"]:
-    """The example of the documentation, ready; its terminal is a pipe."""
+    """Start the example of the documentation; its terminal is a pipe."""
     process = subprocess.Popen(
         [sys.executable, str(EXAMPLE), *names],
         cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",

@@ -1,4 +1,4 @@
-"""An editor whose plugin is a process of its own: who it says it is, its encodings and newlines, what it answers."""
+"""An editor whose plugin is a process of its own: its identity, its encodings and newlines, its answers."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What only an editor behind a pipe can do: hang, flood, talk nonsense, crash. The plugin is a process of its own."""
+"""Failures of editors behind a pipe: hangs, floods, malformed messages, crashes. The plugin is a process of its own."""
 
 import asyncio
 import contextlib
@@ -282,5 +282,5 @@ async def test_asking_for_files_can_be_cancelled_in_the_moment_the_editor_is_gon
 
     monkeypatch.setattr(stdio.StdioEditor, "_take_snapshot", is_gone)
     asking = asyncio.create_task(driver.editor.open_files())
-    with pytest.raises(asyncio.CancelledError):  # a companion waited for ever for a task that took it for an answer
+    with pytest.raises(asyncio.CancelledError):  # a companion waited forever for a task that took it for an answer
         await asking

@@ -1,4 +1,4 @@
-"""The Sublime Text plugin: its code as it is, in a host with Sublime's API, with the real companion and an agent."""
+"""The Sublime Text plugin: its real code, in a host with Sublime's API, with the real companion and an agent."""
 
 import ast
 import json
@@ -46,7 +46,7 @@ def made(workspace: Path, content: bytes = "é😀x = 1\r\ny = 2\r\n".encode()) 
 
 
 async def review(sublime: SublimeHost) -> View:
-    """The view of the proposed text."""
+    """Return the view of the proposed text."""
 
     def shown() -> View | None:
         views: list[View] = sublime.do(sublime.window.views)
@@ -61,7 +61,7 @@ def test_it_is_of_the_python_that_sublime_has() -> None:
     for file in PACKAGE.rglob("*.py"):
         ast.parse(file.read_text(encoding="utf-8"), feature_version=(3, 8))
     assert (PACKAGE / ".python-version").read_text(encoding="utf-8") == "3.8\n"
-    # Each file of the folder itself is loaded as a plugin, and again when another one has imported it.
+    # Each file of the folder itself is loaded as a plugin, and again if another one has imported it.
     assert [file.name for file in PACKAGE.glob("*.py")] == ["Isthmus.py"]
     names = {entry["command"] for entry in json.loads((PACKAGE / "Default.sublime-commands").read_text("utf-8"))}
     assert names == {f"isthmus_{name}" for name in ("start", "stop", "accept", "reject", "mention")}
@@ -144,7 +144,7 @@ async def test_text_that_is_typed_when_a_review_took_the_focus_is_text_of_ones_o
     view = await review(sublime)
     assert sublime.do(sublime.window.active_view) is view
     sublime.do(lambda: (view.type("o"), view.type("n")))
-    sublime.do(lambda: None)  # what the plugin does next
+    sublime.do(lambda: None)  # the plugin's next step
     assert (view.text, own_view.text) == ("one one\n", "onold\n")
     assert sublime.do(sublime.window.active_view) is own_view
     assert "a proposed edit waits in the tab" in sublime.messages[-1]
@@ -220,7 +220,7 @@ async def test_a_companion_that_is_stopped_and_started_at_once_stays(sublime: Su
     assert sublime.companion is not former
     eventually(lambda: any("can find" in message for message in sublime.messages[told:]), 60, what="the new companion")
     eventually(lambda: former.poll() is not None, 60, what="the end of the one before")
-    sublime.do(lambda: None)  # what it said last has arrived
+    sublime.do(lambda: None)  # its last message has arrived
     assert not any("has ended" in message for message in sublime.messages)
 
 

@@ -1,4 +1,4 @@
-"""`isthmus serve`, killed in the middle of a text: the next process says it anew, and who follows is told of both."""
+"""The command `isthmus serve`, killed during a text: the next process sends it again, and followers get both events."""
 
 import asyncio
 import signal

@@ -36,7 +36,7 @@ async def both_agents(workspace: Path) -> AsyncGenerator[tuple[GeminiCli, QwenCo
 
 
 async def reviews(workspace: Path, *agents: str) -> list[dict[str, Any]]:
-    """The reviews that wait, once there is one of each of these agents."""
+    """Return the waiting reviews, once there is one of each of these agents."""
 
     async def all_there() -> list[dict[str, Any]]:
         waiting: list[dict[str, Any]] = (await user("diffs", folder=workspace))["diffs"]

@@ -1,4 +1,4 @@
-"""The documented examples as real servers: what an author gets without writing it."""
+"""The documented examples as real servers: features that an author gets without writing them."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping
@@ -85,12 +85,12 @@ async def test_the_echo_is_finished_after_kill_9_and_nothing_of_it_is_lost(tmp_p
     numbers = [item.seq for item in (*live, *rest) if item.seq is not None]
     assert numbers == sorted(set(numbers))
     assert rest[-1].event == StateChange(TaskState.COMPLETED)
-    # The agent began anew, under another message id: the text is whole in the second one.
+    # The agent started again, with another message id: the text is whole in the second one.
     assert text_of([item for item in rest if isinstance(item.event, TextContent)][-40:]).strip().endswith("word39")
 
 
 async def asked(agent: RemoteAgent, text: str, workspace: Path) -> tuple[str, str]:
-    """Prompt until a question waits; the ids of the task and of the call."""
+    """Prompt until a question waits; return the ids of the task and of the call."""
     turn = await agent.prompt(first(text, workspace))
     seen = await all_of(turn)
     assert seen[-1].event == StateChange(TaskState.INPUT_REQUIRED)
@@ -103,13 +103,13 @@ async def asked(agent: RemoteAgent, text: str, workspace: Path) -> tuple[str, st
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The pydantic-ai agent, whose model says what a test tells it to."""
+    """The pydantic-ai agent, with a model whose replies a test sets."""
 
     agent: RemoteAgent
     wire: OpenAIWire
 
     def conversation(self) -> str:
-        """What the model was sent last."""
+        """Return the model's last request."""
         return json.dumps(self.wire.model_requests[-1].json["messages"])
 
 

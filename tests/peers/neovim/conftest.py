@@ -12,20 +12,20 @@ from support.neovim import Heard, RunningNeovim, hearing, running_neovim
 
 @pytest.fixture
 async def neovim(workspace: Path) -> AsyncGenerator[RunningNeovim]:
-    """Neovim in an empty workspace."""
+    """Start Neovim in an empty workspace."""
     async with running_neovim(workspace) as running:
         yield running
 
 
 @pytest.fixture
 def limits() -> NeovimLimits:
-    """The limits of the editor."""
+    """Return the limits of the editor."""
     return PATIENT_NEOVIM
 
 
 @pytest.fixture
 async def editor(neovim: RunningNeovim, limits: NeovimLimits) -> AsyncGenerator[NeovimEditor]:
-    """What the companion sees of it."""
+    """Attach the companion's editor to it."""
     attached = await attach(neovim.address, limits)
     yield attached
     await attached.aclose()
@@ -33,6 +33,6 @@ async def editor(neovim: RunningNeovim, limits: NeovimLimits) -> AsyncGenerator[
 
 @pytest.fixture
 async def heard(editor: NeovimEditor) -> AsyncGenerator[Heard]:
-    """What it told."""
+    """Collect the events of the editor."""
     async with hearing(editor) as heard:
         yield heard

@@ -141,7 +141,7 @@ async def test_a_block_selection_is_what_neovim_itself_yanks(
     selection = (await active(editor)).selection
     await neovim.type("y")
     assert selection is not None
-    # A block is yanked with its short lines filled up.
+    # A block is yanked with its short lines padded.
     yanked = await neovim.lua("return vim.fn.getreg('\"', 1, true)")
     assert selection.text.split("\n") == [line.rstrip(" ") for line in yanked]
 
@@ -292,7 +292,7 @@ async def test_a_file_with_unsaved_changes_is_not_closed(
     await neovim.set_lines("mine")
     with pytest.raises(EditorError) as refused:
         await editor.close_file(path)
-    assert str(refused.value) == f"{path}: it has unsaved changes"  # no traceback of our Lua
+    assert str(refused.value) == f"{path}: it has unsaved changes"  # no traceback of the plugin's Lua
     await editor.save(path)
     await editor.close_file(path)
     await editor.close_file(path)

@@ -1,4 +1,4 @@
-"""Keys that were meant for something else never decide a review in Neovim, however close it came up before them."""
+"""Keys meant for other text never decide a review in Neovim, however short the time after it appears."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -16,18 +16,18 @@ from support.waiting import eventually_async
 pytestmark = pytest.mark.anyio
 
 DELAYS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 1.99)
-"""Seconds between the view of a review and keys that were meant for something else."""
+"""Seconds between the view of a review and keys that were meant for other text."""
 _LATER = (
     "_G.later = {}; vim.defer_fn = function(work, after) table.insert(_G.later, { work = work, after = after }) end"
 )
-"""Timers stand still, too."""
+"""Replacement of the clock that also stops timers."""
 _PASSED = "for _, timer in ipairs(_G.later) do if timer.after <= ... * 1000 then timer.work() end end"
 _CLOCK = "_G.clock = (vim.uv or vim.loop).hrtime(); (vim.uv or vim.loop).hrtime = function() return _G.clock end"
 
 
 @pytest.fixture
 async def neovim(workspace: Path) -> AsyncGenerator[RunningNeovim]:
-    """Neovim as a user has it, which shows reviews after their pause; its clock stands still."""
+    """Start Neovim as a user has it, with reviews after their pause and a stopped clock."""
     async with running_neovim(workspace, reviews=()) as running:
         await running.lua(_CLOCK)
         yield running
@@ -61,7 +61,7 @@ async def _in_front(neovim: RunningNeovim) -> None:
 async def _told(neovim: RunningNeovim, text: str) -> None:
     async def is_told() -> bool:
         messages: str = await neovim.lua("return vim.fn.execute('messages')")
-        return text in " ".join(messages.split())  # a long one comes line by line
+        return text in " ".join(messages.split())  # a long message comes line by line
 
     await eventually_async(is_told, what=text)
 

@@ -103,7 +103,7 @@ async def test_a_companion_that_dies_leaves_what_the_user_typed(neovim: RunningN
     await editor.open_diff(review(make_file(workspace, "a.py"), "untouched\n"))
     await editor.open_diff(review(make_file(workspace, "b.py"), "proposed\n", 2))
     await neovim.set_lines("typed by the user")
-    # Cut the line without a word, as kill -9 does.
+    # Cut the connection without a message, as kill -9 does.
     await neovim.lua("for c in pairs(_G.isthmus_sessions) do vim.fn.chanclose(c) end")
     await neovim.type("l")
     await eventually_async(lambda: _orphaned(neovim), what="the script noticed")

@@ -1,4 +1,4 @@
-"""Reviews whose Neovim quits, crashes or is killed while the user types: what they typed is told, and kept."""
+"""Reviews whose Neovim quits, crashes or is killed while the user types: the typed text is sent, and kept."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def _quit(neovim: RunningNeovim, command: str) -> None:
-    with contextlib.suppress(Exception):  # it is gone before it answers
+    with contextlib.suppress(Exception):  # it ends before it answers
         await neovim.connection.request("nvim_command", command, timeout=5)
 
 

@@ -1,4 +1,4 @@
-"""The optional plugin: the companion lives as long as its Neovim, and the terminals inside it lead to it."""
+"""The optional plugin: the companion runs as long as its Neovim, and the terminals inside it find the companion."""
 
 import json
 import os
@@ -117,7 +117,7 @@ vim.defer_fn = function(act, milliseconds)
   end
 end
 """
-"""The plugin's restarts are noted, and wait for the test to do them."""
+"""Replacement of the plugin's delays: restarts are recorded, and wait until the test runs them."""
 _WITHOUT_DELAY = "_G.without_delay = true"
 
 

@@ -128,7 +128,7 @@ async def test_the_command_accepts_the_review_of_its_window(
     await editor.open_diff(review(two, "second\n", 2))
     await neovim.command("IsthmusDiffAccept")
     await eventually_async(lambda: heard.decisions == [DiffAccepted("review-2", "second\n")], what="the decision")
-    await neovim.command("tabfirst", "IsthmusDiffReject")  # the only one that waits, from a window that is not its own
+    await neovim.command("tabfirst", "IsthmusDiffReject")  # the only one that waits, from another window
     await eventually_async(lambda: heard.decisions[1:] == [DiffRejected("review-1")], what="the other decision")
     await view_is_closed(neovim)
 

@@ -1,4 +1,4 @@
-"""Drives an A2A server with the official Python client 1.3: a prompt, its question, and all else that a client can do.
+"""Drives an A2A server with the official Python client 1.3: a prompt, its question, and all other client requests.
 
     python drive_a2a_1.py URL WORKSPACE EXTENSION_URI BINDING VERSION     (the token in ISTHMUS_A2A_TOKEN)
 
@@ -24,18 +24,18 @@ url, workspace, extension, binding, version = sys.argv[1:]
 
 
 def shown(message: Any) -> Any:
-    """A protobuf message as JSON."""
+    """Return a protobuf message as JSON."""
     return MessageToDict(message)
 
 
 def request(**message: Any) -> pb.SendMessageRequest:
-    """A request with a message of the user."""
+    """Return a request with a message of the user."""
     content = {"messageId": str(uuid.uuid4()), "role": "ROLE_USER", **message}
     return ParseDict({"message": content}, pb.SendMessageRequest())
 
 
 async def attempt(action: Any) -> Any:
-    """What came of a request: its result, or the name and the words of its error."""
+    """Return the outcome of a request: its result, or the name and the text of its error."""
     try:
         return shown(await action)
     except Exception as error:
@@ -43,7 +43,7 @@ async def attempt(action: Any) -> Any:
 
 
 async def main() -> None:
-    """See the module."""
+    """Run the client with the arguments of the command line."""
     headers = {"Authorization": f"Bearer {os.environ['ISTHMUS_A2A_TOKEN']}"}
     async with httpx.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
@@ -126,12 +126,12 @@ async def main() -> None:
 
 
 def first_again() -> pb.SendMessageRequest:
-    """The same prompt in another session."""
+    """Return the same prompt in another session."""
     return request(parts=[{"text": "Write a greeting"}], metadata={extension: {"workspace_path": workspace}})
 
 
 async def stream_until_question(client: Any, task_id: str, context: ClientCallContext) -> Any:
-    """The first item of a subscription to a task that waits: the task."""
+    """Return the first item of a subscription to a task that waits: the task."""
     async for item in client.subscribe(pb.SubscribeToTaskRequest(id=task_id), context=context):
         return shown(item)
     return None

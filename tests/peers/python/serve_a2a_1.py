@@ -20,10 +20,10 @@ from starlette.applications import Starlette
 
 
 class Greeter(AgentExecutor):
-    """See the module."""
+    """An agent that asks, replies or fails by the text of the message."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """Implements the SDK's port."""
+        """Reply to the message."""
         said = context.get_user_input()
         if said == "message":
             await event_queue.enqueue_event(new_text_message("Just words.", context_id=context.context_id))
@@ -48,7 +48,7 @@ class Greeter(AgentExecutor):
             await updater.complete(updater.new_agent_message([new_text_part("There you are.")]))
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """Implements the SDK's port."""
+        """Cancel the task."""
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
 
 

@@ -121,7 +121,7 @@ def test_a_failed_close_has_no_content() -> None:
         (Notification("ping", None), UnknownNotification()),
     ],
 )
-def test_notifications_mean_what_spec_1_says(told: Notification, expected: Meaning) -> None:
+def test_notifications_have_the_meaning_of_the_companion_protocol(told: Notification, expected: Meaning) -> None:
     assert meaning(told) == expected
 
 
