@@ -142,7 +142,7 @@ def pretend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
         ("print('found nothing')", "expected JSON"),
         ("print('{}')", "expected a list"),
         ("print('[' * 100000)", "expected JSON"),
-        ("pass", "it said nothing"),
+        ("pass", "it printed nothing"),
     ],
 )
 async def test_a_linter_that_does_not_work_says_why(
@@ -177,7 +177,7 @@ async def test_what_prints_without_end_is_ended(workspace: Path) -> None:
 
 
 def test_only_known_and_installed_linters_can_be_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(LinterError, match="no linter 'mypy' here; known are ruff, pyright"):
+    with pytest.raises(LinterError, match="unknown linter 'mypy'; expected one of ruff, pyright"):
         LinterRunner(("mypy",))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
@@ -261,7 +261,7 @@ def test_the_program_takes_linters_and_refuses_unknown_ones(workspace: Path) -> 
         assert companion.end() == 0
     done = isthmus("companion", "--editor", "headless", "--diagnostics", "mypy", folder=workspace)
     assert done.returncode == 1
-    assert "known are ruff, pyright" in done.stderr
+    assert "expected one of ruff, pyright" in done.stderr
 
 
 def test_the_user_sees_what_linters_find_and_adds_to_what_the_editor_has_alone(workspace: Path) -> None:

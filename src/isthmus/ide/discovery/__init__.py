@@ -1,1 +1,1 @@
-"""The files by which agent CLIs find an IDE: what they say, which one a CLI takes, and what is the matter."""
+"""Discovery of IDEs by agent CLIs: the discovery files, the one that each CLI takes, and what goes wrong."""

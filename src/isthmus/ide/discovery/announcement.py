@@ -1,6 +1,6 @@
-"""The discovery files of every protocol as one kind of thing, for whoever explains what agent CLIs find.
+"""The discovery files of every protocol in one form, to explain what agent CLIs find.
 
-Only reading: what lives and which CLI takes which is in :mod:`doctor` and :mod:`cli_choice`. Blocking file access.
+Only reads the files; :mod:`doctor` judges which are alive, :mod:`cli_choice` which CLI takes which. File access blocks.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from isthmus.ide.ide_protocol import DiscoveryFiles
 
 
 class Protocol(StrEnum):
-    """Whose file it is, as people know the CLI."""
+    """CLI that reads a file, by the name that users know."""
 
     GEMINI = "Gemini CLI"
     QWEN = "Qwen Code"
@@ -23,10 +23,10 @@ class Protocol(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What one file says. ``problem``: why it is of no use to anybody; the rest is empty then.
+    """Contents of one file. ``problem`` is why no CLI can use it; the other fields are empty then.
 
     ``pid`` is the process that the file names: the editor, or its companion. ``number`` is that in the name of a file
-    of an old form, a process id or a port; None for the form of today. ``has_identity``: it says what the editor is.
+    of an old form, a process id or a port; None for the current form. ``has_identity``: the file names the editor.
     ``modified_at`` is Unix time in seconds.
     """
 
@@ -43,7 +43,7 @@ class Announcement:
 
 
 def announcements(environment: Mapping[str, str]) -> tuple[Announcement, ...]:
-    """All discovery files in the places where CLIs with this environment look."""
+    """Return all discovery files in the places where CLIs with this environment look."""
     return tuple(
         _announcement(files, path)
         for protocol in reversed(IDE_PROTOCOLS)

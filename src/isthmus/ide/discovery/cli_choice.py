@@ -1,4 +1,4 @@
-"""Which editor an agent CLI takes that is started here, and why: each CLI's own rules, as read in it and seen.
+"""Predicts the editor that an agent CLI started here takes, and why: each CLI's rules, as read in its code and seen.
 
 Gemini CLI 0.61, Qwen Code 0.24, Claude Code 2.1, and our own agent, which takes the best of all (:mod:`connecting`).
 Decisions without I/O: files are read and ports tried before.
@@ -21,11 +21,11 @@ _START = "start `isthmus companion` here, or run the CLI by `isthmus companion e
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """Where the CLI would be started. ``folder`` is resolved.
+    """Place in which the CLI would be started. ``folder`` is resolved.
 
-    ``editor_pid`` is the process that Gemini CLI and Qwen Code take for their editor, from the process tree.
-    ``living`` are the process ids of those that files name which exist, ``open_ports`` the ports of those that files
-    and variables name at which somebody listens.
+    ``editor_pid`` is the process that Gemini CLI and Qwen Code take for their editor, from the process tree. ``living``
+    are the process ids in files whose process exists, ``open_ports`` the ports in files and variables on which a
+    process listens.
     """
 
     folder: str
@@ -36,20 +36,20 @@ class Here:
     open_ports: frozenset[int] = frozenset()
 
     def fits(self, announcement: Announcement) -> bool:
-        """Return whether the folder lies in those of an editor."""
+        """Return whether the folder is in one of the editor's folders."""
         return mismatch(self.folder, announcement.folders) is None
 
     def is_alive(self, announcement: Announcement) -> bool:
-        """Return whether the process exists that a file names."""
+        """Return whether the process that a file names exists."""
         return announcement.pid in self.living
 
 
 @dataclass(frozen=True, slots=True)
 class CliChoice:
-    """What one CLI would do. ``source`` is the file, or the variable, that it goes by; None: it finds nothing.
+    """Prediction for one CLI. ``source`` is the file, or the variable, that it uses; None if it finds nothing.
 
-    ``connects``: it reaches somebody there. ``advice`` is what to do when it does not, or "". ``remarks`` are what its
-    own settings keep it from all the same.
+    ``connects``: a server answers there. ``advice`` is what to do if not, or "". ``remarks`` are restrictions by the
+    CLI's own settings that apply even if it connects.
     """
 
     cli: str
@@ -63,7 +63,7 @@ class CliChoice:
 
 
 def choices(files: Sequence[Announcement], here: Here) -> tuple[CliChoice, ...]:
-    """What each known CLI but our own would do."""
+    """Return the prediction for each known CLI but our own."""
     usable = [file for file in files if file.problem is None]
     return (
         _gemini([file for file in usable if file.protocol is Protocol.GEMINI], here),
@@ -129,7 +129,7 @@ def _qwen(files: Sequence[Announcement], here: Here) -> CliChoice:
     locks = [file for file in files if file.number is None]
     numbers = (here.editor_pid, named)
     old = [file for number in numbers for file in files if file.number is not None and file.number == number]
-    # One whose process is gone is removed before the others are looked at, not so the one of the variable.
+    # One whose process is gone is removed before the others are looked at, except the one of the variable.
     living = [file for file in locks if file.pid is None or here.is_alive(file)]
     newest = sorted(living, key=lambda file: -file.modified_at)
     by_variable = [file for file in locks if file.port == named]
@@ -143,7 +143,7 @@ def _qwen(files: Sequence[Announcement], here: Here) -> CliChoice:
         return CliChoice(cli, False, None, None, "", "there is no lock file of an editor that runs", _START)
     first = fitting[0]
     if not first.has_identity and here.environment.get("TERM_PROGRAM") != "vscode":
-        reason = "its file does not say what editor it is, and this is no terminal of VS Code"
+        reason = "its file does not say what editor it is, and this is not a terminal of VS Code"
         return CliChoice(
             cli, False, first.path, first.port, first.editor, reason, "the file needs ideInfo with both names"
         )
@@ -191,7 +191,7 @@ def _claude(files: Sequence[Announcement], here: Here) -> CliChoice:
 
 
 def isthmus_choice(candidates: Candidates, files: Sequence[Announcement], here: Here) -> CliChoice:
-    """What our own agent would do: of the candidates, best first, it takes the first one that answers."""
+    """Return the prediction for our own agent: of the candidates, best first, it takes the first one that answers."""
     cli = "Isthmus"
     ranked = [ide for ides in candidates.by_protocol.values() for ide in ides]
     for ide in ranked:
@@ -204,7 +204,7 @@ def isthmus_choice(candidates: Candidates, files: Sequence[Announcement], here: 
 
 
 def port_or_pid(text: str | None) -> int | None:
-    """Return a number of an environment variable; None when it is none."""
+    """Return the number in an environment variable; None if it does not hold one."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 12 else None
 
 
@@ -222,7 +222,7 @@ def _why(
 
 
 def _unknown_terminal(here: Here, cli: str) -> str:
-    """Why the terminal does not tell the CLI that it is in an IDE; empty when it does."""
+    """Return why the terminal does not show the CLI that it is in an IDE; empty if it does."""
     environment = here.environment
     if (
         environment.get("TERM_PROGRAM") in ("vscode", "sublime", "Zed")

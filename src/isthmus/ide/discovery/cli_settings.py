@@ -1,8 +1,8 @@
-"""The settings of agent CLIs that decide whether they use an editor at all: IDE mode, and the mode in which they start.
+"""Settings of agent CLIs that decide whether they use an editor at all: IDE mode, and the mode in which they start.
 
 Gemini CLI and Qwen Code merge four files, Claude Code four others; a later one wins. A file that cannot be read, or is
-not JSON, counts as empty: its CLI says so itself. Nothing of them is changed: :func:`ide_mode_defaults` writes a file
-of our own, which Qwen Code reads before all others.
+not JSON, counts as empty: its CLI reports it itself. None of these files is changed: :func:`ide_mode_defaults` writes
+a file of our own, which Qwen Code reads before all others.
 """
 
 import os
@@ -20,9 +20,9 @@ from isthmus.ide.discovery.announcement import Protocol
 from isthmus.ide.gemini.qwen_lock import qwen_directory
 
 MAXIMUM_BYTES = 1024 * 1024
-"""Of a settings file; a larger one counts as empty."""
+"""Maximum size of a settings file; a larger one counts as empty."""
 AUTOMATIC_MODES = frozenset({"auto", "auto-edit", "auto_edit", "yolo", "acceptEdits", "bypassPermissions", "dontAsk"})
-"""The modes, as settings name them, in which a CLI writes files without asking, and so shows no diff."""
+"""Modes, by their names in settings, in which a CLI writes files without asking, and so shows no diff."""
 
 IDE_MODE_IS_OFF = "its IDE mode is off"
 
@@ -40,13 +40,13 @@ class _Cli:
     mode: str
 
     def user_folder(self, environment: Mapping[str, str]) -> Path:
-        """Where the user's own settings lie."""
+        """Return the folder of the user's own settings."""
         if self.protocol is Protocol.QWEN:
             return qwen_directory(environment)
         return Path(environment.get("GEMINI_CLI_HOME") or _home(environment)) / ".gemini"
 
     def system_file(self, environment: Mapping[str, str]) -> Path:
-        """Return the settings of the machine, which win over all others."""
+        """Return the machine's settings file, which overrides all others."""
         if named := environment.get(f"{self.variables}_SYSTEM_SETTINGS_PATH"):
             return Path(named)
         mac = "GeminiCli" if self.protocol is Protocol.GEMINI else "QwenCode"
@@ -54,7 +54,7 @@ class _Cli:
         return (Path("/Library/Application Support") / mac if on_mac else Path("/etc") / self.name) / "settings.json"
 
     def defaults_file(self, environment: Mapping[str, str]) -> Path:
-        """Return the settings of the machine over which all others win."""
+        """Return the machine's file of defaults, which all others override."""
         named = environment.get(f"{self.variables}_SYSTEM_DEFAULTS_PATH")
         return Path(named) if named else self.system_file(environment).with_name("system-defaults.json")
 
@@ -64,7 +64,7 @@ QWEN = _Cli(Protocol.QWEN, "qwen-code", "QWEN_CODE", "tools.approvalMode", "auto
 
 
 def remarks(folder: Path, environment: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """What the settings keep a CLI from that is started in ``folder``, and what to do, by its name."""
+    """Return, by the CLI's name, what the settings keep a CLI started in ``folder`` from, and what to do."""
     found = {cli.protocol.value: tuple(_of_gemini(cli, folder, environment)) for cli in (GEMINI, QWEN)}
     return found | {Protocol.CLAUDE.value: tuple(_of_claude(folder, environment))}
 
@@ -73,8 +73,8 @@ def ide_mode_defaults(environment: Mapping[str, str], own_folder: Path) -> dict[
     """Return the variable with which Qwen Code starts in IDE mode, unless the user's own settings say otherwise.
 
     It names a file that is written to ``own_folder``: the machine's defaults, with IDE mode on. A machine whose
-    defaults say something of IDE mode, or cannot be read, keeps them. Gemini CLI takes such a file only from root, and
-    warns of any other.
+    defaults set IDE mode, or cannot be read, keeps them. Gemini CLI takes such a file only from root, and warns of any
+    other.
     """
     path = QWEN.defaults_file(environment)
     values = _read(path)
@@ -85,13 +85,13 @@ def ide_mode_defaults(environment: Mapping[str, str], own_folder: Path) -> dict[
     try:
         make_private_directory(own_folder)
         write_private(own, {**(values or {}), "ide": {**cast("Settings", ide), "enabled": True}})
-    except OSError:  # the user is asked then, as without us
+    except OSError:  # then the CLI asks the user, as without us
         return {}
     return {"QWEN_CODE_SYSTEM_DEFAULTS_PATH": str(own)}
 
 
 def gemini_ide_mode(folder: Path, environment: Mapping[str, str]) -> str | None:
-    """What to do so that a Gemini CLI that is started in ``folder`` uses an editor; None: its IDE mode is on."""
+    """Return what to do so that a Gemini CLI started in ``folder`` uses an editor; None if its IDE mode is on."""
     found = (remark for remark in _of_gemini(GEMINI, folder, environment) if IDE_MODE_IS_OFF in remark)
     return next(found, None)
 

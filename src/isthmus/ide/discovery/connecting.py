@@ -1,8 +1,7 @@
-"""Which IDE our own agent uses, whatever protocol it speaks: one connection for a workspace, never two to one editor.
+"""Connects our own agent to an IDE, whatever its protocol: one connection for a workspace, never two to one editor.
 
-An IDE that the environment names, or that we run in, comes first. Where both are as near, the Claude IDE protocol is
-taken: it tells diagnostics besides; our own companion, which speaks both, says there also what only the Gemini
-companion protocol has. Deliberately not here: how each is found and spoken to.
+An IDE that the environment names, or that we run in, comes first. If both protocols are as near, the Claude IDE
+protocol is taken, because it has diagnostics; our own companion adds to it what only the Gemini protocol has.
 """
 
 import os
@@ -19,9 +18,9 @@ from isthmus.ide.processes import process_ancestors
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The IDEs for a workspace, best first, by protocol, the one that is tried first before the others.
+    """IDEs of a workspace by protocol, best first, with the protocol to try first before the others.
 
-    A protocol without IDEs is left out. ``rejected`` are the discovery files that are of no use here.
+    A protocol without IDEs is left out. ``rejected`` are the discovery files that are unusable here.
     """
 
     by_protocol: Mapping[IdeProtocol, tuple[FoundIde, ...]]
@@ -31,7 +30,7 @@ class Candidates:
         return bool(self.by_protocol)
 
     def only(self, is_wanted: Callable[[IdeProtocol, FoundIde], bool]) -> "Candidates":
-        """Return those of the IDEs that are wanted, in the same order."""
+        """Return the IDEs for which ``is_wanted`` is true, in the same order."""
         wanted = {
             protocol: tuple(ide for ide in ides if is_wanted(protocol, ide))
             for protocol, ides in self.by_protocol.items()
@@ -44,8 +43,8 @@ class Candidates:
 
 
 def find_candidates(workspace: Path, environment: Mapping[str, str]) -> Candidates:
-    """Look for IDEs of every protocol. Blocking file access: call it in a thread when on an event loop."""
-    # The least preferred protocol's files are named first among the rejected.
+    """Look for IDEs of every protocol. File access blocks: call it in a thread when on an event loop."""
+    # The rejected files of the least preferred protocol are listed first.
     searched = {protocol: protocol.find(workspace, environment) for protocol in reversed(IDE_PROTOCOLS)}
     rejected = tuple(file for found in searched.values() for file in found.rejected)
     found = {protocol: searched[protocol].ides for protocol in IDE_PROTOCOLS if searched[protocol].ides}
@@ -61,10 +60,10 @@ def find_candidates(workspace: Path, environment: Mapping[str, str]) -> Candidat
 
 
 async def connect_ide(workspace: Path, environment: Mapping[str, str], candidates: Candidates) -> IdeClient:
-    """Connect to the best one that answers; one that shows no diffs only when no other does.
+    """Connect to the best IDE that answers; take one that shows no diffs only if no other answers.
 
     Raises:
-        IdeError: none answers; the text says which were tried.
+        IdeError: none answers; the text lists those that were tried.
     """
     problems: list[str] = []
     kept: IdeClient | None = None

@@ -1,7 +1,7 @@
-"""What is the matter between the editors that announce themselves and an agent CLI that is started here. No I/O.
+"""Diagnoses why an agent CLI that is started here does or does not find an editor. No I/O.
 
-Takes the discovery files as read, and which processes and ports are alive; gives each file's state with the reason,
-what each CLI would choose, and what about this terminal gets in the way. Removing is up to the caller.
+Takes the discovery files as read, and the living processes and open ports; returns each file's state with the reason,
+each CLI's choice, and problems of this terminal. Removing files is up to the caller.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
 
 
 class State(StrEnum):
-    """Of a discovery file."""
+    """State of a discovery file."""
 
     ALIVE = "alive"
     STALE = "stale"
@@ -29,9 +29,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One discovery file. ``reasons`` say why it is stale or unusable, or what of a living one is amiss.
+    """One discovery file. ``reasons`` are why it is stale or unusable, or what is wrong with a living one.
 
-    ``mismatch``: why the folder here is none of the editor's; None when it is. ``is_sweepable``: process and port are
+    ``mismatch`` is why the folder here is not among the editor's; None if it is. ``is_sweepable``: process and port are
     both dead, and the file is this user's own.
     """
 
@@ -44,9 +44,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CompanionAnnouncement:
-    """A companion of ours that runs, as its control file says: where it announces itself.
+    """Announcement of a running companion of ours, from its control file.
 
-    ``suspension`` is why it answers nobody, and what to do; None: it is not suspended. ``ports`` are all of its own.
+    ``suspension`` is why it does not answer, and what to do; None if not suspended. ``ports`` are all of its ports.
     """
 
     port: int
@@ -58,7 +58,7 @@ class CompanionAnnouncement:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """Everything that was found. ``hazards`` are sentences about this terminal."""
+    """Result of the diagnosis. ``hazards`` are sentences about this terminal."""
 
     here: Here
     findings: tuple[Finding, ...]
@@ -84,7 +84,7 @@ def examine(
     candidates: Candidates | None = None,
     remarks: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Examination:
-    """Judge what was found; ``candidates`` are what our own agent finds, ``remarks`` what settings say, by CLI."""
+    """Judge the findings; ``candidates`` are what our own agent finds, ``remarks`` restrictions by settings, by CLI."""
     findings = tuple(_finding(file, here) for file in files)
     chosen = choices(files, here)
     if candidates is not None:

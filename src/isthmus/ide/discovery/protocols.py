@@ -4,4 +4,4 @@ from isthmus.ide.claude.protocol import CLAUDE
 from isthmus.ide.gemini.protocol import GEMINI
 
 IDE_PROTOCOLS = (CLAUDE, GEMINI)
-"""The preferred one first, which decides where IDEs of several are as near."""
+"""Protocols by preference, which decides if IDEs of several are as near."""

@@ -1,4 +1,4 @@
-"""The linters that are known: how each is started, and what its output means. Pure, but for the texts of files.
+"""The known linters: how each is started, and how its output is decoded. Pure; callers pass the texts of files.
 
 Positions: ruff counts rows and columns from 1, columns in characters; pyright's are LSP's. In a notebook they are those
 in the cell, which the message names.
@@ -17,16 +17,16 @@ from isthmus.notebooks.notebook import NotebookError, parse
 from isthmus.text.offsets import OffsetEncoding
 
 MAXIMUM_DIAGNOSTICS: Final = 1000
-"""Of one run."""
+"""Maximum number of diagnostics of one run."""
 _ERRORS: Final = frozenset({None, "invalid-syntax", "E902", "F821"})
-"""What ruff's own language server calls errors."""
+"""Codes that ruff's own language server reports as errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Linter:
-    """``command`` is followed by paths of files; ``decode`` takes what it printed and the texts by path.
+    """A linter: ``command`` is followed by paths of files; ``decode`` takes its output and the texts by path.
 
-    ``seconds`` is how long one run may take; ``suffixes`` are those of the files that it reads.
+    ``seconds`` is the maximum duration of one run; ``suffixes`` are those of the files that it reads.
     """
 
     name: str
@@ -79,10 +79,10 @@ class _PyrightReport:
 
 
 def decode_ruff(data: bytes, texts: Mapping[str, str]) -> tuple[Diagnostic, ...]:
-    """``ruff check --output-format json``.
+    """Decode the output of ``ruff check --output-format json``.
 
     Raises:
-        DecodeError: it is something else.
+        DecodeError: the output is in another form.
     """
     value = _json(data, "ruff")
     if not isinstance(value, list):
@@ -101,11 +101,11 @@ def _of_ruff(item: _RuffItem, texts: Mapping[str, str]) -> Diagnostic:
 
 
 def _source_of(text: str | None, number: int) -> str | None:
-    """Return the source of a cell of a notebook, 1-based: places in notebooks are those in the cell."""
+    """Return the source of a notebook's cell (1-based): positions in notebooks are those in the cell."""
     try:
         return parse(text).cells[number - 1].source if text is not None else None
     except (NotebookError, IndexError):
-        return None  # changed since
+        return None  # changed meanwhile
 
 
 def _ruff_place(text: str | None, place: _RuffPlace) -> Position:
@@ -117,10 +117,10 @@ def _ruff_place(text: str | None, place: _RuffPlace) -> Position:
 
 
 def decode_pyright(data: bytes, texts: Mapping[str, str]) -> tuple[Diagnostic, ...]:
-    """``pyright --outputjson``.
+    """Decode the output of ``pyright --outputjson``.
 
     Raises:
-        DecodeError: it is something else.
+        DecodeError: the output is in another form.
     """
     report = from_json(_PyrightReport, _json(data, "pyright"), "pyright")
     return tuple(map(_of_pyright, report.general_diagnostics[:MAXIMUM_DIAGNOSTICS]))

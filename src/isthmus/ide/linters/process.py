@@ -1,7 +1,7 @@
-"""Runs a linter once, with a deadline and a cap, and leaves no process of it behind.
+"""Runs a linter once, with a deadline and an output limit, and leaves no process behind.
 
-It is found on PATH, or beside the Python that runs Isthmus. What is in :mod:`isthmus.tools` for commands of agents is
-not used here: the companion is usable without an agent.
+The program is found on PATH, or beside the Python that runs Isthmus. Does not use :mod:`isthmus.tools`, which runs
+commands for agents: the companion is usable without an agent.
 """
 
 import asyncio
@@ -20,23 +20,23 @@ _MAXIMUM_ERROR_BYTES: Final = 2000
 
 
 class LinterError(IsthmusError):
-    """A linter could not be run to its end, or said nothing that is understood."""
+    """A linter could not be run to its end, or its output could not be decoded."""
 
 
 def find_program(name: str) -> str:
     """Return the path of a program.
 
     Raises:
-        LinterError: there is none.
+        LinterError: it is not installed.
     """
     found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
     if found is None:
-        raise LinterError(f"{name} is not installed: there is none on PATH. Install it with: pip install {name}")
+        raise LinterError(f"{name} is not installed: it is not on PATH. Install it with: pip install {name}")
     return found
 
 
 async def run_to_end(command: Sequence[str], folder: str, seconds: float) -> bytes:
-    """What a program prints on standard output, whatever its exit status; it runs in ``folder``.
+    """Run a program in ``folder``, and return its standard output, whatever its exit status.
 
     Raises:
         LinterError: it cannot be started, takes longer than ``seconds``, or prints too much; or nothing at all.
@@ -62,10 +62,10 @@ async def run_to_end(command: Sequence[str], folder: str, seconds: float) -> byt
     except TimeoutError as error:
         raise LinterError(f"{name} was stopped after {seconds:g} s") from error
     finally:
-        await end_process(process)  # also what it started, such as the node of pyright
+        await end_process(process)  # with its children, such as pyright's node
     if not output.strip():
-        said = errors[:_MAXIMUM_ERROR_BYTES].decode("utf-8", "replace").strip()
-        raise LinterError(f"{name} ended with {status}: {said or 'it said nothing'}")
+        detail = errors[:_MAXIMUM_ERROR_BYTES].decode("utf-8", "replace").strip()
+        raise LinterError(f"{name} ended with {status}: {detail or 'it printed nothing'}")
     return output
 
 
@@ -74,5 +74,5 @@ async def _read(stream: asyncio.StreamReader | None, maximum: int) -> bytes:
     while stream is not None and (piece := await stream.read(65_536)):
         data += piece
         if len(data) > maximum:
-            raise LinterError(f"more than {maximum} bytes were printed; nothing of it is used")
+            raise LinterError(f"expected at most {maximum} bytes of output; none of it is used")
     return bytes(data)

@@ -1,7 +1,7 @@
-"""Keeps what linters found in files up to date, in the background, and answers at once with what is known.
+"""Keeps the diagnostics of linters up to date in the background, and answers at once with those that are known.
 
-Only files on disk are looked at, as they are there, and only those that are asked for inside the workspace. A file is
-looked at again when it has been written. Which linters there are is in :mod:`isthmus.ide.linters.linter`.
+Only files on disk are checked, only those in the workspace that are asked for, and again when they have been written.
+The linters themselves are in :mod:`isthmus.ide.linters.linter`.
 """
 
 import asyncio
@@ -23,37 +23,37 @@ from isthmus.text.text_file import BinaryContentError, decode_text
 
 ANSWER_SECONDS: Final = 0.7
 MAXIMUM_FILES: Final = 50
-"""Of one run; the others follow in the next."""
+"""Maximum number of files of one run; the others follow in the next."""
 MAXIMUM_KNOWN: Final = 2000
-"""Files whose diagnostics are remembered; those looked at longest ago are forgotten."""
+"""Maximum number of files whose diagnostics are remembered; those checked longest ago are forgotten."""
 MAXIMUM_FILE_BYTES: Final = 4 * 1024 * 1024
 
 _log = logging.getLogger(__name__)
 
 
 class LinterRunner:
-    """The linters that the user asked for, by name; ``folders`` are the workspace's, and may be set anew.
+    """The linters that the user chose, by name; ``folders`` are the workspace's, and may be set again.
 
     Raises:
-        LinterError: a name is not known, or its program is not installed.
+        LinterError: a name is unknown, or its program is not installed.
     """
 
     def __init__(self, names: Sequence[str], folders: Sequence[str] = ()) -> None:
         unknown = [name for name in names if name not in LINTERS]
         if unknown:
-            raise LinterError(f"there is no linter {unknown[0]!r} here; known are {', '.join(LINTERS)}")
+            raise LinterError(f"unknown linter {unknown[0]!r}; expected one of {', '.join(LINTERS)}")
         self.folders = folders
         self._one = [_OneLinter(LINTERS[name], find_program(name)) for name in dict.fromkeys(names)]
 
     def look(self, paths: Sequence[str]) -> None:
-        """See to it that these files are looked at, if they changed since; returns at once."""
+        """Start checks of those files that have changed, and return at once."""
         for one in self._one:
             for path in paths:
                 if (folder := self._folder(path)) is not None:
                     one.look(path, folder)
 
     async def diagnostics(self, paths: Sequence[str], *, seconds: float = ANSWER_SECONDS) -> tuple[Diagnostic, ...]:
-        """What is known of these files; runs that are needed for it are waited for, ``seconds`` at most.
+        """Return the known diagnostics of these files; wait at most ``seconds`` for the checks that they need.
 
         Raises:
             LinterError: nothing is known, because no linter works.
@@ -69,12 +69,12 @@ class LinterRunner:
         return found
 
     async def aclose(self) -> None:
-        """End what runs."""
+        """End all running linters."""
         for one in self._one:
             await one.aclose()
 
     def _folder(self, path: str) -> str | None:
-        """Return the workspace folder that a file is in, whatever links lead there."""
+        """Return the workspace folder that a file is in, links resolved; None if it is in none."""
         real = os.path.realpath(path)
         inside = (folder for folder in self.folders if Path(real).is_relative_to(os.path.realpath(folder)))
         return next(inside, None)
@@ -92,7 +92,7 @@ class _OneLinter:
         self.problem: str | None = None
 
     def known(self, path: str) -> tuple[Diagnostic, ...]:
-        """What the last run found in a file; nothing in one that is gone."""
+        """Return the last run's diagnostics of a file; none if it is gone."""
         stamp, found = self._known.get(path, (None, ()))
         return found if stamp is not None and FileStamp.of(path) is not None else ()
 
@@ -122,7 +122,7 @@ class _OneLinter:
             self.task = None
 
     async def _run_once(self, folder: str, paths: list[str]) -> None:
-        # Stamped before the run: what is written meanwhile is looked at again.
+        # Stamped before the run: a file that is written meanwhile is checked again.
         stamps = {path: stamp for path in paths if (stamp := FileStamp.of(path)) is not None}
         if not stamps:
             return
@@ -155,7 +155,7 @@ class _OneLinter:
 
 
 def _texts(paths: Sequence[str]) -> dict[str, str]:
-    """Return the texts of files, also by the names that they have behind links."""
+    """Return the texts of files, by their paths and by their real paths."""
     texts: dict[str, str] = {}
     for path in paths:
         with contextlib.suppress(OSError, ValueError, BinaryContentError):
