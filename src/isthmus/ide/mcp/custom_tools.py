@@ -1,8 +1,8 @@
-"""Custom tools: Python functions of the user's own that a companion offers to every attached agent CLI.
+"""Custom tools: the user's own Python functions that a companion offers to every attached agent CLI.
 
-A tool's name is the function's, its description the docstring, its schema comes out of the type hints. What it
-raises is an error result: nothing that a tool does ends the companion. Tools that belong to the agent rather than to
-the editor are better an MCP server. Pydantic is loaded with the first schema, not before.
+A tool's name is the function's, its description the docstring, its schema comes from the type hints. An exception is an
+error result: nothing that a tool does ends the companion. Tools that belong to the agent rather than to the editor are
+better an MCP server. Pydantic is loaded with the first schema, not before.
 """
 
 import asyncio
@@ -41,16 +41,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class CustomToolError(IsthmusError):
-    """A custom tool cannot be what it is declared as; the text names it and says what to change."""
+    """A custom tool cannot be offered as declared; the text names it and says what to change."""
 
 
 class _EndedError(Exception):
-    """A tool called ``sys.exit``, which is no reason for the companion to end."""
+    """A tool called ``sys.exit``, which must not end the companion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image as the result of a tool, or within a list of results; ``data`` is the file's bytes."""
+    """An image as the result of a tool, or in a list of results; ``data`` is the file's bytes."""
 
     data: bytes
     mime_type: str = "image/png"
@@ -67,10 +67,10 @@ class CustomTool:
 
     @cached_property
     def listed(self) -> ToolDefinition:
-        """What ``tools/list`` shows.
+        """Entry in ``tools/list``.
 
         Raises:
-            CustomToolError: there is no JSON Schema for a type hint.
+            CustomToolError: a type hint has no JSON Schema.
         """
         from pydantic.errors import PydanticUserError
         from pydantic.json_schema import GenerateJsonSchema
@@ -87,7 +87,7 @@ class CustomTool:
         return ToolDefinition(self.name, self.description, schema)
 
     async def call(self, arguments: JsonObject) -> CallToolResult:
-        """Run it; what fails is an error result, and so is what takes longer than its timeout."""
+        """Run the tool; any failure is an error result, and so is a run longer than its timeout."""
         from pydantic import ValidationError
 
         try:
@@ -102,7 +102,7 @@ class CustomTool:
         try:
             return _encoded(await self._run(given))
         except TimeoutError:
-            still = "" if inspect.iscoroutinefunction(self.function) else "; it goes on, and its result is dropped"
+            still = "" if inspect.iscoroutinefunction(self.function) else "; it still runs, and its result is dropped"
             return CallToolResult.error(f"{self.name}: not done after {self.timeout:g} s{still}")
         except Exception as error:  # the tool is the user's code
             _log.warning("The custom tool %s failed", self.name, exc_info=True)
@@ -131,13 +131,13 @@ class CustomTool:
 
     @cached_property
     def _arguments(self) -> "type[BaseModel]":
-        """A model whose fields have the parameters' names as aliases: a parameter may be called ``json`` or ``_x``."""
+        """Model whose fields have the parameters' names as aliases: a parameter may be called ``json`` or ``_x``."""
         from pydantic import ConfigDict, Field, create_model
         from pydantic.errors import PydanticUserError
 
         try:
             hints = get_type_hints(self.function, include_extras=True)
-        except Exception as error:  # hints may be any expression of the user's
+        except Exception as error:  # hints may be any expression
             raise self._error(f"its type hints cannot be read: {error}") from error
         fields: dict[str, Any] = {}
         for index, parameter in enumerate(inspect.signature(self.function).parameters.values()):
@@ -186,13 +186,13 @@ class ToolRegistry:
         description: str | None = None,
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
     ) -> Function | Callable[[Function], Function]:
-        """Decorator: make a function a tool. The function itself stays as it is.
+        """Make a function a tool (decorator). The function itself is returned unchanged.
 
-        ``name`` and ``description`` take the place of the function's name and docstring; ``timeout`` in seconds.
-        A plain function is run in a thread, so it may block.
+        ``name`` and ``description`` replace the function's name and docstring; ``timeout`` is in seconds. A plain
+        function runs in a thread, so it may block.
 
         Raises:
-            CustomToolError: the name is not free, or there is no description.
+            CustomToolError: the name is taken or not allowed, there is no description, or there are too many tools.
         """
 
         def add(function: Function) -> Function:
@@ -210,7 +210,7 @@ class ToolRegistry:
         elif chosen in COMPANION_TOOLS:
             problem = "a tool of the companion itself has this name; give another one: @companion.tool(name=...)"
         elif chosen in self._tools:
-            problem = "there is another one of this name"
+            problem = "another tool has this name already"
         elif not text:
             problem = "expected a docstring: agents choose tools by what it says"
         elif not timeout > 0:
@@ -222,15 +222,15 @@ class ToolRegistry:
         self._tools[chosen] = CustomTool(chosen, text, function, timeout)
 
     def listed(self) -> tuple[ToolDefinition, ...]:
-        """All tools as ``tools/list`` shows them, in the order of their declaration.
+        """Return all tools as ``tools/list`` shows them, in the order of their declaration.
 
         Raises:
-            CustomToolError: one has a type hint that cannot be an argument.
+            CustomToolError: a type hint cannot be an argument.
         """
         return tuple(tool.listed for tool in self._tools.values())
 
     async def call(self, name: str, arguments: JsonObject) -> CallToolResult:
-        """Run a tool of this registry; what fails is an error result."""
+        """Run a tool of this registry; any failure is an error result."""
         return await self._tools[name].call(arguments)
 
 
@@ -238,22 +238,22 @@ _collecting: ContextVar[ToolRegistry | None] = ContextVar("_collecting", default
 
 
 def collecting() -> ToolRegistry:
-    """Return the registry of the companion that reads a tool file right now; elsewhere one that nobody serves.
+    """Return the registry of the companion that is loading a tool file, or else an unused one.
 
-    The second is for files that are imported by something else, such as a test of the tools.
+    The unused one is for files that are imported otherwise, such as by a test of the tools.
     """
     registry = _collecting.get()
     return ToolRegistry() if registry is None else registry
 
 
 def load_tools(path: str, registry: ToolRegistry) -> None:
-    """Run a Python file; what it declares with ``@companion.tool`` comes into the registry.
+    """Run a Python file, and add what it declares with ``@companion.tool`` to the registry.
 
-    Modules beside the file can be imported by it. What it prints goes to standard error: standard output is the
-    program's, and with some editors a protocol.
+    The file can import modules beside it. Its output goes to standard error: standard output is the program's, and with
+    some editors a protocol.
 
     Raises:
-        CustomToolError: it cannot be run, or declares no tool, or one that cannot be.
+        CustomToolError: the file cannot be run, declares no tool, or declares one that cannot be offered.
     """
     file = Path(path).absolute()
     before = len(registry)
@@ -262,7 +262,7 @@ def load_tools(path: str, registry: ToolRegistry) -> None:
         raise CustomToolError(f"--tools {path}: expected an existing Python file, its name ending in .py")
     module = importlib.util.module_from_spec(spec)
     if str(file.parent) not in sys.path:
-        sys.path.append(str(file.parent))  # last: it takes no other module's name
+        sys.path.append(str(file.parent))  # last, so that it hides no other module
     sys.modules[module.__name__] = module
     token = _collecting.set(registry)
     try:
@@ -282,7 +282,7 @@ def load_tools(path: str, registry: ToolRegistry) -> None:
 
 
 def _place(error: BaseException, file: Path) -> str:
-    """``line N: `` of the file, where the error passed through it."""
+    """Return ``line N: `` for the place in the file where the error occurred; empty if outside of it."""
     if isinstance(error, SyntaxError):
         return ""  # its text names the line
     lines: list[int] = []
@@ -306,7 +306,7 @@ def _described(hint: object) -> str | None:
 
 
 def _problems(error: Any) -> str:
-    """What is wrong with the arguments, one clause each."""
+    """Return the problems of the arguments, one clause each."""
     found = [
         f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
         for problem in error.errors(include_url=False, include_context=False, include_input=False)

@@ -1,8 +1,8 @@
 """The client side of an MCP connection as a state machine: requests out, answers and notifications in. No I/O.
 
-Covers what an IDE companion offers: initialize, tools/list, tools/call, notifications, and being pinged. It accepts
-what servers of any protocol version send, batches too, and reads everything with suspicion: what is not
-JSON-RPC is a :class:`ParseError`, never an exception. The server side is :mod:`mcp_peer`.
+Covers what an IDE companion offers: initialize, tools/list, tools/call, notifications, and answering pings. It accepts
+messages of servers of any protocol version, batches too, and trusts none: a message that is not JSON-RPC is a
+:class:`ParseError`, never an exception. The server side is :mod:`mcp_peer`.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _RULES = rpc.Rules(
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What a tool returned: the text of its first text block, if any, and all its blocks."""
+    """Result of a tool: the text of its first text block, if any, and all its blocks."""
 
     text: str | None
     is_error: bool
@@ -37,14 +37,14 @@ class ToolOutcome:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts of its text blocks, in order."""
+        """Texts of its text blocks, in order."""
         texts = (block.get("text") for block in self.content)
         return tuple(text for text in texts if isinstance(text, str))
 
 
 @dataclass(slots=True)
 class McpClient:
-    """One session with one server. ``protocol_version`` is what was agreed on, None before initialize."""
+    """One session with one server. ``protocol_version`` is the agreed one, None before initialize."""
 
     protocol_version: str | None = None
     server_name: str = ""
@@ -62,7 +62,7 @@ class McpClient:
         )
 
     def initialized(self, result: JsonObject) -> rpc.JsonMessage | None:
-        """Take the result of initialize; the notification that completes it, or None when no version fits."""
+        """Take the result of initialize; return the notification that completes it, or None if no version fits."""
         version = result.get("protocolVersion")
         if version not in PROTOCOL_VERSIONS:
             return None
@@ -99,19 +99,19 @@ def _incoming(message: rpc.Message) -> rpc.Message:
 
 
 def answer(request: rpc.Request) -> rpc.JsonMessage:
-    """Return the answer to a request of the server: nothing is served but ``ping``."""
+    """Return the answer to a server's request: only ``ping`` is supported."""
     if request.method == "ping":
         return rpc.response(request.id, {})
     return rpc.error_response(request.id, rpc.METHOD_NOT_FOUND, f"Method not found: {request.method[:200]}")
 
 
 def tool_names(result: JsonObject) -> frozenset[str]:
-    """Return the names in the result of ``tools/list``; entries that are no tools are left out."""
+    """Return the names in the result of ``tools/list``; malformed entries are left out."""
     return frozenset(tool_arguments(result))
 
 
 def tool_arguments(result: JsonObject) -> dict[str, frozenset[str]]:
-    """The tools in the result of ``tools/list`` by name, each with the names of the arguments that its schema has."""
+    """Return the tools in the result of ``tools/list`` by name, each with the argument names in its schema."""
     tools = [as_object(entry) for entry in as_list(result.get("tools"))]
     return {
         name: frozenset(as_object(as_object(tool.get("inputSchema")).get("properties")))

@@ -2,9 +2,9 @@
 
 Covers what IDE clients use, of protocol versions 2024-11-05 to 2025-11-25: initialize, ping, tools/list, tools/call,
 notifications and their errors (JSON-RPC 2.0). Lists of prompts and resources are empty, for clients that ask for them
-although none were declared. Deliberately not here: sessions, HTTP, batches (removed from MCP in 2025-06-18) and the
-meaning of any tool. Any transport can drive it: one message at a time goes into :meth:`McpPeer.receive`; a tool call's
-outcome comes back through :meth:`McpPeer.finish`.
+although none were declared. Does not contain sessions, HTTP, batches (removed from MCP in 2025-06-18) or the tools
+themselves. Any transport can drive it: one message at a time goes into :meth:`McpPeer.receive`; a tool call's outcome
+comes back through :meth:`McpPeer.finish`.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ MAXIMUM_CALLS = 256
 class ToolDefinition:
     """A tool as ``tools/list`` shows it; ``input_schema`` is a JSON Schema of type object.
 
-    One that is not listed can be called all the same: some real clients call what they know of without looking.
+    An unlisted tool can still be called: some real clients call the tools that they know without listing them.
     """
 
     name: str
@@ -38,7 +38,7 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class CallToolResult:
-    """A CallToolResult: content blocks of MCP; ``is_error`` says that they describe a failure."""
+    """A CallToolResult: content blocks of MCP; ``is_error`` means that they describe a failure."""
 
     content: tuple[JsonObject, ...] = ()
     is_error: bool = False
@@ -56,7 +56,7 @@ class CallToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """Who said initialize, and the version that was agreed on."""
+    """The client that sent initialize, and the agreed protocol version."""
 
     name: str
     version: str
@@ -64,16 +64,16 @@ class ClientInfo:
 
     @property
     def title(self) -> str:
-        """What a user calls it: its name, and our own agent as it is written everywhere."""
+        """Name for users: the client's own, and "Isthmus" for our agent."""
         return "Isthmus" if self.name == "isthmus" else self.name or "agent"
 
 
-# What one message led to. A closed union: match with assert_never.
+# Outcome of one message. A closed union: match with assert_never.
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Send this response. ``malformed``: what came was no request at all (HTTP answers those with status 400)."""
+    """Send this response. ``malformed``: the message was not a request at all (HTTP answers it with status 400)."""
 
     message: rpc.JsonMessage
     malformed: bool = False
@@ -81,7 +81,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class CallTool:
-    """Run this tool and give its result to :meth:`McpPeer.finish`."""
+    """Run this tool and pass its result to :meth:`McpPeer.finish`."""
 
     request_id: rpc.RequestId
     name: str
@@ -90,14 +90,14 @@ class CallTool:
 
 @dataclass(frozen=True, slots=True)
 class CancelCall:
-    """The client no longer waits for this call: stop it; its result is not to be sent."""
+    """Stop this call, for which the client no longer waits; its result is not sent."""
 
     request_id: rpc.RequestId
 
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Nothing to do: a response to a request that this side never sends."""
+    """Do nothing: a response to a request that this side never sends."""
 
 
 Received: TypeAlias = Reply | CallTool | CancelCall | rpc.Notification | Ignored
@@ -125,9 +125,9 @@ _RULES = rpc.Rules(
 
 @dataclass(slots=True)
 class McpPeer:
-    """One connection. ``client`` is None until initialize succeeded; give it to take up an older session again.
+    """One connection. ``client`` is None until initialize succeeded; pass it to resume an older session.
 
-    ``tools`` may be replaced at any time; ``capabilities`` are what initialize declares.
+    ``tools`` may be replaced at any time; ``capabilities`` are those that initialize declares.
     """
 
     name: str
@@ -140,7 +140,7 @@ class McpPeer:
     def receive(self, data: bytes | str) -> Received:
         """Take one message as JSON, as text or in UTF-8.
 
-        Whatever comes, this returns; nothing that came changes the state by half.
+        Never raises, whatever comes; a refused message leaves the state unchanged.
         """
         try:
             message = rpc.message_of(decode_any_text(data), _RULES)
@@ -161,7 +161,7 @@ class McpPeer:
                 assert_never(message)
 
     def finish(self, request_id: rpc.RequestId, result: CallToolResult) -> rpc.JsonMessage | None:
-        """Return the response to a tool call; None when the client cancelled it meanwhile."""
+        """Return the response to a tool call; None if the client has cancelled it."""
         if request_id not in self._running:
             return None
         self._running.discard(request_id)
@@ -207,7 +207,7 @@ class McpPeer:
         info = params.get("clientInfo")
         known = cast("JsonObject", info if isinstance(info, dict) else {})
         agreed = requested if requested in PROTOCOL_VERSIONS else LATEST_PROTOCOL_VERSION
-        # They stand in titles and questions: nothing in them is to move what else stands there.
+        # Titles and questions contain these texts, so they must not move the text around them.
         name, version = (visible_line(str(known.get(field, ""))[:200]) for field in ("name", "version"))
         self.client = ClientInfo(name, version, agreed)
         return {

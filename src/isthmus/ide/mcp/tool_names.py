@@ -1,11 +1,11 @@
-"""The names of a companion's own tools, for those who must know them without speaking the protocols.
+"""Names of the companion's own tools, for modules that need them without the protocols.
 
-:data:`OPEN_DIFF` is a tool of both specs, with other arguments in each. All but ``close_tab`` are camelCase.
+:data:`OPEN_DIFF` is a tool of both protocols, with other arguments in each. All but ``close_tab`` are camelCase.
 """
 
 OPEN_DIFF = "openDiff"
 CLOSE_DIFF = "closeDiff"
-"""Spec 1."""
+"""Tool of the Gemini CLI companion protocol only."""
 
 OPEN_FILE = "openFile"
 GET_CURRENT_SELECTION = "getCurrentSelection"
@@ -18,7 +18,7 @@ SAVE_DOCUMENT = "saveDocument"
 CLOSE_TAB = "close_tab"
 CLOSE_ALL_DIFF_TABS = "closeAllDiffTabs"
 EXECUTE_CODE = "executeCode"
-"""These are spec 3's."""
+"""Last of the tools of the Claude IDE protocol, which begin at :data:`OPEN_FILE`."""
 
 COMPANION_TOOLS = frozenset(
     {
@@ -37,4 +37,4 @@ COMPANION_TOOLS = frozenset(
         EXECUTE_CODE,
     }
 )
-"""What no custom tool may be called."""
+"""Names that no custom tool may have."""

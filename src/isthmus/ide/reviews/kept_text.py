@@ -1,7 +1,7 @@
-"""What a user typed into a review that ended without their decision: kept as files for this user alone.
+"""Texts that a user typed into reviews that ended without their decision: kept as files for this user alone.
 
-One file for each text, in our data folder, named by when it was kept, by whose proposal it was and by the file that was
-reviewed. Only so many are kept; the oldest go. Nothing is ever read back: they are for the user.
+One file for each text, in our data folder, named by the time, the agent and the reviewed file. The number and size of
+the files are limited; the oldest are removed. Isthmus never reads them back: they are for the user.
 """
 
 import logging
@@ -19,18 +19,18 @@ from isthmus.ide.reviews.review import DiffReview
 from isthmus.text.visible import printable
 
 KEPT_FOLDER = "kept"
-"""The folder of kept texts, in the data folder."""
+"""Name of the folder of kept texts, in the data folder."""
 MAXIMUM_FILES = 100
 MAXIMUM_BYTES = 64 * 1024 * 1024
 MAXIMUM_NAME_BYTES = 120
-"""Of the reviewed file's name; file systems take 255 in all."""
+"""Maximum length of the reviewed file's name in a kept file's; file systems allow 255 bytes in all."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptText:
-    """One text, and where it is now. ``file_path`` is the file that was reviewed."""
+    """One kept text, and its file. ``file_path`` is the reviewed file."""
 
     file_path: str
     kept_at: str
@@ -42,7 +42,7 @@ class KeptText:
 
 
 class KeptTexts:
-    """The folder of kept texts. The caps are of the whole folder, whichever companion wrote the files."""
+    """The folder of kept texts. The limits are for the whole folder, whichever companion wrote the files."""
 
     def __init__(self, folder: Path, *, maximum_files: int = MAXIMUM_FILES, maximum_bytes: int = MAXIMUM_BYTES) -> None:
         self._folder = folder
@@ -50,7 +50,7 @@ class KeptTexts:
         self._maximum_bytes = maximum_bytes
 
     def keep(self, review: DiffReview, text: str) -> KeptText:
-        """Write a text in UTF-8, 0600; then remove the oldest files over the caps, never the new one. Blocks.
+        """Write a text in UTF-8, 0600; then remove the oldest files over the limits, never the new one. Blocks.
 
         Raises:
             OSError: it cannot be written.
@@ -64,7 +64,7 @@ class KeptTexts:
         return KeptText(review.file_path, str(path), review.title)
 
     def paths(self) -> list[str]:
-        """Where all kept texts are, newest first."""
+        """Return the paths of all kept texts, newest first."""
         return [str(path) for _, _, path in self._files()]
 
     def _files(self) -> list[tuple[float, int, Path]]:
@@ -72,7 +72,7 @@ class KeptTexts:
         with suppress(FileNotFoundError):
             for entry in os.scandir(self._folder):
                 if entry.name.startswith("."):
-                    continue  # another companion writes it just now
+                    continue  # another companion is writing it
                 with suppress(FileNotFoundError):  # removed by another companion
                     status = entry.stat(follow_symlinks=False)
                     found.append((status.st_mtime, status.st_size, Path(entry.path)))
@@ -95,7 +95,7 @@ class KeptTexts:
 
 
 def _file_name(file_path: str) -> str:
-    """Return the reviewed file's name, its end when it is long: the ending says what it is."""
+    """Return the reviewed file's name; of a long one the end, because the suffix tells its type."""
     name = os.path.basename(file_path)  # noqa: PTH119 - Path drops a final dot
     encoded = os.fsencode(name)
     return name if len(encoded) <= MAXIMUM_NAME_BYTES else encoded[-MAXIMUM_NAME_BYTES:].decode("utf-8", "ignore")

@@ -1,8 +1,8 @@
-"""Reviews of proposed edits: one state machine per review, and the table of all that are open, a queue for each file.
+"""Reviews of proposed edits: one state machine per review, and the table of the open ones, a queue for each file.
 
-No I/O: the caller shows and closes views and tells the clients. Nothing here or after it writes the target file; the
-agent does, after acceptance. The first answer wins, whoever gives it; every later one changes nothing. Of the reviews
-of one file at most one is shown: the others wait for its end, because they are to be seen beside what it leaves.
+No I/O: the caller shows and closes views and notifies the clients. Nothing here writes the target file; the agent does,
+after acceptance. The first answer wins, wherever it was given; every later one changes nothing. Of the reviews of one
+file at most one is shown: the next one is compared with the file as the one before leaves it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Nobody has answered yet."""
+    """No answer yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Accepted:
 class Rejected:
     """The user rejected, or closed the view.
 
-    ``instead`` is why an acceptance had to be sent as a rejection; empty: it is what the user wanted.
+    ``instead`` is why an acceptance had to be sent as a rejection; empty if the user did reject.
     """
 
     instead: str = ""
@@ -35,7 +35,7 @@ class Rejected:
 class Closed:
     """Ended without the user's decision; ``content`` is the text in the view at that moment.
 
-    ``problem`` is why the user could not be asked at all; empty: they could, or the client did not want to know.
+    ``problem`` is why the user could not be asked; empty if they could, or if the client withdrew the review.
     """
 
     content: str
@@ -47,13 +47,13 @@ ReviewState: TypeAlias = Open | Accepted | Rejected | Closed
 
 @dataclass(frozen=True, slots=True)
 class DiffReview:
-    """One proposed edit that a user is to decide.
+    """One proposed edit for a user to decide.
 
-    ``id`` is unique for ever (an answer to an older review of the same file is thus never taken for this one).
+    ``id`` is never used again, so an answer to an older review of the same file is never taken for this one.
     ``file_path`` is the exact string that the client sent: clients compare it as a string. ``proposed`` is the whole
-    new text. ``owner`` says which client asked (opaque to editors), ``title`` names it to the user. ``tab_name`` is
-    the client's own name for it, where its protocol has one. ``target`` is the real path of the file: reviews with the
-    same one wait for each other.
+    new text. ``owner`` is the id of the client (opaque to editors), ``title`` names it to the user. ``tab_name`` is
+    the client's own name for the view, if its protocol has one. ``target`` is the real path of the file: reviews with
+    the same one wait for each other.
     """
 
     id: str
@@ -71,15 +71,15 @@ class DiffReview:
         return isinstance(self.state, Open)
 
     def accept(self, content: str) -> "DiffReview":
-        """Return the review after acceptance; itself when it was decided before."""
+        """Return the review after acceptance, or itself if decided before."""
         return self._decide(Accepted(content))
 
     def reject(self) -> "DiffReview":
-        """Return the review after rejection; itself when it was decided before."""
+        """Return the review after rejection, or itself if decided before."""
         return self._decide(Rejected())
 
     def close(self, content: str | None = None) -> "DiffReview":
-        """The review after its end without a decision; ``content`` is what the view held, None: nobody changed it."""
+        """Return the review ended without a decision; ``content`` is the text in the view, None if unchanged."""
         return self._decide(Closed(self.proposed if content is None else content))
 
     def _decide(self, state: ReviewState) -> "DiffReview":
@@ -89,20 +89,20 @@ class DiffReview:
 class ReviewTable:
     """The open reviews, oldest first: at most one of each client, exact file path and tab name.
 
-    Each method returns what changed; None says that nothing did, and then nobody is to be told anything.
+    Methods that change a review return it; None means that nothing changed, so no client needs a notification.
     """
 
     def __init__(self) -> None:
         self._by_id: dict[str, DiffReview] = {}
         self._shown: set[str] = set()
         self.unanswered: list[DiffReview] = []
-        """Those that were open when the companion ended; their agents may still ask."""
+        """Reviews that were open when the companion ended; their agents may still ask."""
 
     def __len__(self) -> int:
         return len(self._by_id)
 
     def open(self, review: DiffReview) -> DiffReview | None:
-        """Add a review behind those of the same file; the still open one that it replaces is returned, as closed."""
+        """Add a review behind those of the same file; return the still open one that it replaces, as closed."""
         former = self.find(review.owner, review.file_path, review.tab_name)
         if former is not None:
             self._remove(former.id)
@@ -110,7 +110,7 @@ class ReviewTable:
         return former.close() if former is not None else None
 
     def hand_over(self, review_id: str, owner: str, title: str, tab_name: str = "") -> DiffReview:
-        """Give an open review to another client; the one that it had for the path is to be closed before."""
+        """Give an open review to another client; the caller has closed that client's own review of the path."""
         review = replace(self._by_id[review_id], owner=owner, title=title, tab_name=tab_name)
         self._by_id[review_id] = review
         return review
@@ -135,12 +135,12 @@ class ReviewTable:
         return tuple(r for r in self._by_id.values() if owner is None or r.owner == owner)
 
     def next(self, target: str) -> DiffReview | None:
-        """Return the review of a file that is to be shown now; None while one is shown, or when there is none."""
+        """Return the review of a file that is to be shown now; None if one is shown, or there is none."""
         queue = [review for review in self._by_id.values() if review.target == target]
         return None if not queue or any(review.id in self._shown for review in queue) else queue[0]
 
     def show(self, review_id: str) -> None:
-        """Note that an open review is shown, or about to be: it is :meth:`next` no longer.
+        """Note that an open review is shown, or about to be, so that :meth:`next` no longer returns it.
 
         Raises:
             KeyError: it is not open.
@@ -156,17 +156,17 @@ class ReviewTable:
         return review_id in self._shown
 
     def accept(self, review_id: str, content: str) -> DiffReview | None:
-        """Accept, and take it out of the table."""
+        """Accept a review, and remove it from the table."""
         review = self._remove(review_id)
         return review.accept(content) if review is not None else None
 
     def reject(self, review_id: str) -> DiffReview | None:
-        """Reject, and take it out of the table."""
+        """Reject a review, and remove it from the table."""
         review = self._remove(review_id)
         return review.reject() if review is not None else None
 
     def close(self, review_id: str, content: str | None = None) -> DiffReview | None:
-        """End without a decision, and take it out of the table; ``content`` as in :meth:`DiffReview.close`."""
+        """End a review without a decision, and remove it; ``content`` as in :meth:`DiffReview.close`."""
         review = self._remove(review_id)
         return review.close(content) if review is not None else None
 

@@ -1,8 +1,8 @@
-"""Where proposed edits wait for the user: shows one review of a file after the other, and takes one answer for each.
+"""Queue of proposed edits for the user: shows one review of a file after the other, and takes one answer for each.
 
 The answer may come from the editor or from the user's terminal; the first one wins and goes only to the client that
-asked. What the user typed into a review that ends without their decision is kept as a file. No protocol, and never a
-write to a file that is reviewed: the agent does that, and is given a moment for it before the next review is shown.
+asked. What the user typed into a review that ends without their decision is kept as a file. Knows no protocol, and
+never writes a reviewed file: the agent does, and gets a moment for it before the next review is shown.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class ReviewQueue:
-    """The reviews of all clients. ``clients`` are those that are attached, by id: the companion's own, live mapping."""
+    """The reviews of all clients. ``clients`` is the companion's own, live mapping of the attached ones, by id."""
 
     def __init__(
         self, editor: Editor, clients: Mapping[str, Client], kept: KeptTexts, limits: ReviewLimits = ReviewLimits()
@@ -41,7 +41,7 @@ class ReviewQueue:
         self._views = ReviewViews(editor, self.reviews)
         self._typed: dict[str, str] = {}
         self.typed_texts: Mapping[str, str] = MappingProxyType(self._typed)
-        """What is in the views of open reviews, by review id, where the editor has told that the user typed there."""
+        """Texts in the views of open reviews by review id, where the editor has reported that the user typed."""
         self._ended: OrderedDict[str, DiffReview] = OrderedDict()
         self._settling: dict[str, tuple[str, asyncio.Task[object]]] = {}
         self._changed = asyncio.Condition()
@@ -49,13 +49,13 @@ class ReviewQueue:
         self.is_stopped = False
         """Whether the companion has ended: no review is opened any more."""
 
-    # What clients ask.
+    # Requests of clients.
 
     async def open(self, client: Client, file_path: str, proposed: str, tab_name: str = "") -> DiffReview:
         """Show a proposed edit, or queue it behind another review of the same file; return it."""
         if self.is_stopped:
             raise EditorError("openDiff: the companion ends; ask in your own terminal")
-        if client.id not in self._clients:  # while its call was on the way: nobody would close the view
+        if client.id not in self._clients:  # it left during its call: no one would close the view
             raise EditorError("openDiff: the agent that asked has left")
         target = target_of(file_path)
         if (left := self._left_behind(client, file_path, proposed)) is not None:
@@ -68,7 +68,7 @@ class ReviewQueue:
         was_shown = replaced is not None and self.reviews.is_shown(replaced.id)
         former = self.reviews.open(review)
         if former is not None:
-            self._remember(former)  # the user's answer may be on its way
+            self._remember(former)  # the user's answer may be under way
         client.asked_again(file_path)
         try:
             if former is not None:
@@ -77,12 +77,12 @@ class ReviewQueue:
                 finally:
                     client.review_closed(former)
             if (settling := self._settling.get(target)) is not None and settling[0] == client.id:
-                self._stop_settling(target)  # it asks again, so it has written what it wanted to
+                self._stop_settling(target)  # a client that asks again has written its last edit
             following = self.reviews.next(target)
             if target not in self._settling and following is not None and following.id == review.id:
                 await self._show(review)
         except BaseException:
-            # Also when the client cancelled its call: a view that appears all the same is closed.
+            # Also if the client cancelled its call: a view that appears nevertheless is closed.
             self.reviews.close(review.id)
             self._later(self._views.put_away(review.id))
             raise
@@ -92,11 +92,11 @@ class ReviewQueue:
         return review
 
     async def close_of(self, client: Client, file_path: str) -> DiffReview | None:
-        """Take the oldest review of a file back; return it with its final text, or None if there was none."""
+        """Withdraw the oldest review of a file; return it with its final text, or None if there was none."""
         review = self.reviews.find(client.id, file_path)
         if review is None:
             ended = [r for r in self._ended.values() if (r.owner, r.file_path) == (client.id, file_path)]
-            # Only the last one: an answer to an earlier proposal says nothing about what was taken back since.
+            # Only the last one: an answer to an earlier proposal says nothing about one withdrawn since.
             return None if not ended or isinstance(ended[-1].state, Closed) else ended[-1]
         before = FileStamp.of(review.target)
         closed = await self._take_back(review)
@@ -105,11 +105,11 @@ class ReviewQueue:
         return closed
 
     async def close(self, review_id: str) -> DiffReview | None:
-        """Take a review back and keep what the user typed; return it as it ended, or None if it is not known."""
+        """Withdraw a review and keep what the user typed; return it as it ended, or None if unknown."""
         review = self.reviews.get(review_id)
         closed = await self._take_back(review) if review is not None else self._ended.get(review_id)
         if review is not None and closed is not None and isinstance(closed.state, Closed):
-            # Its protocol has no way to tell the client what was typed.
+            # The protocol has no way to send the client what was typed.
             await self._keep(closed, closed.state.content)
         return closed
 
@@ -122,17 +122,17 @@ class ReviewQueue:
         await self._announce()
         return sum(review is not None for review in ended)
 
-    # What the user answers.
+    # Answers of the user.
 
     async def accept(self, review_id: str, content: str | None = None) -> DiffReview | None:
-        """Accept as the user, with the text in the view or ``content``; return None when it is decided already."""
+        """Accept as the user, with the text in the view or ``content``; return None if already decided."""
         text = await self._take_for_answer(review_id)
         if text is None:
             return None
         return await self._decide(self.reviews.accept(review_id, text if content is None else content))
 
     async def reject(self, review_id: str) -> DiffReview | None:
-        """Reject as the user; return None when it is decided already."""
+        """Reject as the user; return None if already decided."""
         text = await self._take_for_answer(review_id)
         if text is None:
             return None
@@ -142,23 +142,23 @@ class ReviewQueue:
         return decided
 
     async def accepted_in_editor(self, review_id: str, content: str) -> None:
-        """The editor told that the user accepted."""
+        """Handle the editor's event that the user accepted."""
         if await self._decide(self.reviews.accept(review_id, content)) is None:
             ended = self._ended.get(review_id)
-            # Its client left, or asked again, in the same moment. One that was accepted elsewhere has its text.
+            # Its client left, or asked again, at the same moment. One that was accepted elsewhere has its text.
             if ended is not None and ended.state != Closed(content) and not isinstance(ended.state, Accepted):
                 self._typed.pop(review_id, None)
                 await self._keep(ended, content)
 
     async def rejected_in_editor(self, review_id: str, content: str | None) -> None:
-        """The editor told that the user rejected; ``content`` is the text in the view, if it tells it."""
+        """Handle the editor's event that the user rejected; ``content`` is the text in the view, if it sends it."""
         content = self._typed.get(review_id) if content is None else content
         decided = await self._decide(self.reviews.reject(review_id))
         if decided is not None and content is not None:
             await self._keep(decided, content)
 
     def typed(self, review_id: str, content: str) -> None:
-        """The editor told what is in a view now: all that is left of it when the editor crashes."""
+        """Note the text in a view, as reported by the editor; it is the only copy if the editor crashes."""
         if self.reviews.get(review_id) is not None:
             self._typed[review_id] = content
 
@@ -171,7 +171,7 @@ class ReviewQueue:
         return self.reviews.all()
 
     def is_heard(self, review: DiffReview) -> bool:
-        """Return whether the client of a review would hear of a decision right now."""
+        """Return whether a decision would reach the client of a review right now."""
         owner = self._clients.get(review.owner)
         return owner is not None and owner.connected
 
@@ -180,14 +180,14 @@ class ReviewQueue:
         return self._views.has(review)
 
     async def stop(self) -> None:
-        """End all reviews: views are closed, clients told, and what the user typed is kept. No more are taken."""
+        """End all reviews: close views, notify clients, and keep what the user typed. No more are taken."""
         self.is_stopped = True
         for target in tuple(self._settling):
             self._stop_settling(target)
         ending = [asyncio.create_task(self._end(review)) for review in self.reviews.all()]
         if ending:
             await asyncio.wait(ending, timeout=self._limits.shutdown_seconds)
-            for task in ending:  # an editor that hangs: what it told before is kept
+            for task in ending:  # if the editor hangs, the text that it reported before is kept
                 task.cancel()
             await asyncio.gather(*ending, return_exceptions=True)
         await self._announce()
@@ -206,7 +206,7 @@ class ReviewQueue:
             self._later(self._views.put_away(review.id))  # it ended meanwhile
 
     async def _advance(self, target: str) -> None:
-        """Show the next review of a file, if it is its turn; one that cannot be shown gives way to the one after it."""
+        """Show the next review of a file, if it is its turn; close one that cannot be shown, and try the next."""
         while target not in self._settling and not self.is_stopped:
             review = self.reviews.next(target)
             if review is None:
@@ -222,7 +222,7 @@ class ReviewQueue:
             await self._announce()
 
     def _settle(self, review: DiffReview, before: FileStamp | None) -> None:
-        """Give the client of a review that has ended a moment to write before others' reviews of the file are shown."""
+        """Give the client of an ended review a moment to write, before others' reviews of the file are shown."""
         if self.is_heard(review) and len(self._clients) > 1 and not self.is_stopped:
             self._stop_settling(review.target)
             task = self._later(self._until_written(review.target, before))
@@ -240,7 +240,7 @@ class ReviewQueue:
             settling[1].cancel()
 
     def _left_behind(self, client: Client, file_path: str, proposed: str) -> DiffReview | None:
-        """Return the same proposal of the same kind of agent, if that one is not connected any more."""
+        """Return the same proposal of the same kind of agent, if that agent is not connected any more."""
         if self.reviews.find(client.id, file_path) is not None:
             return None
         for review in self.reviews.all():
@@ -252,7 +252,7 @@ class ReviewQueue:
     # Ending.
 
     async def _take_for_answer(self, review_id: str) -> str | None:
-        """Close the view for an answer from elsewhere; its text, or None when it has been answered already.
+        """Close the view for an answer from elsewhere; return its text, or None if already decided.
 
         Raises:
             EditorError: the editor does not answer; the review stays as it is.
@@ -268,7 +268,7 @@ class ReviewQueue:
         return self._typed.get(review_id, review.proposed) if text is None else text
 
     async def _take_back(self, review: DiffReview) -> DiffReview | None:
-        """End a review because its client says so; when the user has answered in the same moment, their answer."""
+        """End a review at its client's request; if the user answers at the same moment, return their answer."""
         content = self._typed.get(review.id)
         before = FileStamp.of(review.target)
         if self.reviews.is_shown(review.id):
@@ -286,7 +286,7 @@ class ReviewQueue:
         return closed
 
     async def _end(self, review: DiffReview) -> DiffReview | None:
-        """End a review that nobody answers any more; its client is told if it can be. None: it had ended already."""
+        """End a review without an answer, and notify its client if attached; return None if it had ended already."""
         was_shown = self.reviews.is_shown(review.id)
         closed = self.reviews.close(review.id)  # first, so that no answer counts any more
         if closed is None:
@@ -322,7 +322,7 @@ class ReviewQueue:
         self._remember(review)
         if isinstance(review.state, Accepted):
             self._settle(review, before)
-            if not self.is_heard(review):  # it may never come back for it
+            if not self.is_heard(review):  # its client may never reconnect
                 await self._keep(review, review.state.content)
         else:
             self._later(self._advance(review.target))
@@ -340,20 +340,20 @@ class ReviewQueue:
             size -= len(forgotten.proposed)
 
     async def _keep(self, review: DiffReview, text: str) -> None:
-        """Keep a text that differs from the proposal, and tell the user where."""
+        """Keep a text that differs from the proposal, and tell the user its path."""
         if text == review.proposed:
             return
         try:
             kept = await asyncio.to_thread(self._kept_texts.keep, review, text)
         except OSError as error:
-            told = f"what you typed into the review of {review.file_path} is lost, it could not be kept: {error}"
+            message = f"what you typed into the review of {review.file_path} is lost, it could not be kept: {error}"
         else:
-            told = str(kept)
-        _log.warning("%s", told)
-        self.say(told)
+            message = str(kept)
+        _log.warning("%s", message)
+        self.say(message)
 
     async def _keep_unless_written(self, review: DiffReview, text: str, before: FileStamp | None) -> None:
-        """Keep a text that the client was told, unless the client writes it: it may have refused its own edit."""
+        """Keep a text that was sent to the client, unless the client writes it: it may have refused its own edit."""
         await wait_until_written(review.target, before, self._limits.settle_seconds)
         if await asyncio.to_thread(text_on_disk, review.target) != text:
             await self._keep(review, text)
@@ -373,7 +373,7 @@ class ReviewQueue:
         return True
 
     def say(self, text: str) -> None:
-        """Tell the user something in the editor. Not waited for: an editor that hangs must not hold up anything."""
+        """Show the user a message in the editor, without waiting: an editor that hangs must not block anything."""
         self._later(self._show_message(text))
 
     async def _show_message(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The views of reviews in the editor: shown when it is their turn, and closed, those about to be shown, too."""
+"""The views of reviews in the editor: opened when it is their turn, and closed, even while they are being opened."""
 
 import asyncio
 
@@ -35,9 +35,9 @@ class ReviewViews:
         return review.id in self._visible and self._reviews.is_shown(review.id)
 
     async def close(self, review_id: str) -> str | None:
-        """Close a view and return its text, None where there is no view.
+        """Close a view and return its text, or None if there is no view.
 
-        One that the editor is about to show is closed as soon as it is there, else it would stay.
+        A view that the editor is about to show is closed as soon as it is there, else it would stay.
 
         Raises:
             EditorError: the editor does not answer.
@@ -47,7 +47,7 @@ class ReviewViews:
         return await self._editor.close_diff(review_id)
 
     async def put_away(self, review_id: str) -> str | None:
-        """Close a view and return its text, None where there is no view or the editor does not answer."""
+        """Close a view and return its text, or None if there is no view or the editor does not answer."""
         try:
             return await self.close(review_id)
         except EditorError:

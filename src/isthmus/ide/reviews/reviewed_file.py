@@ -1,7 +1,4 @@
-"""The file that a review is about, as it is on disk; and the text of a notebook of which only some cells are accepted.
-
-Deliberately not here: writing it. The agent does that.
-"""
+"""Reads the file of a review from disk, and accepts single cells of a notebook. Writing the file is up to the agent."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -16,7 +13,7 @@ MAXIMUM_FILE_BYTES: Final = 64 * 1024 * 1024
 
 
 def text_on_disk(path: str) -> str | None:
-    """The text of a file, its byte order mark included; None: there is no such file, or it is no text. Blocks."""
+    """Return the text of a file with its byte order mark; None if it does not exist or is not text. Blocks."""
     try:
         file = decode_text(read_regular(Path(path), MAXIMUM_FILE_BYTES))
     except (OSError, BinaryContentError, ValueError):
@@ -25,10 +22,10 @@ def text_on_disk(path: str) -> str | None:
 
 
 def with_accepted_cells(path: str, proposed: str, numbers: Collection[int]) -> str:
-    """The notebook at `path` with the changes of these numbers (from 1) alone. Everything else keeps its bytes. Blocks.
+    """Return the notebook at `path` with only these changes (1-based) of `proposed`; all else keeps its bytes. Blocks.
 
     Raises:
-        EditorError: it is no notebook that has changed cells.
+        EditorError: it is not a notebook that exists, or ``numbers`` is empty.
         NoSuchChangeError: no change has this number.
     """
     changes = changes_between(path, text_on_disk(path), proposed)
