@@ -1,1 +1,1 @@
-"""Spec 1: the companion that Gemini CLI and its forks connect to over MCP and HTTP, and our client of them."""
+"""The Gemini CLI companion protocol: the companion that Gemini CLI and its forks connect to, and our client of it."""

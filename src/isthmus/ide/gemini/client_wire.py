@@ -1,7 +1,7 @@
-"""Spec 1 as the side of the agent reads it: decisions and final contents out of what a companion sends. No I/O.
+"""Reads a companion's messages in the Gemini CLI companion protocol: decisions and final contents. No I/O.
 
-The document and the real companions differ (a final content comes as JSON or as it is, a closed view has a message of
-its own in old ones): all of it is read. What the companion's side sends is in :mod:`~isthmus.ide.gemini.wire`.
+The document and the real companions differ (a final content comes as JSON or as plain text, a closed view has a message
+of its own in old ones): all forms are read. The companion's side of the wire is in :mod:`~isthmus.ide.gemini.wire`.
 """
 
 import json
@@ -17,10 +17,10 @@ from isthmus.ide.mcp.mcp_client import ToolOutcome
 from isthmus.rpc.messages import Notification
 
 DIFF_CLOSED = "ide/diffClosed"
-"""Sent by old companions when the user closes the view."""
+"""Notification of old companions that the user closed the view."""
 
 
-# What a notification means. A closed union: match with assert_never.
+# The meaning of a notification. A closed union: match with assert_never.
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class ContextUpdated:
 
 @dataclass(frozen=True, slots=True)
 class ReviewAccepted:
-    """``content`` None: the companion did not say, the proposal holds."""
+    """The user accepted; ``content`` is None if the companion sent none, so that the proposal holds."""
 
     file_path: str
     content: str | None
@@ -47,7 +47,7 @@ class ReviewRejected:
 
 @dataclass(frozen=True, slots=True)
 class UnknownNotification:
-    """A notification that says nothing to us; ``reason`` tells when it is malformed."""
+    """A notification without a meaning here; ``reason`` says why if it is malformed."""
 
     reason: str | None = None
 
@@ -56,7 +56,7 @@ Meaning: TypeAlias = ContextUpdated | ReviewAccepted | ReviewRejected | UnknownN
 
 
 def meaning(notification: Notification) -> Meaning:
-    """What a notification says. Whatever comes, this returns."""
+    """Return the meaning of a notification; never raise."""
     if notification.method == CONTEXT_UPDATE:
         try:
             return ContextUpdated(normalise(context_from_json(notification.params)))
@@ -75,7 +75,7 @@ def meaning(notification: Notification) -> Meaning:
 
 
 def closed_content(outcome: ToolOutcome) -> str | None:
-    """The final content out of closeDiff's result: JSON ``{"content": ...}``, else the text itself; None: none."""
+    """Return the content in closeDiff's result: that in JSON ``{"content": ...}``, or else the text itself, if any."""
     if outcome.is_error or outcome.text is None:
         return None
     try:

@@ -1,6 +1,6 @@
-"""The discovery file of spec 1 section I.2, and the variables that real clients read beside it.
+"""The discovery file of the Gemini CLI companion protocol (section I.2), and the variables that real clients read.
 
-Writing and removing only; reading them as a client does is in :mod:`finding`.
+Writes and removes only; :mod:`finding` reads discovery files as a client does.
 """
 
 import os
@@ -15,16 +15,16 @@ CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 
 
 def node_temporary_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """What ``os.tmpdir()`` is for a Node program on POSIX: TMPDIR, TMP, TEMP, else /tmp, without a trailing slash.
+    """Return Node's ``os.tmpdir()`` on POSIX: TMPDIR, TMP, TEMP, or else /tmp, without a trailing slash.
 
-    Absolute: what lies there is told to programs in other folders.
+    The path is absolute, because programs in other folders get paths below it.
     """
     named = next((environment[name] for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name)), "/tmp")  # noqa: S108
     return Path(absolute(named))
 
 
 class DiscoveryFile:
-    """One companion's file; it exists between :meth:`write` and :meth:`remove`."""
+    """One companion's discovery file; it exists between :meth:`write` and :meth:`remove`."""
 
     def __init__(self, identity: EditorIdentity, port: int, environment: Mapping[str, str] = os.environ) -> None:
         self._identity = identity
@@ -33,7 +33,7 @@ class DiscoveryFile:
         self.path = folder / f"gemini-ide-server-{identity.pid}-{port}.json"
 
     def write(self, folders: Sequence[str], token: str) -> None:
-        """Write it, or replace it when the workspace changed. 0600 and whole at every moment.
+        """Write the file, or replace it when the workspace changed; 0600 and never incomplete.
 
         Raises:
             OSError: the folder cannot be made or written to.
@@ -48,23 +48,23 @@ class DiscoveryFile:
         write_private(self.path, content)
 
     def remove(self) -> None:
-        """Remove it; a file that is gone already is no error."""
+        """Remove the file; one that is gone already is ignored."""
         with suppress(OSError):
             self.path.unlink()
 
 
 def is_in_container() -> bool:
-    """Return whether this process runs in a container, by the marks that Gemini CLI and Qwen Code go by."""
+    """Return whether this process runs in a container, by the marks that Gemini CLI and Qwen Code look for."""
     return any(Path(mark).exists() for mark in CONTAINER_MARKS)
 
 
 def agent_variables(
     port: int, token: str, folders: Sequence[str], pid: int, *, in_container: bool = False
 ) -> dict[str, str]:
-    """All that the real clients of this server read; ``pid`` is the editor's.
+    """Return all variables that the real clients of this server read; ``pid`` is the editor's.
 
-    A Gemini CLI in a container looks for its companion on the container's host, unless it is told that its editor is in
-    the container too, as one whose terminals get these variables is.
+    A Gemini CLI in a container looks for its companion on the container's host, unless REMOTE_CONTAINERS says that its
+    editor is in the container too, as that of a terminal with these variables is.
     """
     workspace = os.pathsep.join(folders)
     return {

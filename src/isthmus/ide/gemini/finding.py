@@ -1,8 +1,8 @@
-"""Which companions there are for a workspace, best first: what a CLI of spec 1 does to find its IDE.
+"""Finds the companions of a workspace, best first, as a CLI of the Gemini CLI companion protocol does.
 
-Reads discovery files (both names), the environment and the process tree. Order as the real CLI has it: the file whose
-port the environment names, then the IDE we run in, then living ones, then newer ones; what fits nowhere comes with the
-reason. Nothing is connected to and nothing removed here.
+Reads discovery files (both names), the environment and the process tree. The order is the real CLI's: the file whose
+port the environment names, then the IDE we run in, then living ones, then newer ones; rejected files come with the
+reason. Makes no connection and removes no file.
 """
 
 import os
@@ -29,15 +29,15 @@ from isthmus.ide.processes import MAXIMUM_LEVELS, process_ancestors, process_is_
 PORT_VARIABLE = "GEMINI_CLI_IDE_SERVER_PORT"
 _NAME = re.compile(r"gemini-ide-server-(\d{1,10})(?:-(\d{1,5}))?\.json")
 _SHELLS = frozenset({"zsh", "bash", "sh", "tcsh", "csh", "ksh", "fish", "dash"})
-"""What real clients know as shells; a login shell's name begins with - and is none to them."""
+"""Names that real clients recognise as shells; a login shell's name begins with - and is unknown to them."""
 
 
 def editor_process() -> int | None:
     """Return the process that Gemini CLI and Qwen Code, started from here, take for their editor.
 
-    Two above the nearest shell, or one above it when there is no more; without a shell, the highest below the first.
+    Two above the nearest shell, or one above it if there are no more; without a shell, the highest below the first.
     """
-    import psutil  # loaded when it is asked for, not at start
+    import psutil  # loaded on demand, not at start
 
     try:
         above = [psutil.Process(), *psutil.Process().parents()][:MAXIMUM_LEVELS]
@@ -52,7 +52,7 @@ def editor_process() -> int | None:
 
 
 def named_companion(name: str, endpoint: RemoteEndpoint) -> "Callable[[Path, Mapping[str, str]], FoundIdes]":
-    """What finds the companion at this endpoint, and no other; ``name`` is what its owner calls it."""
+    """Return a search that finds only the companion at this endpoint; ``name`` is its owner's name for it."""
     companion = FoundIde(0, None, name, name, None, (), name, remote=endpoint)
     return lambda _workspace, _environment: FoundIdes((companion,), ())
 
@@ -66,7 +66,7 @@ def find_companions(
 ) -> FoundIdes:
     """Look for companions that have ``workspace``, or a folder above it, open.
 
-    Blocking file access: call it in a thread when on an event loop.
+    File access blocks: call it in a thread when on an event loop.
     """
     root = os.path.realpath(workspace)
     usable, rejected, refused = sort_files(root, discovery_files(environment), read_companion)
@@ -105,13 +105,13 @@ def discovery_files(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def old_number(path: Path) -> int | None:
-    """Return the process id in a file name of the old form, without a port; None for the form of today."""
+    """Return the process id in a file name of the old form, without a port; None for the current form."""
     matched = _NAME.fullmatch(path.name)
     return int(matched[1]) if matched and matched[2] is None else None
 
 
 def read_companion(path: Path) -> FoundIde | RejectedFile:
-    """What a discovery file of this protocol says, or why it is of no use to any client. Blocking file access."""
+    """Return the companion in a discovery file, or the file with the reason why it is unusable. File access blocks."""
     matched = _NAME.fullmatch(path.name)
     try:
         value = read_object(path)

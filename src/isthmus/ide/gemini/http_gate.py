@@ -1,7 +1,7 @@
-"""Which HTTP requests may reach the MCP endpoint: token, Host, Origin, path, method, in that order. No I/O.
+"""Admits HTTP requests to the MCP endpoint by token, Host, Origin, path and method, in that order. No I/O.
 
-Decided on the head of a request alone, before any of its body is read. The answers to what is refused are the real
-companion's where it has one.
+Decides on the head of a request alone, before any of its body is read. Refusals are answered as the real companion
+does, where it has an answer.
 """
 
 import hmac
@@ -18,7 +18,7 @@ MAXIMUM_BODY_BYTES = 10 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HttpRefusal:
-    """Answer with ``status`` and ``body`` as JSON."""
+    """Refusal of a request: the HTTP ``status``, and ``body`` as JSON."""
 
     status: int
     body: JsonObject
@@ -27,7 +27,7 @@ class HttpRefusal:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a request that was let in. Header values are None when absent."""
+    """The head of an admitted request. Header values are None if absent."""
 
     method: str
     session_id: str | None
@@ -47,7 +47,7 @@ class HttpGate:
         self._expected_hosts = ", ".join(hosts(port))
 
     def check(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Head | HttpRefusal:
-        """Return the head of an allowed request, or how to refuse it. Header names are lowercase, as ASGI has them."""
+        """Return the head of an allowed request, or its refusal. Header names are lowercase, as in ASGI."""
         fields: dict[bytes, bytes] = {}
         repeated: set[bytes] = set()
         for name, value in headers:

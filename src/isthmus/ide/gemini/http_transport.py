@@ -1,7 +1,7 @@
 """Streamable HTTP for the companion: a thin shell over the gate, the sessions and the MCP peer.
 
-What a request means is decided in :mod:`http_gate`, :mod:`session`, :mod:`tools` and :mod:`isthmus.ide.mcp.mcp_peer`;
-this file only moves bytes, with starlette's responses. Its StreamingResponse notices clients that go away.
+:mod:`http_gate`, :mod:`session`, :mod:`tools` and :mod:`isthmus.ide.mcp.mcp_peer` decide; this file only moves bytes,
+with starlette's responses. Its StreamingResponse notices clients that go away.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 BODY_SECONDS = 30.0
 RETRY_MILLISECONDS = 5_000
-"""How long a client waits before it opens a stream again that ended (the `retry` field of server-sent events).
+"""Delay in ms before a client reopens a stream that ended (the `retry` field of server-sent events).
 
-Real CLIs count as disconnected after the first attempt that fails, so a companion that was killed, and told nobody,
-has so long to be there again.
+Real CLIs count as disconnected after the first failed attempt, so a companion that was killed without a farewell has
+this long to be there again.
 """
 
 
 class McpEndpoint:
-    """The ASGI application. ``sessions_changed`` is called when a client came, went, called, or was told something."""
+    """The ASGI application. ``sessions_changed`` is called when a client comes, leaves, calls, or is sent an event."""
 
     def __init__(
         self,
@@ -56,13 +56,13 @@ class McpEndpoint:
         self._closing = False
 
     def close_streams(self) -> None:
-        """End every stream after what is queued for it has been sent."""
+        """End every stream after its queued events have been sent."""
         self._closing = True
         for session in self._sessions.all():
             session.wake.set()
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """One request."""
+        """Serve one request."""
         if scope["type"] != "http":
             return
         head = self._gate.check(scope["method"], scope["path"], scope["headers"])
@@ -121,7 +121,7 @@ class McpEndpoint:
         return await self._received(session, body)
 
     async def _first(self, head: Head, body: bytes) -> Response:
-        """Return a message outside of any session: only initialize makes one."""
+        """Answer a message outside of any session: only initialize makes one."""
         candidate = GeminiSession("", "", 0)
         match candidate.peer.receive(body):
             case mcp_peer.Reply(message, malformed=True):
@@ -152,7 +152,7 @@ class McpEndpoint:
                 return _json(400 if malformed else 200, encode_ascii(message))
             case mcp_peer.CallTool(request_id):
                 self._companion.attach(session)
-                session.left.forget(str(received.arguments.get("filePath")))  # answered in the agent's terminal
+                session.left.forget(str(received.arguments.get("filePath")))  # was answered in the agent's terminal
                 key = (session.id, request_id)
                 task = self._calls[key] = asyncio.create_task(
                     call_tool(self._companion, session, session.client_name, received)
@@ -178,7 +178,7 @@ class McpEndpoint:
                 assert_never(received)
 
     def _show_again(self, session: GeminiSession, proposal: Proposal) -> None:
-        """Show a proposal that waits since the former life, which is kept for the next one until it is shown."""
+        """Show a proposal that waits since the former run; it is kept for the next run until it is shown."""
 
         async def show() -> None:
             with contextlib.suppress(EditorError):
@@ -198,15 +198,15 @@ class McpEndpoint:
         try:
             position = log.position(last_event_id)
             session.send_context(await self._companion.context())
-            # Before the client hears of an event of this life: by the id of one of the former life we know what it has
-            # heard, and a life after this one would not.
+            # Before the client gets an event of this run: an id of the former run tells us which decisions it has
+            # got, but would not tell the run after this one.
             self._sessions_changed()
             yield b"retry: %d\n\n" % RETRY_MILLISECONDS
             while True:
                 session.wake.clear()
                 events, must_arrive = log.after(position), log.has_unsent
                 if must_arrive:
-                    # First: a next life asks no user again what they have answered, and tells it unless it is heard.
+                    # First, so that the next run does not ask the user again, but resends what did not arrive.
                     self._sessions_changed()
                 for position, data in events:
                     yield b"id: %s\nevent: message\ndata: %s\n\n" % (log.event_id(position).encode(), data)
@@ -225,7 +225,7 @@ class McpEndpoint:
 
 
 async def _read(head: Head, request: Request) -> bytes | None:
-    """Return the body, or None when it is too large."""
+    """Return the body, or None if it is too large."""
     if head.content_length is not None and head.content_length > MAXIMUM_BODY_BYTES:
         return None
     chunks: list[bytes] = []

@@ -1,8 +1,8 @@
 """Streamable HTTP to one MCP server: a thin shell over :mod:`isthmus.ide.mcp.mcp_client`, with httpx2.
 
 Answers may come as JSON or as an event stream; notifications come on the stream of :meth:`McpConnection.listen`,
-which the caller opens again as long as it wants to. Spoken to are loopback addresses, and a URL that a client names
-itself, held against a rule for its addresses; never through a proxy.
+which the caller reopens for as long as it wants. Connects only to loopback addresses, and to a URL that a client names
+itself and whose addresses pass a check; never through a proxy.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ from isthmus.rpc import messages as rpc
 
 MAXIMUM_ANSWER_BYTES = 64 * 1024 * 1024
 SILENT_STREAM_SECONDS = 300.0
-"""A stream that is silent for so long is opened again; servers with a keep-alive never are."""
+"""Maximum silence in seconds before a stream is reopened; streams with a keep-alive never are."""
 _CONNECT_SECONDS = 2.0
 _STREAM_HEAD_SECONDS = 5.0
 
 
 class McpError(IsthmusError):
-    """The server answered, but not as was asked."""
+    """The server answered, but not as the request required."""
 
 
 class ServerUnreachableError(McpError):
-    """Nobody listens at the address, or the connection broke before the answer."""
+    """No server listens at the address, or the connection broke before the answer."""
 
 
 class NoAnswerError(McpError):
@@ -48,7 +48,7 @@ class SessionEndedError(McpError):
 
 
 class StreamEnd(Enum):
-    """Why :meth:`McpConnection.listen` returned."""
+    """Reason why :meth:`McpConnection.listen` returned."""
 
     ENDED = "the server ended the stream"
     BROKEN = "the connection broke"
@@ -59,22 +59,22 @@ class StreamEnd(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GeminiEndpoint:
-    """Where a server is; ``token`` None: it wants none."""
+    """Address of a server; ``token`` is None if it does not require one."""
 
     port: int
     token: str | None = None
     host: str = "127.0.0.1"
     remote: RemoteEndpoint | None = None
-    """Used instead of the others when it is there."""
+    """Endpoint that replaces the other fields if given."""
 
     @property
     def url(self) -> str:
-        """The path is fixed by what real clients do."""
+        """URL of the server; the path is the one that real clients use."""
         return f"http://{self.host}:{self.port}/mcp" if self.remote is None else self.remote.url
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What goes with each request."""
+        """Headers of each request."""
         if self.remote is not None:
             return self.remote.headers
         return {"authorization": f"Bearer {self.token}"} if self.token else {}
@@ -94,12 +94,12 @@ class McpConnection:
         self._session_id: str | None = None
         self._last_event_id: str | None = None
         rule = endpoint.remote.why_not if endpoint.remote is not None else None
-        # trust_env: a proxy has no business between two processes of one machine.
+        # trust_env: no proxy between two processes of one machine.
         self._http = httpx2.AsyncClient(
             headers=dict(endpoint.headers),
             trust_env=False,
             follow_redirects=False,
-            # Making the usual context, with every authority of the world in it, takes longer than a request.
+            # Making the usual context, with every certificate authority in it, takes longer than a request.
             verify=not endpoint.url.startswith("http://") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             transport=None if rule is None else CheckedTransport(rule),
         )
@@ -108,7 +108,7 @@ class McpConnection:
         """Begin a session.
 
         Raises:
-            McpError: no MCP server is there, it refuses our token, or shares no protocol version with us.
+            McpError: no MCP server answers, it refuses our token, or shares no protocol version with us.
         """
         result = await self._request(self._core.initialize(), timeout)
         completed = self._core.initialized(result)
@@ -118,7 +118,7 @@ class McpConnection:
         await self._send(completed, timeout)
 
     async def tool_names(self, timeout: float) -> frozenset[str]:
-        """What ``tools/list`` names; nothing for a server that has no tools at all."""
+        """Return the names in ``tools/list``; empty for a server without tools."""
         try:
             return mcp_client.tool_names(await self._request(self._core.request("tools/list", {}), timeout))
         except _CallFailedError as error:
@@ -135,7 +135,7 @@ class McpConnection:
         return mcp_client.tool_outcome(await self._request(self._core.call_tool(name, arguments), timeout))
 
     async def listen(self, on_open: Callable[[], None]) -> StreamEnd:
-        """Follow the server's notifications until the stream ends; continues after the last event that was seen."""
+        """Follow the server's notifications until the stream ends; continue after the last event received."""
         headers = {"accept": "text/event-stream"}
         if self._last_event_id is not None:
             headers["last-event-id"] = self._last_event_id
@@ -168,7 +168,7 @@ class McpConnection:
         return StreamEnd.ENDED
 
     async def aclose(self) -> None:
-        """End the session, as far as the server lets us, and disconnect."""
+        """End the session, as far as the server allows, and disconnect."""
         if self._session_id is not None:
             with suppress(httpx2.HTTPError):  # it is gone, or hangs; it forgets idle sessions by itself
                 await self._http.delete(self.endpoint.url, headers=self._session_headers(), timeout=1.0)
@@ -226,11 +226,11 @@ class McpConnection:
             raise McpError(f"{self.endpoint}: refused with {status}; the token or the address is not the server's")
         if status in (400, 404) and self._session_id is not None:
             raise SessionEndedError(f"{self.endpoint}: the session has ended ({status})")
-        kind = ServerUnreachableError if status >= 500 else McpError  # what a server says that is going down
+        kind = ServerUnreachableError if status >= 500 else McpError  # a server that shuts down sends 5xx
         raise kind(f"{self.endpoint}: expected an MCP answer to {method}, received status {status}")
 
     async def _take(self, data: str | bytes, request_id: int | None = None) -> JsonObject | None:
-        """Deal with what came; the result of our request ``request_id`` when it was among it."""
+        """Handle the messages in ``data``; return the result of our request ``request_id`` if it is among them."""
         found: JsonObject | None = None
         for incoming in mcp_client.receive(data):
             match incoming:
@@ -243,7 +243,7 @@ class McpConnection:
                 case rpc.Request():
                     await self._send(mcp_client.answer(incoming), _CONNECT_SECONDS)
                 case rpc.Response() | rpc.ErrorResponse() | rpc.ParseError():
-                    pass  # an answer nobody waits for any more, or nothing that means anything
+                    pass  # a late answer, or an unreadable message
                 case _:
                     assert_never(incoming)
         return found
@@ -256,7 +256,7 @@ class _CallFailedError(McpError):
 
 
 async def _bodies(response: httpx2.Response) -> AsyncIterator[str | bytes]:
-    """Yield the messages of an answer: the events of a stream, else the whole body."""
+    """Yield the messages of an answer: the events of a stream, or else the whole body."""
     if response.headers.get("content-type", "").split(";")[0].strip().lower() == "text/event-stream":
         async for event in httpx2.EventSource(response, max_event_size=MAXIMUM_ANSWER_BYTES):
             if event.data:

@@ -1,8 +1,8 @@
-"""Our agent as the client of an IDE companion (spec 1): context in, reviews out, whoever's companion it is.
+"""Our agent as the client of an IDE companion of the Gemini CLI protocol: receives context, sends reviews.
 
-A lost connection is taken up again by itself, with the reviews that still wait; when that fails for long they fail, so
-that nobody waits for a window that is gone. Writing files and asking the user elsewhere at the same time are the
-caller's business. The MCP SDK is not used.
+A lost connection is restored by itself, with the reviews that still wait; if that fails for long they fail, so that no
+caller waits for a window that is gone. The caller writes files, and asks the user elsewhere at the same time. The MCP
+SDK is not used.
 """
 
 import asyncio
@@ -67,17 +67,17 @@ class GeminiPeer(ClientBase):
 
     @property
     def ide_name(self) -> str:
-        """What the IDE calls itself ("Neovim"); "IDE" when it does not say."""
+        """Name that the IDE gives itself ("Neovim"); "IDE" if it gives none."""
         return self._companion.display_name if self._companion else "IDE"
 
     @property
     def companion(self) -> FoundIde | None:
-        """The companion that we are, or were last, connected to."""
+        """Companion that we are, or were last, connected to."""
         return self._companion
 
     @property
     def can_review(self) -> bool:
-        """Whether it is connected and shows diffs; some companions only tell the context."""
+        """Whether it is connected and shows diffs; some companions only send the context."""
         return self.connected and {OPEN_DIFF, CLOSE_DIFF} <= self._tools
 
     @property
@@ -94,27 +94,27 @@ class GeminiPeer(ClientBase):
         return frozenset({Capability.SELECTION, Capability.DIFF} if shows_diffs else {Capability.SELECTION})
 
     def context(self) -> IdeContext | None:
-        """What the user looks at: sorted, cut and normalised as spec 1 says; None when nothing is known."""
+        """Return what the user looks at, sorted, cut and normalised as the protocol says; None if unknown."""
         return self._context
 
     async def refresh(self, seconds: float) -> None:
-        """Nothing: companions of this protocol tell everything by themselves."""
+        """Do nothing: companions of this protocol report everything by themselves."""
 
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """See :meth:`IdeClient.open_files`; as the last context says."""
+        """Return the open files of the last context."""
         if not self.connected:
             raise IdeError(self.problem or "no IDE is connected")
         return open_files_of(self._context) if self._context is not None else ()
 
     async def workspace_folders(self) -> tuple[str, ...]:
-        """See :meth:`IdeClient.workspace_folders`; those of the discovery file."""
+        """Return the folders of the discovery file."""
         return self._companion.folders if self._companion is not None else ()
 
     async def connect(self) -> None:
-        """Find a companion and connect to it; returns with its first context where it sends one at once.
+        """Find a companion and connect to it; wait for its first context for a moment.
 
         Raises:
-            IdeError: there is none, or none answers; the text says which were tried.
+            IdeError: no companion was found, or none answers; the text lists those that were tried.
         """
         if self._follower is not None:
             return
@@ -128,7 +128,7 @@ class GeminiPeer(ClientBase):
     async def open_diff(self, path: str, new_content: str, *, on_shown: Callable[[], None] = lambda: None) -> Outcome:
         """Let the user review a new content of the file ``path`` (absolute), and wait for their decision.
 
-        There is no deadline on the user. Cancelling closes the view. ``on_shown`` is called when they see it.
+        There is no deadline for the user. Cancelling closes the view. ``on_shown`` is called when they see it.
 
         Raises:
             IdeError: the view cannot be shown, a review of this file is open already, or the connection is lost.
@@ -155,7 +155,7 @@ class GeminiPeer(ClientBase):
                 self._closing[path] = self._in_background(self._close_view(path))
 
     async def close_diff(self, path: str) -> str | None:
-        """Take a review back and return the text in its view, with the user's edits; None when it is not told.
+        """Withdraw a review and return the text in its view, with the user's edits; None if not reported.
 
         The :meth:`open_diff` that waits for it returns ``Closed``.
 
@@ -172,7 +172,7 @@ class GeminiPeer(ClientBase):
         return content
 
     async def aclose(self) -> None:
-        """Close the views that are open and disconnect; reviews that wait fail with :class:`IdeError`."""
+        """Close the open views and disconnect; waiting reviews fail with :class:`IdeError`."""
         self.is_closed = True
         await self._stop_following()
         if self.connected:
@@ -190,14 +190,14 @@ class GeminiPeer(ClientBase):
         if connection is not None:
             await connection.aclose()
 
-    # Connecting
+    # Connecting.
 
     async def _connect_to_any(self) -> bool:
         """Begin a new session with the best companion that answers."""
         found = await asyncio.to_thread(self._find, self._workspace, self._environment)
         problems = [f"{rejected.source}: {rejected.reason}" for rejected in found.rejected]
         for companion in found.ides:
-            from isthmus.ide.gemini.mcp_http import (  # httpx2 only when there is an IDE
+            from isthmus.ide.gemini.mcp_http import (  # loads httpx2 only if there is an IDE
                 GeminiEndpoint,
                 McpConnection,
                 McpError,
@@ -226,7 +226,7 @@ class GeminiPeer(ClientBase):
         return False
 
     async def _follow(self) -> None:
-        """Keep the stream of notifications open, for ever."""
+        """Keep the stream of notifications open until cancelled."""
         from isthmus.ide.gemini.mcp_http import StreamEnd
 
         delay = self._deadlines.retry_first
@@ -293,7 +293,7 @@ class GeminiPeer(ClientBase):
             self._notify()
 
     async def _show_again(self, path: str, review: AskedReview) -> None:
-        """A companion that was started anew knows nothing of the reviews that wait."""
+        """Show a waiting review again, because a restarted companion does not know it."""
         arguments = {"filePath": path, "newContent": review.proposed}
         try:
             opened = await self._call(OPEN_DIFF, arguments, self._deadlines.open_diff)
@@ -303,7 +303,7 @@ class GeminiPeer(ClientBase):
         if problem is not None:
             review.fail(IdeError(problem))
 
-    # Calling and being told
+    # Calls and notifications.
 
     async def _call(self, tool: str, arguments: JsonObject, timeout: float) -> ToolOutcome:
         from isthmus.ide.gemini.mcp_http import McpError, ServerUnreachableError, SessionEndedError
@@ -315,7 +315,7 @@ class GeminiPeer(ClientBase):
                 return await self._connection.call_tool(tool, arguments, timeout)
             except (SessionEndedError, ServerUnreachableError) as error:
                 self._disconnect()
-                self._session_ended.set()  # the follower begins a new one; both tools may be called twice
+                self._session_ended.set()  # the follower begins a new one; repeating either tool does no harm
                 if attempt == 2:
                     raise IdeError(str(error)) from error
             except McpError as error:
@@ -323,7 +323,7 @@ class GeminiPeer(ClientBase):
         raise AssertionError("unreachable")
 
     async def _is_connected(self) -> bool:
-        """Return whether it is, or is again soon; nobody waits for that once we leave."""
+        """Return whether the connection is open, or opens again soon; do not wait after :meth:`aclose`."""
         if not self.connected and self._follower is not None:
             connected = asyncio.create_task(self._connected.wait())
             try:

@@ -1,8 +1,8 @@
-"""The lock file by which Qwen Code finds a companion: it speaks the protocol of spec 1 and looks elsewhere for it.
+"""The lock file by which Qwen Code finds a companion: it speaks Gemini CLI's protocol but has its own discovery files.
 
-``$QWEN_HOME/ide/PORT.lock``, else ``~/.qwen/ide/PORT.lock``. Which lock a Qwen Code takes is in
-:mod:`isthmus.ide.discovery.cli_choice`. Older companions wrote files directly into the temporary folder, which Qwen
-Code still reads; here they are only read, too.
+``$QWEN_HOME/ide/PORT.lock``, or else ``~/.qwen/ide/PORT.lock``. :mod:`isthmus.ide.discovery.cli_choice` predicts which
+lock a Qwen Code takes. Older companions wrote files directly into the temporary folder; like Qwen Code, we still read
+them, but do not write them.
 """
 
 import json
@@ -33,18 +33,18 @@ _LEGACY = re.compile(r"qwen-code-ide-server-(\d{1,10})\.json")
 
 
 def qwen_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Qwen Code's own folder, as it resolves it: QWEN_HOME, where ``~`` is the home folder, else ``~/.qwen``."""
+    """Return Qwen Code's folder, as it resolves it: QWEN_HOME, with ``~`` as the home folder, or else ``~/.qwen``."""
     home = Path(environment.get("HOME") or Path.home())
     named = environment.get("QWEN_HOME")
     if not named:
         return home / ".qwen"
     if named == "~" or named.startswith("~/"):
         return home / named[2:]
-    return Path(os.path.abspath(named))  # noqa: PTH100 - symlinks are kept, as Node's path.resolve keeps them
+    return Path(os.path.abspath(named))  # noqa: PTH100 - keeps symlinks, as Node's path.resolve does
 
 
 class QwenLockFile:
-    """One companion's lock; it exists between :meth:`write` and :meth:`remove`."""
+    """One companion's lock file; it exists between :meth:`write` and :meth:`remove`."""
 
     def __init__(self, identity: EditorIdentity, port: int, environment: Mapping[str, str] = os.environ) -> None:
         self._identity = identity
@@ -52,7 +52,7 @@ class QwenLockFile:
         self.path = qwen_directory(environment) / "ide" / f"{port}.lock"
 
     def write(self, folders: Sequence[str], token: str) -> None:
-        """Write it, or replace it when the workspace changed. 0600 and whole at every moment.
+        """Write the file, or replace it when the workspace changed; 0600 and never incomplete.
 
         Raises:
             OSError: the folder cannot be made or written to.
@@ -61,8 +61,8 @@ class QwenLockFile:
         content = {
             "port": self._port,
             "workspacePath": _joined(folders),
-            # Qwen Code removes a lock whose ppid is dead, and one without ppid whose workspacePath is no single folder.
-            # The companion's own id, not the editor's: without the companion nobody answers, whatever the editor does.
+            # Qwen Code removes a lock whose ppid is dead, and one without ppid whose workspacePath is not one folder.
+            # The id is the companion's, not the editor's: without the companion the lock leads nowhere.
             "ppid": os.getpid(),
             "authToken": token,
             "ideName": self._identity.display_name,
@@ -71,13 +71,13 @@ class QwenLockFile:
         write_private(self.path, content)
 
     def remove(self) -> None:
-        """Remove it; a file that is gone already is no error."""
+        """Remove the file; one that is gone already is ignored."""
         with suppress(OSError):
             self.path.unlink()
 
 
 def _joined(folders: Sequence[str]) -> str:
-    """The folders as Qwen Code splits them; newer ones read a JSON list too, the only form for a colon in a name."""
+    """Return the folders as Qwen Code splits them; with a colon in a name, as a JSON list, which newer ones read."""
     return json.dumps(list(folders)) if any(os.pathsep in folder for folder in folders) else os.pathsep.join(folders)
 
 
@@ -97,7 +97,7 @@ def legacy_number(path: Path) -> int | None:
 
 
 def read_lock(path: Path) -> FoundIde | RejectedFile:
-    """What a lock, or an older companion's file, says, or why it is of no use to any client. Blocking file access."""
+    """Return the companion in a lock or older file, or the file with the reason why it is unusable. Blocks."""
     try:
         value = read_object(path)
     except UnusableFileError as error:

@@ -1,7 +1,4 @@
-"""The companion's server for spec 1 (Gemini CLI, Qwen Code): socket, token, sessions and discovery files together.
-
-An :class:`~isthmus.ide.agent_server.AgentServer`. What goes over the wire is in the modules beside this one.
-"""
+"""The companion's server for Gemini CLI and Qwen Code: socket, token, sessions and discovery files together."""
 
 import secrets
 import time
@@ -32,12 +29,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEPT_CHARACTERS = 4 * 1024 * 1024
-"""Of all that waits together and is not lost when the companion is killed: decisions first, then the oldest proposals.
-They are written with each change, while nothing else happens."""
+"""Maximum length of all that waits, for a companion that is killed: decisions first, then the oldest proposals.
+
+It is written with each change, while nothing else happens.
+"""
 
 
 class GeminiServer(AgentServer):
-    """``clients_changed`` is called when what :meth:`life` says is another: of clients, or of what waits for them."""
+    """Lets Gemini CLI and Qwen Code attach to a companion.
+
+    ``clients_changed`` is called when the result of :meth:`life` changes: the clients, or what waits for them.
+    """
 
     def __init__(
         self,
@@ -53,7 +55,7 @@ class GeminiServer(AgentServer):
 
     @property
     def name(self) -> str:
-        """``gemini``."""
+        """Name of the protocol: ``gemini``."""
         return "gemini"
 
     @property
@@ -67,12 +69,12 @@ class GeminiServer(AgentServer):
         return str(self._discovery.path), str(self._qwen_lock.path)
 
     async def start(self, former: JsonObject | None) -> bool:
-        """Bind the former port, with its token and its sessions, else any other with new ones."""
+        """Bind the former port with its token and its sessions, or else any other with new ones."""
         again = loopback.bound_again(former)
         self._listener, self._token = again or (loopback.bound(0), secrets.token_urlsafe(32))
         self._port = int(self._listener.getsockname()[1])
         restorable, left = (_clients(former), _left(former)) if again else ({}, {})
-        # It tells the event ids of this life from those of the one before.
+        # Distinguishes the event ids of this run from those of the former one.
         epoch = f"{time.time_ns() // 1_000_000:x}"
         tools, limits = offered_tools(self._companion), self._limits
         self._sessions = SessionTable(epoch, restorable, time.monotonic, tools, left, limits.lost_stream_seconds)
@@ -99,7 +101,7 @@ class GeminiServer(AgentServer):
     def announce(self, folders: Sequence[str]) -> None:
         self._discovery.write(folders, self._token)
         self._announced = [self._discovery.path]
-        with suppress(OSError):  # a home folder that cannot be written to: Gemini CLI finds the companion all the same
+        with suppress(OSError):  # a read-only home folder: Gemini CLI finds the companion nevertheless
             self._qwen_lock.write(folders, self._token)
             self._announced.append(self._qwen_lock.path)
 
@@ -113,7 +115,7 @@ class GeminiServer(AgentServer):
         return agent_variables(self.port, self._token, folders, self._identity.pid, in_container=is_in_container())
 
     def life(self) -> JsonObject:
-        """Port, token, and the sessions by id; and what waits of them, by session and file."""
+        """Return port, token, the sessions by id, and what waits for them, by session and file."""
         clients = {
             key: {"name": client.name, "version": client.version, "protocol_version": client.protocol_version}
             for key, client in self._sessions.clients().items()
@@ -139,14 +141,14 @@ class GeminiServer(AgentServer):
     @override
     async def housekeep(self) -> None:
         for session in self._sessions.gone():
-            await self._companion.detach(session.id)  # one that does come back is attached again
+            await self._companion.detach(session.id)  # one that does reconnect is attached again
         for session in self._sessions.expired():
             self._sessions.remove(session.id)
             await self._companion.detach(session.id)
         self._note()
 
     def _note(self) -> None:
-        """Have the next life know what is another since this was said last."""
+        """Report a change of :meth:`life` since the last call, so that it is stored for the next run."""
         before = self._kept
         if self.life() != before:
             self._clients_changed()
@@ -162,7 +164,7 @@ class GeminiServer(AgentServer):
 
 
 def _clients(former: JsonObject | None) -> dict[str, ClientInfo]:
-    """Return the sessions of the life before; unreadable ones are left out."""
+    """Return the sessions of the former run; unreadable ones are left out."""
     found: dict[str, ClientInfo] = {}
     sessions = (former or {}).get("sessions")
     for session_id, value in cast("dict[str, Any]", sessions if isinstance(sessions, dict) else {}).items():
@@ -172,7 +174,7 @@ def _clients(former: JsonObject | None) -> dict[str, ClientInfo]:
 
 
 def _left(former: JsonObject | None) -> dict[str, UnsettledProposals]:
-    """What waited in the life before, by session; what is unreadable is left out."""
+    """Return what waited in the former run, by session; unreadable entries are left out."""
     found: dict[str, UnsettledProposals] = {}
     waiting = (former or {}).get("waiting")
     for session_id, value in cast("dict[str, Any]", waiting if isinstance(waiting, dict) else {}).items():

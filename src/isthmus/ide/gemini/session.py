@@ -1,7 +1,7 @@
-"""MCP sessions over streamable HTTP: who is attached, and what still has to reach them. No sockets and no clock.
+"""MCP sessions over streamable HTTP: the attached clients, and the events that they still have to get. No sockets.
 
-A session outlives its streams: decisions wait in its log until a stream has carried them, and after a restart a
-client is taken up again under its old id. Only the newest context is kept, older ones are of no use to anybody.
+A session outlives its streams: decisions wait in its log until a stream has carried them, and after a restart a client
+continues under its old id. Only the newest context is kept, because older ones are useless. No clock.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ from isthmus.text.visible import printable
 MAXIMUM_SESSIONS = 64
 KEPT_EVENTS = 256
 KEPT_BYTES = 32 * 1024 * 1024
-"""Of events that were sent already and are only kept for a client that asks for them again."""
+"""Maximum size of events that were sent already and are kept only for a client that asks for them again."""
 UNSENT_BYTES = 256 * 1024 * 1024
-"""Of decisions that no stream has carried yet; a client that lets so much pile up loses the oldest ones."""
+"""Maximum size of decisions that no stream has carried yet; beyond it the oldest ones are lost."""
 IDLE_SECONDS = 600.0
-"""A session without a stream and without requests is forgotten after this."""
+"""Time in seconds after which a session without a stream and without requests is forgotten."""
 
 _log = logging.getLogger(__name__)
 
 
 class EventLog:
-    """Numbered events of one session. Ids are ``EPOCH-NUMBER``; an id of another epoch is before everything here."""
+    """Numbered events of one session. Ids are ``EPOCH-NUMBER``; an id of another epoch precedes all events here."""
 
     def __init__(self, epoch: str, *, kept_bytes: int = KEPT_BYTES, unsent_bytes: int = UNSENT_BYTES) -> None:
         self._epoch = epoch
@@ -47,10 +47,10 @@ class EventLog:
         self._size = 0
         self._latest: tuple[int, bytes] | None = None
         self.sent = 0
-        """The number of the newest event that any stream has carried."""
+        """Number of the newest event that any stream has carried."""
 
     def append(self, data: bytes, subject: str = "") -> None:
-        """Add an event that must arrive, unless :meth:`drop` says that its ``subject`` is settled."""
+        """Add an event that must arrive, unless :meth:`drop` removes those of its ``subject``."""
         self._last += 1
         if len(self._kept) == KEPT_EVENTS:
             self._forget()
@@ -66,7 +66,7 @@ class EventLog:
         number, data, subject = self._kept.popleft()
         self._size -= len(data)
         if number > self.sent:
-            _log.warning("an agent that reads nothing never hears of %s: too much waits for it", printable(subject))
+            _log.warning("an agent that does not read never gets %s: too much waits for it", printable(subject))
 
     def drop(self, subject: str) -> None:
         """Forget the events of a subject, sent or not."""
@@ -76,12 +76,12 @@ class EventLog:
             self._size = sum(len(event[1]) for event in stay)
 
     def replace(self, data: bytes) -> None:
-        """Add an event that makes the one added this way before worthless."""
+        """Add an event that replaces the previous one added by this method."""
         self._last += 1
         self._latest = (self._last, data)
 
     def position(self, last_event_id: str | None) -> int:
-        """Where a stream starts: after the event that the client names, else after the last one sent to it."""
+        """Return where a stream starts: after the event that the client names, or else after the last one sent."""
         if last_event_id is None:
             return self.sent
         epoch, number = parts_of(last_event_id)
@@ -89,15 +89,15 @@ class EventLog:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether anything that must arrive has not been carried by a stream."""
+        """Whether an event that must arrive has not been carried by a stream."""
         return bool(self._kept) and self._kept[-1][0] > self.sent
 
     def unsent(self) -> list[tuple[str, bytes, str]]:
-        """Id, data and subject of what must arrive and no stream has carried yet."""
+        """Return id, data and subject of the events that must arrive and that no stream has carried yet."""
         return [(self.event_id(number), data, subject) for number, data, subject in self._kept if number > self.sent]
 
     def after(self, position: int) -> list[tuple[int, bytes]]:
-        """What comes after a position, oldest first."""
+        """Return the events after a position, oldest first."""
         events = [event[:2] for event in self._kept if event[0] > position]
         if self._latest is not None and self._latest[0] > position:
             events.append(self._latest)
@@ -124,27 +124,27 @@ class GeminiSession:
         self.log = EventLog(epoch)
         self.wake = asyncio.Event()
         self.stream: object | None = None
-        """The stream that is attached now; a new one takes the place of the old one."""
+        """Stream that is attached now; a new one replaces it."""
         self.seen = now
         self.stream_lost: float | None = None
         self.left = UnsettledProposals()
-        """What waits since the companion's former life, which was killed."""
+        """Proposals and decisions that wait since the companion's former run, which was killed."""
         self._id = session_id
         self._context: bytes | None = None
 
     @property
     def id(self) -> str:
-        """The MCP session id."""
+        """MCP session id."""
         return self._id
 
     @property
     def client_name(self) -> str:
-        """``clientInfo.name``."""
+        """Value of ``clientInfo.name``."""
         return self.peer.client.name if self.peer.client else ""
 
     @property
     def title(self) -> str:
-        """The client as a user knows it."""
+        """Name of the client that a user knows."""
         return wire.client_title(self.peer.client)
 
     @property
@@ -154,22 +154,22 @@ class GeminiSession:
 
     @property
     def pid(self) -> int | None:
-        """Not told."""
+        """Always None: this protocol does not carry it."""
         return None
 
     @property
     def active_at(self) -> float | None:
-        """None: spec 1 has no message for a mention."""
+        """Always None: this protocol has no message for a mention."""
         return None
 
     @property
     def waiting(self) -> UnsettledProposals:
-        """What a next life has to know, but for the proposals that are shown."""
+        """Proposals and decisions that the next run needs, without the proposals that are shown."""
         unsent = {path: PendingDecision(path, event_id, data.decode()) for event_id, data, path in self.log.unsent()}
         return UnsettledProposals(dict(self.left.proposals), self.left.decisions | unsent)
 
     def tell_left(self, last_event_id: str | None) -> None:
-        """Queue the decisions of the former life, but for those that came with this event or before it."""
+        """Queue the decisions of the former run, except those sent with or before this event."""
         for file_path, decision in self.left.decisions.items():
             if not is_heard(decision.event_id, last_event_id):
                 self.log.append(decision.message.encode(), file_path)
@@ -181,24 +181,24 @@ class GeminiSession:
             self.send_context(context)
 
     def send_context(self, context: UserFocus) -> None:
-        """Queue the context; it takes the place of one that is still queued."""
+        """Queue the context; it replaces one that is still queued."""
         self._context = _encoded(ide_context(context))
         self.log.replace(self._context)
         self.wake.set()
 
     def mentioned(self, mention: FileMentioned) -> None:
-        """Nothing: spec 1 has no message for it. Editors also select the lines, which is a change of context."""
+        """Do nothing: this protocol has no message for it. Editors also select the lines, which changes the context."""
 
     def review_closed(self, review: DiffReview) -> None:
-        """Nothing: openDiff was answered when the view was shown, and the client was not asked for more."""
+        """Do nothing: openDiff was answered when the view was shown, and the client expects no more."""
 
     def asked_again(self, file_path: str) -> None:
-        """Forget the decisions of older reviews: clients tell reviews by their paths and would take one for the new."""
+        """Forget the decisions of older reviews: clients know reviews by path and would take one for the new one's."""
         self.log.drop(file_path)
         self.left.forget(file_path)
 
     def decided(self, review: DiffReview) -> str | None:
-        """Queue the decision; the text, if any, is to be shown to the user."""
+        """Queue the decision; return a warning to show to the user, if any."""
         decision = wire.decision_notification(review, self.client_name)
         if decision is None:
             return None
@@ -213,9 +213,9 @@ def _encoded(context: IdeContext) -> bytes:
 
 
 class SessionTable:
-    """The sessions by id. ``restorable`` holds those of the companion's former life; they come back when asked for.
+    """The sessions by id. ``restorable`` holds those of the former run; they return when a client names them.
 
-    ``left`` is what waited there, by session.
+    ``left`` is what waited in that run, by session.
     """
 
     def __init__(
@@ -236,14 +236,14 @@ class SessionTable:
         self._sessions: dict[str, GeminiSession] = {}
 
     def in_the_way(self) -> GeminiSession | None:
-        """The session to end before another one can be made: the longest unused one; None while there is room."""
+        """Return the longest unused session if it must end before another one can be made; None while there is room."""
         idle = [session for session in self._sessions.values() if session.stream is None]
         if len(self._sessions) < MAXIMUM_SESSIONS or not idle:
             return None
         return min(idle, key=lambda session: session.seen)
 
     def create(self) -> GeminiSession | None:
-        """Return a new session with a random id; None when there is no room."""
+        """Return a new session with a random id; None if there is no room."""
         if len(self._sessions) >= MAXIMUM_SESSIONS:
             return None
         session = GeminiSession(str(uuid4()), self._epoch, self._clock(), tools=self._tools)
@@ -251,7 +251,7 @@ class SessionTable:
         return session
 
     def get(self, session_id: str | None) -> GeminiSession | None:
-        """Return a session that a client names; None when it is unknown or was ended."""
+        """Return a session that a client names; None if it is unknown or was ended."""
         if session_id is None:
             return None
         session = self._sessions.get(session_id)
@@ -272,32 +272,32 @@ class SessionTable:
         return tuple(self._sessions.values())
 
     def clients(self) -> dict[str, ClientInfo]:
-        """What to keep for a next life: every session that has been initialized, by id."""
+        """Return every initialized session by id, to be kept for the next run."""
         live = {session.id: session.peer.client for session in self._sessions.values() if session.peer.client}
         newest = list((self._restorable | live).items())[-MAXIMUM_SESSIONS:]  # some never come back
         return dict(newest)
 
     def waiting(self) -> dict[str, UnsettledProposals]:
-        """By session, what a next life has to know, but for the proposals that are shown."""
+        """Return by session what the next run needs, without the proposals that are shown."""
         return {
             key: UnsettledProposals(dict(left.proposals), dict(left.decisions)) for key, left in self._left.items()
         } | {session.id: session.waiting for session in self._sessions.values()}
 
     def attach_stream(self, session: GeminiSession) -> object:
-        """Return a stream opens; the key by which it recognises that another one took its place."""
+        """Note that a stream opened; return the key by which it notices that another one replaced it."""
         session.stream = key = object()
         session.stream_lost = None
         session.wake.set()
         return key
 
     def detach_stream(self, session: GeminiSession, key: object) -> None:
-        """A stream ended."""
+        """Note that a stream ended."""
         if session.stream is key:
             session.stream = None
             session.seen = session.stream_lost = self._clock()
 
     def gone(self) -> tuple[GeminiSession, ...]:
-        """Sessions that lost their stream a while ago: their views are to be closed. Each is named once."""
+        """Return each session once that lost its stream a while ago, so that its views are closed."""
         limit = self._clock() - self._lost_stream_seconds
         lost = [s for s in self._sessions.values() if s.stream_lost is not None and s.stream_lost < limit]
         for session in lost:
@@ -305,6 +305,6 @@ class SessionTable:
         return tuple(lost)
 
     def expired(self) -> tuple[GeminiSession, ...]:
-        """Sessions to forget."""
+        """Return the sessions to forget."""
         limit = self._clock() - IDLE_SECONDS
         return tuple(s for s in self._sessions.values() if s.stream is None and s.seen < limit)

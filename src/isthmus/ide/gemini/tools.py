@@ -1,4 +1,4 @@
-"""The tools that the server of spec 1 has, and running them at the companion; the same for every transport."""
+"""The tools of the companion's server for Gemini CLI, and their dispatch; the same for every transport."""
 
 from dataclasses import replace
 
@@ -14,15 +14,15 @@ from isthmus.ide.reviews.review import DiffReview
 def offered_tools(companion: Companion) -> tuple[ToolDefinition, ...]:
     """Return the diff tools, then the user's own.
 
-    The diff tools are not listed where no diff can be shown: real clients then ask in their terminals from the start.
-    Called all the same, they answer with the reason.
+    The diff tools are not listed if no diff can be shown: real clients then ask in their terminals from the start. If
+    called nevertheless, they answer with the reason.
     """
     diff_tools = (replace(tool, is_listed=companion.shows_diffs) for tool in wire.TOOLS)
     return (*diff_tools, *companion.tools.listed())
 
 
 async def call_tool(companion: Companion, client: Client, client_name: str, call: CallTool) -> CallToolResult:
-    """Run one call for a client whose ``clientInfo.name`` is ``client_name``; what fails is an error result."""
+    """Run one call for a client whose ``clientInfo.name`` is ``client_name``; any failure is an error result."""
     if call.name in companion.tools:
         return await companion.tools.call(call.name, call.arguments)
     try:
@@ -42,6 +42,6 @@ async def call_tool(companion: Companion, client: Client, client_name: str, call
 async def _close(companion: Companion, client: Client, file_path: str) -> DiffReview | None:
     review = companion.reviews.find(client.id, file_path)
     if review is not None and client.title == wire.QWEN_CODE:
-        # Answered in its terminal it writes its proposal, whatever closeDiff says: the user's own text is kept.
+        # If its user decides in its terminal, it writes its proposal, whatever closeDiff returns: keep the user's text.
         return await companion.close_review(review.id)
     return await companion.close_diff(client, file_path)

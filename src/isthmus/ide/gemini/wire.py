@@ -1,7 +1,7 @@
-"""The wire of spec 1 (Gemini CLI companion): its tools, requests, answers and notifications. No I/O.
+"""The wire of the Gemini CLI companion protocol: its tools, requests, answers and notifications. No I/O.
 
 Where the document and the real clients differ both are served: see :func:`close_diff_result` and
-:func:`decision_notification`. Which client is which is told by ``clientInfo.name``.
+:func:`decision_notification`. Clients are recognised by ``clientInfo.name``.
 """
 
 import json
@@ -22,7 +22,7 @@ DIFF_ACCEPTED = "ide/diffAccepted"
 DIFF_REJECTED = "ide/diffRejected"
 
 REAL_CLIENTS = frozenset({"streamable-http-client", "stdio-client"})
-"""``clientInfo.name`` of Gemini CLI, Qwen Code and their forks."""
+"""Values of ``clientInfo.name`` of Gemini CLI, Qwen Code and their forks."""
 GEMINI_CLI = "Gemini CLI"
 QWEN_CODE = "Qwen Code"
 
@@ -112,8 +112,8 @@ def _file_path(tool: str, arguments: JsonObject) -> str:
 def close_diff_result(request: CloseDiffRequest, client_name: str, closed: DiffReview | None) -> CallToolResult:
     """Return the answer to closeDiff.
 
-    Spec 1: one text block with the final content. Real clients parse that text as JSON ``{"content": ...}`` and
-    would lose the user's edits otherwise; they are known by name or by ``suppressNotification``. A view that is not
+    The document wants one text block with the final content. Real clients parse that text as JSON ``{"content": ...}``
+    and would lose the user's edits otherwise; they are known by name or by ``suppressNotification``. A view that is not
     open is an error for the document's clients, and ``{}`` (nothing to take over) for the real ones.
     """
     as_json = client_name in REAL_CLIENTS or request.suppress_notification
@@ -126,7 +126,7 @@ def close_diff_result(request: CloseDiffRequest, client_name: str, closed: DiffR
 
 
 def final_content(review: DiffReview) -> str | None:
-    """Return the text that a decided review ended with; None while open and when rejected."""
+    """Return the text that a decided review ended with; None if open or rejected."""
     match review.state:
         case Accepted(content) | Closed(content):
             return content
@@ -138,14 +138,14 @@ def final_content(review: DiffReview) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DecisionMessage:
-    """What to send to the client about a decision, and what to tell the user when it is not what they did."""
+    """Message to the client about a decision, and a warning to the user if it differs from their decision."""
 
     message: JsonMessage
     warning: str | None = None
 
 
 def decision_notification(review: DiffReview, client_name: str) -> DecisionMessage | None:
-    """Return the notification of a decision that the user took; None when the client itself closed the review.
+    """Return the notification of the user's decision; None if the client itself closed the review.
 
     Real clients ignore an empty ``content`` and would write their proposal: an accepted empty text is sent to them as
     a rejection.
@@ -154,7 +154,7 @@ def decision_notification(review: DiffReview, client_name: str) -> DecisionMessa
         case Accepted(content):
             if not content and review.proposed and client_name in REAL_CLIENTS:
                 warning = (
-                    # What matters first: editors cut a message to one line.
+                    # The most important words first: editors cut a message to one line.
                     "sent as rejected, this agent takes no empty file (it would write its proposal): "
                     f"{review.file_path}"
                 )
@@ -174,10 +174,10 @@ def context_notification(latest: context.IdeContext) -> JsonMessage:
 
 
 def client_title(client: ClientInfo | None) -> str:
-    """Return the client as a user knows it.
+    """Return the name of a client that a user knows.
 
-    Qwen Code says the same name as the Gemini CLI that it descends from. It is told by a version that it never set,
-    1.0.0, together with a protocol version that came after Gemini CLI had begun to set its own.
+    Qwen Code gives the same name as Gemini CLI, from which it descends. It is recognised by a version that it never
+    set, 1.0.0, together with a protocol version that came after Gemini CLI had begun to set its own.
     """
     if client is None or client.name not in REAL_CLIENTS:
         return client.title if client is not None else "agent"
