@@ -34,7 +34,6 @@ PENDING = (
     "src/isthmus/editors/",
     "src/isthmus/ide/",
     "src/isthmus/journal/",
-    "src/isthmus/mcp_host/",
     "src/isthmus/sandbox/",
     "src/isthmus/terminal/",
     "src/isthmus/tools/",

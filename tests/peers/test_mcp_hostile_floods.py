@@ -165,7 +165,7 @@ def test_the_logger_that_the_sdk_shares_with_others_stays_theirs(caplog: pytest.
     ("way", "timeout", "message"),
     [
         ("deep", 60_000, "its answer is nested too deeply"),
-        ("deepest", 60_000, "nested too deeply|is no JSON-RPC message"),
+        ("deepest", 60_000, "nested too deeply|is not a JSON-RPC message"),
         ("many-values", 60_000, "more than 500,000 objects and lists"),
         ("pings-that-nobody-reads", 2_000, "showed no sign of life for 2 s"),
     ],

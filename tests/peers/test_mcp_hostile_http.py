@@ -37,7 +37,7 @@ async def tool_of(host: McpHost, workspace: Path) -> Tool:
         ("error-500", "HTTP 500"),
         ("many-values", "more than 500,000 objects and lists"),
         ("many-values-in-an-event", "more than 500,000 objects and lists"),
-        ("deep", "Failed to parse JSON response: it is no JSON-RPC message"),
+        ("deep", "Failed to parse JSON response: it is not a JSON-RPC message"),
         ("redirect", "Redirect to http://localhost:9/elsewhere not followed"),
         ("accepted", "answered a request with 202 Accepted"),
         ("own-error", r"^ok of the MCP server 's' failed with the error -32000: the quota is used up$"),

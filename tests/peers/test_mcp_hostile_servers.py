@@ -135,7 +135,7 @@ async def test_junk_on_standard_output_is_passed_over(home: Path, workspace: Pat
 @pytest.mark.parametrize(
     ("way", "category", "message"),
     [
-        ("malformed", "mcp_error", "its answer is no JSON-RPC message"),
+        ("malformed", "mcp_error", "its answer is not a JSON-RPC message"),
         ("huge", "mcp_error", "more than 32 MiB are not taken"),
         ("silent", "mcp_timeout", "showed no sign of life for 2 s"),
         ("wrong-id", "mcp_timeout", "showed no sign of life for 2 s"),

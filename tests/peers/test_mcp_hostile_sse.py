@@ -29,7 +29,7 @@ async def test_an_event_of_more_than_a_mebibyte_is_taken(home: Path, workspace: 
     ("way", "message"),
     [
         ("refuses", "HTTP 500"),
-        ("malformed", "its answer is no JSON-RPC message"),
+        ("malformed", "its answer is not a JSON-RPC message"),
         ("many-values", "more than 500,000 objects and lists"),
         ("ends", "ended before it answered; whether the call had an effect is not known"),
     ],

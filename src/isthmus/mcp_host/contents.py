@@ -20,13 +20,13 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.server_contents import ServerContents, ServerInstructions, ServerPrompt, ServerResource
 
 COMPLETION_SECONDS = 1.0
-"""How long a server may take for suggestions: somebody is typing."""
+"""Maximum wait in seconds for suggestions: the user is typing."""
 MAXIMUM_SUGGESTIONS = 100
 _LOG = logging.getLogger("isthmus.mcp")
 
 
 class HostContents(ServerContents):
-    """See :class:`isthmus.tools.server_contents.ServerContents`."""
+    """Prompts and resources of the servers of a host."""
 
     def __init__(self, host: McpHost) -> None:
         self._host = host

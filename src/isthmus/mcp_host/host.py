@@ -41,20 +41,20 @@ MAXIMUM_WORKSPACES = 8
 """Workspaces whose servers are kept connected; of more, those that were used last."""
 CLIENT_CONNECT_SECONDS = 15.0
 CHANGE_SECONDS = 2.0
-"""How long a turn waits for the list of a server that says that its tools changed: changes are gathered before."""
+"""Wait in seconds of a turn for the list of a server whose tools changed; changes are gathered meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """How a host is set up.
+    """Options of a host.
 
     ``patience``: seconds that tools are awaited from servers that are still connecting. ``why_not``: the rule for the
     addresses of clients' own servers; None: every address may be reached. ``trusts`` None: as the user's file says.
-    ``meet_editor`` waits until the editor of a folder, if there is one, could say whether it is trusted.
+    ``meet_editor`` waits until the editor of a folder, if any, could say whether it is trusted.
     ``open_browser`` shows a page to the user; False says that it cannot. ``cache`` is the folder where
-    what servers list is kept for the next start; None: nothing is. ``sandbox`` finds the one that servers ask for.
+    the lists of servers are kept for the next start; None: they are not. ``sandbox`` finds the one for servers.
     ``reads_freely`` says of which servers of the user's own file tools that only read run without asking.
-    ``is_for_one_turn``: nobody asks again how discovery is, so that it is awaited when somebody does.
+    ``is_for_one_turn``: the state of discovery is asked for only once, so it is awaited then.
     ``is_strict``: no turn begins unless every server is connected that is not switched off.
     """
 
@@ -82,7 +82,7 @@ class _ClientServers:
 
 
 class McpHost(ToolSource, ToolServers):
-    """See the ports :class:`~isthmus.tools.base.ToolSource` and :class:`~isthmus.tools.servers.ToolServers`."""
+    """MCP servers as tools of the agent, and what commands do with the servers."""
 
     def __init__(self, own: ToolSet, options: HostOptions) -> None:
         self._options = options
@@ -100,7 +100,7 @@ class McpHost(ToolSource, ToolServers):
     # --- ToolSource --------------------------------------------------------------------------------------------------
 
     async def tools(self, scope: ToolScope) -> ToolSet:
-        """See :meth:`isthmus.tools.base.ToolSource.tools`.
+        """Return the tools of the servers of a scope.
 
         Raises:
             ToolFailure: the scope names a server that is not configured, or a URL that may not be connected to.
@@ -121,7 +121,7 @@ class McpHost(ToolSource, ToolServers):
         return self._sets.of(_key(scope), servers, connections, clients, _named(scope))
 
     async def release(self, scope: ToolScope) -> None:
-        """The segment that asked for tools has ended: close what was connected for it alone."""
+        """Close what was connected for a segment alone, which has ended."""
         self._sets.forget(_key(scope))
         if self._is_closed:
             return
@@ -148,9 +148,9 @@ class McpHost(ToolSource, ToolServers):
         return self._sets.of(_key(scope), servers, connections, clients, _named(scope))
 
     async def in_scope(self, scope: ToolScope, *, is_patient: bool = False) -> Sequence[ServerConnection]:
-        """The connections that a session can use, in configuration order, its client's own last while its task works.
+        """Return a session's connections in configuration order, its client's own last while its task works.
 
-        ``is_patient``: ask anew whether the folder is trusted, and wait for those that connect, as :meth:`tools` does.
+        ``is_patient``: check the folder's trust again, and wait for connecting servers, as :meth:`tools` does.
         """
         servers = await self._servers(scope.workspace)
         if is_patient:
@@ -206,7 +206,7 @@ class McpHost(ToolSource, ToolServers):
         return await self.servers(scope)
 
     async def set_enabled(self, scope: ToolScope, name: str, *, is_enabled: bool) -> Sequence[ServerStatus]:
-        """See :meth:`isthmus.tools.servers.ToolServers.set_enabled`; kept in the user's file, as Gemini CLI does."""
+        """Switch a server on or off in the user's file, as Gemini CLI does."""
         servers = await self._servers(scope.workspace)
         require_name(name, servers.names)
         edit = with_server_on if is_enabled else with_server_off
@@ -218,7 +218,7 @@ class McpHost(ToolSource, ToolServers):
         return await self.refresh(scope, name)
 
     async def refresh(self, scope: ToolScope, name: str | None = None) -> Sequence[ServerStatus]:
-        """See :meth:`isthmus.tools.servers.ToolServers.refresh`; the settings files are read anew."""
+        """Read the settings files and list the servers' tools again."""
         servers = await self._servers(scope.workspace)
         before = servers.connections()
         await servers.configure(self._load(servers.workspace))
@@ -237,7 +237,7 @@ class McpHost(ToolSource, ToolServers):
         return await self.servers(scope)
 
     async def login(self, scope: ToolScope, name: str, paste: Paste | None = None) -> AsyncGenerator[str, None]:
-        """See :meth:`isthmus.tools.servers.ToolServers.login`; `paste` waits for a text of the user who is here."""
+        """Log in to a server, and yield what happens; `paste` waits for a text of the user."""
         async for line in self._logins.begin(await self._in_use(scope, name), paste):
             yield line
 
@@ -267,8 +267,7 @@ class McpHost(ToolSource, ToolServers):
         self._task(workspace)
 
     def check(self, workspace: Path, wanted: Sequence[McpServerSettings]) -> None:
-        """Hold the servers that a client's AgentSettings name against the configuration and the rule for URLs, as far
-        as that can be told without waiting.
+        """Check the servers of a client's AgentSettings against configuration and rule for URLs, without waiting.
 
         Raises:
             ToolFailure: a name is not configured, or a URL may not be connected to.

@@ -24,7 +24,7 @@ MAXIMUM_DESCRIPTION = 300
 MAXIMUM_URI = 2_000
 """Characters of a URI in the listing; a longer one is cut."""
 MAXIMUM_CHARACTERS = 100_000
-"""Of the listing."""
+"""Maximum number of characters of the listing."""
 
 
 def resource_tools(connections: Sequence[ServerConnection]) -> tuple[Tool, ...]:
@@ -51,12 +51,12 @@ class ListResources:
         self._connections = connections
 
     def describe(self, arguments: Arguments) -> str:
-        """Whose resources."""
+        """Return the description of the call, with the server."""
         server = check_arguments(self.name, self.parameters, arguments).string("serverName")
         return f"List the resources of {f'the MCP server {server}' if server else 'MCP servers'}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """Nothing: it reads what is known."""
+        """Return None: it reads what is already known."""
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
@@ -123,7 +123,7 @@ class ReadResource:
         return McpDetails(found.config.name, self.name)
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Its contents."""
+        """Return the resource's contents."""
         found, uri = self._found(arguments)
         proposed = context.approved.details
         if isinstance(proposed, McpDetails) and proposed.server_name != found.config.name:
@@ -133,10 +133,10 @@ class ReadResource:
         return ToolSucceeded(ToolOutput(text=read.for_user), read.for_model, read.media)
 
     def _found(self, arguments: Arguments) -> tuple[ServerConnection, str]:
-        """Which server is asked, and for what.
+        """Return the server to ask, and the URI to ask for.
 
         Raises:
-            ToolFailure: no server is meant, or more than one may be.
+            ToolFailure: no server, or more than one, may be meant.
         """
         checked = check_arguments(self.name, self.parameters, arguments)
         uri, server = checked.string("uri").strip(), checked.string("serverName").strip()
@@ -164,7 +164,7 @@ def _lists(connection: ServerConnection, uri: str) -> bool:
 
 
 def _own_uri(connection: ServerConnection, uri: str) -> str:
-    """What the server itself calls the resource, which may be given as a user refers to it: ``@server:uri``."""
+    """Return the server's own URI of a resource, which may be given in a user's form: ``@server:uri``."""
     rest = uri.removeprefix("@").removeprefix(f"{connection.config.name}:")
     is_referred = rest != uri.removeprefix("@") and not _lists(connection, uri)
     return rest if is_referred and (_lists(connection, rest) or (":" in rest and not rest.startswith("//"))) else uri

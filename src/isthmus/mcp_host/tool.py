@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 PAGE_ROUNDS = 3
-"""How often a server may say that a call needs pages to be visited first."""
+"""Maximum number of times that a server may require pages to be visited before a call."""
 SHOWN_ARGUMENTS = 500
 """Characters of the arguments in a call's description."""
 LONGEST_ERROR = 30_000
@@ -125,7 +125,7 @@ class McpTool:
         written = json.dumps(arguments, ensure_ascii=False, default=str) if arguments else ""
         shown = with_ellipsis(written, SHOWN_ARGUMENTS)
         found = self._now()
-        # What is not said is no promise; that it only reads is shown where it does not decide.
+        # A missing hint promises nothing; "only reads" is shown even if it does not decide.
         hint = "\nIts server says that it can destroy things." if found.is_destructive else ""
         hint = "\nIts server says that it only reads." if found.is_read_only else hint
         return f"{self.server_tool_name} of the MCP server {self.server_name} {shown}".rstrip() + hint
@@ -248,7 +248,7 @@ class McpTool:
         return ToolSucceeded(ToolOutput(text=shown), rendered.for_model, rendered.media)
 
     def _warnings(self, structured: object) -> Sequence[str]:
-        """What is wrong with a structured content, for the user alone: the result is taken as it is."""
+        """Return faults of a structured content, for the user alone: the result is used as it is."""
         schema = self._offered.output_schema
         if structured is None or schema is None or not is_small(structured):
             return ()
@@ -273,8 +273,7 @@ class McpTool:
         return f"{where} failed: ", f"{error or type(error).__name__}", "mcp_error"
 
     def _fitted(self, arguments: Arguments) -> Arguments:
-        """Return the arguments as they are sent: models write null for an optional one that they do not give, which is
-        left out where the schema has no null there.
+        """Return the arguments to send, without null for optional arguments whose schema does not allow null.
 
         Raises:
             ToolFailure: they do not fit; the text names which, and what was expected.

@@ -29,7 +29,7 @@ class ToolSets:
         self._last: dict[Key, tuple[_Offers, ToolSet]] = {}
 
     def forget(self, key: Key) -> None:
-        """The session does not work any more."""
+        """Forget a session that does not work any more."""
         self._last.pop(key, None)
 
     def of(
@@ -40,8 +40,10 @@ class ToolSets:
         clients: Sequence[ServerConnection],
         names: Collection[str] | None = None,
     ) -> ToolSet:
-        """What there is with these connections, `clients` of the session alone: the very set of the last time where
-        they offer the same. `names` are the configured servers that the session uses; None: all."""
+        """Return the tools of these connections; the same object as before while they offer the same.
+
+        `clients` are those of the session alone. `names` are the configured servers that the session uses; None: all.
+        """
         offers: _Offers = tuple((found, found.offer) for found in (*connections, *clients))
         before, made = self._last.get(key, ((), None))
         missing = tuple(found.name for found in servers.missing(names))

@@ -26,7 +26,7 @@ OnWait: TypeAlias = Callable[[Sequence[str], float], None]
 """Told the names of the servers that are waited for, in configuration order, and for how many seconds already;
 none when the waiting is over."""
 HELD_SECONDS = 5.0
-"""How long a server is waited for that could not be used when it was last tried, and was quick to fail."""
+"""Wait in seconds for a server that failed quickly the last time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class WorkspaceServers:
         return {**assign_names(_keys(self._connections.values()), reserved, self._given), **self._given}
 
     def statuses(self, reserved: Collection[str]) -> list[ServerStatus]:
-        """How the servers stand, in the order of the configuration, and the files that could not be read."""
+        """Return the servers' states in the order of the configuration, and the files that could not be read."""
         names = self._names(reserved)
         statuses: list[ServerStatus] = []
         for server in self.configuration.servers:
@@ -215,7 +215,7 @@ class WorkspaceServers:
 
 
 def server_tools(tools: Sequence[McpTool], connections: Iterable[ServerConnection]) -> tuple[ServerTools, ...]:
-    """Which of the tools are of which server."""
+    """Return the tools by server."""
     return tuple(
         ServerTools(
             name=found.config.name,
@@ -228,12 +228,12 @@ def server_tools(tools: Sequence[McpTool], connections: Iterable[ServerConnectio
 
 
 def origin_text(config: ServerConfig) -> str:
-    """Whose configuration a server is of, and where it stands, as :class:`~isthmus.tools.base.ServerTools` has it."""
+    """Return the owner and the file of a server's configuration, for :class:`~isthmus.tools.base.ServerTools`."""
     return f"project {config.source}" if config.origin.is_of_project else config.origin.value
 
 
 def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace: Path | None = None) -> ServerStatus:
-    """How one server stands; `names` are those that its tools have for the model."""
+    """Return the state of one server; `names` are the names of its tools for the model."""
     config, offer = connection.config, connection.offer
     notes = [connection.problem] if connection.problem else []
     if offer.dropped:

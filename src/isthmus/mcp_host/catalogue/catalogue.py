@@ -1,4 +1,4 @@
-"""What a connected server offers: its tools, made usable, its prompts and its resources."""
+"""The offer of a connected server: its tools, made usable, its prompts and its resources."""
 
 import hashlib
 import json
@@ -42,16 +42,16 @@ class CatalogueTool:
     version: str = ""
     """Stands for all that the server says of the tool: another one, if that changes."""
     result_characters: int | None = None
-    """How many characters of its results are of use, if the server says so."""
+    """The number of characters of its results that are of use, if the server states it."""
     output_schema: Mapping[str, Any] | None = None
-    """What the server says of its structured content."""
+    """The server's schema of its structured content."""
     full_parameters: Mapping[str, Any] | None = None
     """The parameters as JSON Schema in full, where that says more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What a server offers, and a sentence on each tool that cannot be used, or not whole."""
+    """The offer of a server, and a sentence on each tool that cannot be used, or not completely."""
 
     tools: tuple[CatalogueTool, ...] = ()
     prompts: tuple[ServerPrompt, ...] = ()
@@ -59,7 +59,7 @@ class Catalogue:
     instructions: str = ""
     dropped: tuple[str, ...] = ()
     server: str = ""
-    """What the server calls itself, with its version."""
+    """The server's own name and version."""
 
     @property
     def is_empty(self) -> bool:
@@ -68,7 +68,7 @@ class Catalogue:
 
 
 def offer_of(listing: Listing, include: tuple[str, ...] | None, exclude: tuple[str, ...]) -> Catalogue:
-    """What of a listing the configuration leaves in and can be used."""
+    """Return the usable part of a listing that the configuration allows."""
     tools, unusable = usable_tools(listing.tools, include, exclude)
     instructions, dropped = clean(listing.instructions), (*listing.dropped, *unusable)
     return Catalogue(tools, listing.prompts, listing.resources, instructions, dropped, listing.server)
@@ -130,7 +130,7 @@ def _full(given: Mapping[str, Any], parameters: Mapping[str, Any], nodes: Nodes)
 
 
 def _not_there(key: str, names: Collection[str], listed: tuple[ListedTool, ...]) -> Iterator[str]:
-    """What is said of names in the settings that no tool has: a slip there takes a tool away, or leaves one in."""
+    """Yield messages about names in the settings that no tool has: a slip there removes or leaves a tool."""
     found = [tool.name for tool in listed]
     strange = [repr(name[:80]) for name in dict.fromkeys(map(tool_named, names)) if name not in found]
     if found and strange:

@@ -1,6 +1,6 @@
-"""What is known of what one server offers: from itself, or from when it was last connected.
+"""The known offer of one server: its own listing, or that of its last connection.
 
-Deliberately not here: connecting, and how manifests are kept (:mod:`isthmus.mcp_host.catalogue.manifests`).
+Deliberately not here: connecting, and the files (:mod:`isthmus.mcp_host.catalogue.manifests`).
 """
 
 import asyncio
@@ -79,12 +79,12 @@ class KnownCatalogue:
             )
 
     def take(self, listing: Listing) -> None:
-        """What the server lists now is what it offers."""
+        """Take a new listing of the server as its offer."""
         self._set(self._offer_of(listing))
         self._recalled_names = ()
 
     def drop(self) -> None:
-        """The server cannot be used: it offers nothing."""
+        """Remove the offer of a server that cannot be used."""
         self._set(Catalogue())
 
     async def keep(self, listing: Listing, way: TransportChoice) -> None:
@@ -93,8 +93,10 @@ class KnownCatalogue:
         await self._store(Manifest(kept, replace(way, discovered=listing.discovered), is_held=self.offer.is_empty))
 
     async def hold(self, took: float) -> None:
-        """Keep that the server could not be used, known after `took` seconds: its tools are not offered at the next
-        start before it is connected, and where that took long nobody waits for it."""
+        """Keep that the server could not be used, which was known after `took` seconds.
+
+        At the next start its tools are not offered before it is connected, and if that took long, no turn waits for it.
+        """
         manifest = self._manifest or Manifest(Listing(), TransportChoice())
         await self._store(replace(manifest, is_held=True, is_late=took >= self._late_seconds))
 

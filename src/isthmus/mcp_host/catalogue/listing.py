@@ -1,6 +1,6 @@
-"""What a server lists, repaired and bounded, before the configuration and the providers have their say.
+"""The listing of a server, repaired and bounded, before configuration and providers restrict it.
 
-As it is kept from one start to the next. Pure. Deliberately not here: what of it can be used
+This form is kept from one start to the next. Pure. Deliberately not here: the choice of usable entries
 (:mod:`isthmus.mcp_host.catalogue.catalogue`).
 """
 
@@ -13,8 +13,10 @@ from isthmus.tools.server_contents import ServerPrompt, ServerResource
 
 @dataclass(frozen=True, slots=True)
 class ListedTool:
-    """A tool as the server lists it. ``input_schema`` is the JSON that it gave, ``result_characters`` how many
-    characters of its results are of use."""
+    """A tool as the server lists it. ``input_schema`` is the server's JSON.
+
+    ``result_characters`` is the number of characters of its results that are of use.
+    """
 
     name: str
     description: str

@@ -1,9 +1,9 @@
-"""What servers listed when they were last connected, kept in files from one start of the agent to the next.
+"""The last listings of servers, kept in files from one start of the agent to the next.
 
-One file for a server's configuration in a workspace; its name is a keyed hash of that, so that no value of a
-configuration is in the cache, and a listing that repeats a secret is not kept. It is a cache: what cannot be read is
-not there, and nothing fails when it cannot be written. Blocks; for a thread. Deliberately not here: what is done with
-a listing that is old (:mod:`isthmus.mcp_host.catalogue.known_catalogue`).
+There is one file for a server's configuration in a workspace; its name is a keyed hash of both, so that no value of a
+configuration is in the cache, and a listing that repeats a secret is not kept. An unreadable file counts as missing;
+nothing fails when a file cannot be written. Blocks; for a thread. Deliberately not here: the use of an old listing
+(:mod:`isthmus.mcp_host.catalogue.known_catalogue`).
 """
 
 import contextlib
@@ -27,11 +27,11 @@ from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.transport_probe import TransportChoice
 
 FORM = 1
-"""Of the files; those of another form are passed over."""
+"""Version of the files; those of another version are ignored."""
 MAXIMUM_BYTES = 4 * 1024 * 1024
-"""Of one file; what a server lists beyond is asked for at each start."""
+"""Maximum size of one file; a larger listing is requested at each start."""
 MAXIMUM_FILES = 200
-"""Of more, those that were used last are kept."""
+"""Maximum number of files; those that were used last are kept."""
 _KEY = "key"
 _KEY_BYTES = 32
 _LOG = logging.getLogger("isthmus.mcp")
@@ -39,10 +39,10 @@ _LOG = logging.getLogger("isthmus.mcp")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a server listed, and the way that it was reached.
+    """The listing of a server, and the way in which it was reached.
 
-    ``is_held``: it could not be used when it was last connected, so that its tools are not offered before it is; their
-    names are kept for it. ``is_late``: that took long to be known.
+    ``is_held``: it could not be used the last time, so its tools are not offered before it is connected, but keep their
+    names. ``is_late``: it took long to fail.
     """
 
     listing: Listing
@@ -64,7 +64,7 @@ class Manifests:
         self._folder = folder
 
     def load(self, config: ServerConfig, workspace: Path) -> Manifest | None:
-        """What is kept for a server; None where that is nothing, or nothing that can be read."""
+        """Return the manifest of a server; None if there is none that can be read."""
         try:
             path = self._path(self._key(), config, workspace)
             file = from_json(_File, json.loads(read_regular(path, MAXIMUM_BYTES)))

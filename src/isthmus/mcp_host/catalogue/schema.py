@@ -1,10 +1,10 @@
 """Makes a server's JSON schema usable: for every model provider, and in full for those that take JSON Schema.
 
-For every provider (spec 4, "Schema Processing") ``$schema`` and ``additionalProperties`` go, ``default`` beside
+For every provider (Gemini CLI: "Schema Processing") ``$schema`` and ``additionalProperties`` go, ``default`` beside
 ``anyOf`` goes, local ``$ref``s are put in place with loops cut, and what is too deep is cut. In full, ``$schema``,
 ``additionalProperties``, and ``$defs`` with the references to them stay; a reference that leads back to its own value
-is cut there too, so that no reader goes round for ever, and nothing refers to another place than the schema itself.
-Pure; the given schema is not changed. A property that happens to be named like a keyword stays. What cannot be made
+is cut there too, so that no reader loops, and nothing refers to a place outside of the schema.
+Pure; the given schema is not changed. A property that is named like a keyword stays. A schema that cannot be made
 usable is refused with a reason.
 """
 
@@ -45,7 +45,7 @@ class UnusableSchemaError(IsthmusError):
 
 
 class Nodes:
-    """How many nodes the schemas of one server may still have."""
+    """Budget of nodes for the schemas of one server."""
 
     def __init__(self, left: int = MAXIMUM_NODES_OF_ALL) -> None:
         self._left = left
@@ -158,7 +158,7 @@ class _Cleaner:
         return found
 
     def _kept(self, reference: str) -> str | None:
-        """The reference as it stays in the full schema; None where it leads elsewhere, or must be put in place."""
+        """Return the reference as it stays in the full schema; None if it leads elsewhere or must be inlined."""
         if not self._is_full or reference == "#":
             return reference if self._is_full else None
         if (match := _DEFINED.fullmatch(reference)) is None:
@@ -253,7 +253,7 @@ class _Cleaner:
     def _resolved(
         self, reference: str, given: JsonSchema, depth: int, followed: tuple[str, ...], *, is_same: bool
     ) -> object:
-        """What a reference stands for, with what is written beside it; a loop or a lost reference allows anything."""
+        """Return the target of a reference with its sibling keywords; a loop or a lost reference allows anything."""
         beside = _beside(given)
         target = None if reference in followed else self._target(reference)
         if target is None:
@@ -292,7 +292,7 @@ def _sendable(value: object) -> object:
 
 
 def _stub(schema: JsonSchema) -> dict[str, Any]:
-    """What is left of a schema whose inside is cut: its type and description."""
+    """Return the rest of a schema whose inside is cut: its type and description."""
     return {
         keyword: schema[keyword] for keyword in ("type", "title", "description") if isinstance(schema.get(keyword), str)
     }

@@ -1,8 +1,8 @@
-"""Values held against a server's schemas: the arguments of a call, and the structured content of its result.
+"""Checks of values against a server's schemas: the arguments of a call, and the structured content of its result.
 
-A schema is a stranger's: its patterns are not matched, which could take for ever, nothing is fetched for it, and one
-that is no valid schema, or takes too many steps, holds nothing back. Deliberately not here: schemas as providers want
-them (:mod:`isthmus.mcp_host.catalogue.schema`).
+A schema is untrusted: its patterns are not matched, because that could take forever, nothing is fetched for it, and an
+invalid one, or one that takes too many steps, refuses nothing. Deliberately not here: schemas for providers
+(:mod:`isthmus.mcp_host.catalogue.schema`).
 """
 
 from collections.abc import Callable, Mapping
@@ -37,12 +37,12 @@ class SchemaCheck:
         self._validator: Any = _validators()(dict(schema), registry=cast("Any", Registry)())
 
     def validation_error(self, value: object) -> str | None:
-        """Where a value does not fit, and why; None when it fits, or the schema is no valid one or takes too long."""
+        """Return where a value does not fit, and why; None if it fits, or the schema is invalid or takes too long."""
         _LEFT.set(MAXIMUM_STEPS)
         try:
             found = next(iter(self._validator.iter_errors(value)), None)
         except Exception:
-            # A schema that is no valid one, such as one with a loop, is the server's to hold to.
+            # Only the server can check against an invalid schema, such as one with a loop.
             return None
         if found is None:
             return None

@@ -18,7 +18,7 @@ LONGEST_PATTERN = 1_000
 TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 CHOICES = ("allOf", "anyOf", "oneOf")
 _ABOUT_OBJECTS = (*CHOICES, "not", "if", "then", "else", "enum", "const")
-"""What providers refuse beside the properties of the arguments themselves."""
+"""Keywords that providers refuse beside the properties of the arguments themselves."""
 
 
 def _is_text(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""The names that MCP tools have for the model: filtered, made valid, and never two alike (spec 4).
+"""The names of MCP tools for the model: filtered, made valid, and never two alike (Gemini CLI: "Tool Discovery").
 
 Pure. A tool keeps its own name when nobody before it has it, in the order of the configuration; else it is
 ``server__tool``. A name that the model has seen is kept for its tool as long as the agent runs, so that a server that
@@ -34,8 +34,10 @@ def tool_named(entry: str) -> str:
 
 
 def valid_name(name: str) -> str:
-    """`name` with other characters than letters, digits, ``_``, ``.``, ``-`` as ``_``, beginning with a letter or
-    ``_``, and of at most 63 characters."""
+    """Return `name` with ``_`` for all but letters, digits, ``_``, ``.`` and ``-``.
+
+    The result begins with a letter or ``_``, and has at most 63 characters.
+    """
     valid = _INVALID.sub("_", name)
     if not valid or not (valid[0].isalpha() or valid[0] == "_"):
         valid = f"_{valid}"

@@ -44,22 +44,24 @@ def require_known(
 
 
 def require_name(name: str, configured: Sequence[str]) -> None:
-    """Raises ToolFailure where no configured server has that name."""
+    """Raise ToolFailure if no configured server has the name."""
     if name not in configured:
         known = ", ".join(configured) or "none"
         raise ToolFailure(f"no MCP server is named {name!r} here; configured are: {known}", UNKNOWN_SERVER)
 
 
 def _require_url(server: McpServerSettings, why_not: "AddressPolicy | None") -> None:
-    """Refuse a URL that is none, and one whose host is an address that the rule refuses; names are held against the
-    rule when they are connected to."""
+    """Refuse an invalid URL, and one whose host is an address that the rule refuses.
+
+    Host names are checked against the rule when they are connected to.
+    """
     try:
         parts = urlsplit(server.url or "")
         host = parts.hostname
     except ValueError:
         host = parts = None
     if parts is None or host is None or parts.scheme not in ("http", "https") or parts.username is not None:
-        raise ToolFailure(f"the url of the MCP server {server.name!r} is no http(s) address", REFUSED_SERVER)
+        raise ToolFailure(f"the url of the MCP server {server.name!r} is not an http(s) address", REFUSED_SERVER)
     if why_not is None:
         return
     addresses = ["127.0.0.1"] if host == "localhost" or host.endswith(".localhost") else [host]

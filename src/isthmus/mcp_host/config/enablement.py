@@ -1,6 +1,6 @@
-"""Which MCP servers the user switched off, in Gemini CLI's file ``~/.gemini/mcp-server-enablement.json``.
+"""MCP servers that the user switched off, in Gemini CLI's file ``~/.gemini/mcp-server-enablement.json``.
 
-An object of names in lower case, ``{"enabled": false}`` for each that is off; on is what is not there. Pure; the file
+An object of names in lower case, ``{"enabled": false}`` for each that is off; missing ones are on. Pure; the file
 is changed by :mod:`isthmus.settings.edit_file`.
 """
 
@@ -41,7 +41,7 @@ def with_server_off(text: str, name: str) -> str:
     """Return the file's text with a server switched off.
 
     Raises:
-        JsoncError: the text is no JSON object.
+        JsoncError: the text is not a JSON object.
     """
     return set_member(text, [enablement_key(name)], {"enabled": False})
 
@@ -50,6 +50,6 @@ def with_server_on(text: str, name: str) -> str:
     """Return the file's text with a server switched on again.
 
     Raises:
-        JsoncError: the text is no JSON object.
+        JsoncError: the text is not a JSON object.
     """
     return remove_member(text, [enablement_key(name)])

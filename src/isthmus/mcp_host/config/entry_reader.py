@@ -7,7 +7,7 @@ from isthmus.errors import IsthmusError
 from isthmus.mcp_host.config.variables import expand
 
 LIKENESS = 0.85
-"""How much alike a key and a known one are when one was meant by the other; 1 is the same."""
+"""Minimum similarity (0 to 1) at which an unknown key counts as a misspelled one."""
 LONGEST_KEY = 100
 
 
@@ -16,10 +16,10 @@ class ServerConfigError(IsthmusError):
 
 
 class Entry:
-    """Reads typed values out of one object. ``where`` is its place, for errors; ``warnings`` are for the user.
-    ``filled`` are the variables that stood in what was read, with their values.
+    """Reads typed values of one object. ``where`` is its place, for errors; ``warnings`` are for the user.
 
-    What is not there is None, or empty. All raise ServerConfigError for what has another type.
+    ``filled`` are the variables in the values that were read. A missing value is None or empty. A value of another type
+    raises ServerConfigError.
     """
 
     def __init__(self, where: str, value: object, variables: Mapping[str, str]) -> None:
@@ -42,7 +42,7 @@ class Entry:
         return f", but {names[:80]}" if names else ""
 
     def slips(self, prefix: str = "") -> list[str]:
-        """A sentence on each key that was not asked for and is written almost as one that was: once all are read."""
+        """Return a sentence on each unread key that is almost spelled like a read one; to be called after all reads."""
         import difflib
 
         known = {_plain(key): key for key in self._asked}
@@ -57,7 +57,7 @@ class Entry:
         return cast("str | None", self._typed(key, "a string", lambda value: isinstance(value, str)))
 
     def boolean(self, key: str) -> bool:
-        """True or false; false where it is not there."""
+        """Return a truth value; False if it is missing."""
         return bool(self._typed(key, "true or false", lambda value: isinstance(value, bool)))
 
     def raw(self, key: str) -> object:
@@ -82,7 +82,7 @@ class Entry:
         return None if found is None else tuple(found)
 
     def texts(self, key: str) -> Mapping[str, str]:
-        """An object of strings; numbers and truth values are taken as text, which people write for ports and flags."""
+        """Return an object of strings; numbers and truth values, as used for ports and flags, count as text."""
         inner = self.inner(key)
         if inner is None:
             return {}

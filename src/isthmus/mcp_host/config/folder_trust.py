@@ -1,8 +1,8 @@
-"""Which folders a user trusts: what a project's files can start, runs only there.
+"""Folders that a user trusts: what a project's files can start runs only there.
 
 Kept in Gemini CLI's ``~/.gemini/trustedFolders.json``: an object of absolute paths, each ``TRUST_FOLDER`` (it and
 what is below), ``TRUST_PARENT`` (the same for the folder around it) or ``DO_NOT_TRUST`` (neither it nor what is below).
-The longest path that fits decides; no path that fits means no trust. Asking the user is a front's business.
+The longest path that fits decides; without one the folder is not trusted. Deliberately not here: asking the user.
 """
 
 import os
@@ -25,7 +25,7 @@ def trusted_folders_path(home: Path) -> Path:
 
 
 class TrustRule(StrEnum):
-    """What the file says of a folder."""
+    """A rule of the file for a folder."""
 
     FOLDER = "TRUST_FOLDER"
     PARENT = "TRUST_PARENT"
@@ -51,7 +51,7 @@ def is_trusted(folder: Path, rules: Mapping[str, str]) -> bool | None:
 
 
 def stated_trust(home: Path, folder: Path) -> bool | None:
-    """What the user's file says of a folder now; None: nothing, or it is no file that says anything. Blocks."""
+    """Return the trust that the user's file states for a folder; None if it states none or cannot be read. Blocks."""
     try:
         return is_trusted(folder.resolve(), _rules(trusted_folders_path(home).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, JsoncError):
@@ -59,7 +59,7 @@ def stated_trust(home: Path, folder: Path) -> bool | None:
 
 
 def file_trust(home: Path) -> FolderTrust:
-    """The trust that the user's file states, read anew for each question; a file that is not JSON trusts nothing."""
+    """Return the trust that the user's file states, read for each question; a file that is not JSON trusts nothing."""
     return lambda folder: stated_trust(home, folder) is True
 
 

@@ -15,7 +15,7 @@ ALGORITHMS = ("ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS
 
 
 class GrantType(StrEnum):
-    """How a token is got."""
+    """Grant by which a token is obtained."""
 
     AUTHORIZATION_CODE = "authorization_code"
     """A user logs in with a browser."""

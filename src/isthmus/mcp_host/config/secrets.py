@@ -1,8 +1,8 @@
-"""What is secret in a server's configuration, and texts without it: for whatever is shown of a server or logged.
+"""Secrets in a server's configuration, and texts without them: for everything that is shown of a server or logged.
 
-Values of headers, of URL queries, of variables and options whose names speak of keys, tokens or passwords, wherever
-they were filled in. Servers
-repeat what they were given in their error output. Pure; a value of three characters or fewer is no secret.
+Secrets are values of headers, of URL queries, and of variables and options named like keys, tokens or passwords,
+wherever they were filled in. Servers repeat them in their error output. Pure; a value of three characters or fewer does
+not count as a secret.
 """
 
 import re
@@ -108,9 +108,9 @@ def _values_of_options(args: tuple[str, ...]) -> Iterator[str]:
 
 
 def _secret_part(args: tuple[str, ...], index: int) -> tuple[str, str, str]:
-    """What stands before a value that is not shown, what parts them, and the value; all empty where there is none.
+    """Return an option's name, its separator and its secret value; all empty if the argument has no secret.
 
-    The name is empty where the whole argument is the value of a speaking option before it.
+    The name is empty when the whole argument is the value of the option before it.
     """
     argument, before = args[index], args[index - 1] if index else ""
     name, equals, value = argument.partition("=")

@@ -1,7 +1,7 @@
-"""The configuration of one MCP server, as settings files write it (spec 4, "Configuration Properties"), decoded.
+"""The configuration of one MCP server in a settings file, decoded (Gemini CLI: "Configuration Properties").
 
-Pure: takes parsed JSON and variables, returns frozen data or says what is wrong with which key. Deliberately not
-here: which files there are and which wins (:mod:`isthmus.mcp_host.config.workspace_config`).
+Pure: takes parsed JSON and variables, returns frozen data or names the faulty key. Deliberately not here: the files
+and their order (:mod:`isthmus.mcp_host.config.workspace_config`).
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from isthmus.sandbox.policy import WithSandbox, decode_policy
 
 
 class Origin(Enum):
-    """Where a server is configured. A project's files are only as trusted as its folder."""
+    """Origin of a server's configuration. A project's files are only as trusted as its folder."""
 
     USER = "user"
     PROJECT = "project"
@@ -48,7 +48,7 @@ class StdioEndpoint:
 
 
 class HttpKind(Enum):
-    """How a URL is spoken to."""
+    """Transport for a URL."""
 
     STREAMABLE = "http"
     SSE = "sse"
@@ -82,8 +82,8 @@ DISCOVERED, GOOGLE_CREDENTIALS, IMPERSONATION = AUTH_PROVIDERS = (
     "google_credentials",
     "service_account_impersonation",
 )
-"""Who a server is logged in to by: OAuth, Google's Application Default Credentials, or a service account of Google's
-that these may stand in for."""
+"""Ways to log in: OAuth, Google's Application Default Credentials, or a Google service account that these
+impersonate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +119,18 @@ class ServerConfig:
 
     @property
     def connect_seconds(self) -> float:
-        """How long connecting may take, and each listing."""
+        """Maximum time in seconds to connect, and for each listing."""
         return self.timeout or 30.0
 
     @property
     def silence_seconds(self) -> float:
-        """How long a call may show no sign of life."""
+        """Maximum time in seconds without a sign of life of a call."""
         return self.timeout or 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigContext:
-    """What a configuration is read with: whose file it is, the folder that work is done in, and the variables."""
+    """The context of a configuration: the owner of its file, the workspace, and the variables."""
 
     origin: Origin
     source: Path
@@ -148,7 +148,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
     entry = Entry(f"{context.source}: mcpServers.{name}", value, context.variables)
     endpoint = _endpoint(entry, context.workspace)
     timeout = entry.number("timeout")
-    if timeout is not None and not 0 < timeout <= LONGEST_TIMEOUT:  # also what is no number
+    if timeout is not None and not 0 < timeout <= LONGEST_TIMEOUT:  # also not a number (NaN)
         raise entry.error("timeout", "a number of milliseconds above 0", timeout)
     trust = entry.boolean("trust")
     if trust and context.origin is not Origin.USER:

@@ -20,16 +20,16 @@ from isthmus.mcp_host.config.server_config import REQUIRED, ConfigContext, Origi
 from isthmus.settings import project_settings_path, settings_text, user_settings_path
 
 MAXIMUM_SERVERS = 200
-"""So many servers of one workspace count; what is above them is said."""
+"""Maximum number of servers of one workspace; the rest is reported."""
 
 
 class Hindrance(Enum):
-    """Why a configured server is not started."""
+    """Reason for which a configured server is not started."""
 
     ERROR = "error"
-    """Its configuration has one."""
+    """The configuration has an error."""
     ENTRY = "entry"
-    """Its entry says ``"disabled": true``, as files of other agents have it."""
+    """The entry says ``"disabled": true``, as in files of other agents."""
     GATE = "gate"
     """``mcp.allowed`` or ``mcp.excluded``."""
     SWITCH = "switch"
@@ -40,8 +40,10 @@ class Hindrance(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UnusableServer:
-    """A configured server that is not started. ``problem``: why, and what to do. ``config`` is None where it has an
-    error; ``source`` is its file."""
+    """A configured server that is not started. ``problem`` says why, and what to do.
+
+    ``config`` is None if it has an error; ``source`` is its file.
+    """
 
     name: str
     origin: Origin
@@ -206,7 +208,7 @@ class _File:
 
 
 def _gate(files: list[_File], problems: list[str]) -> Callable[[str], str | None]:
-    """Why a server is not to be used by ``mcp.allowed`` and ``mcp.excluded``; None when it may be."""
+    """Return a function that says why ``mcp.allowed`` or ``mcp.excluded`` forbids a server; None if neither does."""
     allowed: list[tuple[Path, frozenset[str]]] = []
     excluded: list[tuple[Path, frozenset[str]]] = []
     for file in files:

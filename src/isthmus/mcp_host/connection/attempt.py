@@ -62,7 +62,7 @@ class Attempt:
         self._step = QUESTION if way.asks_first else "initialize"
         self._answer: FirstAnswer | None = None
         self.loss: str | None = None
-        """Why a session that was open broke down, once it did; not where the server just ended."""
+        """Reason for which an open session broke; None also when the server just ended."""
 
     def abandon(self) -> None:
         """Whoever wanted the connection does not any more; does nothing once it is there."""
@@ -71,12 +71,12 @@ class Attempt:
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncGenerator[tuple[McpSession, Listing]]:
-        """The session, and what the server lists at first. What breaks the session later ends the block: `loss`.
+        """Yield the session and the server's first listing. A later break of the session ends the block: `loss`.
 
         Raises:
             NeedsLoginError: the server wants a login.
-            ConnectFailedError: it did not work, for the reason that is told.
-            AbandonedError: somebody called `abandon`.
+            ConnectFailedError: the attempt failed; the text says why.
+            AbandonedError: `abandon` was called.
         """
         config, context = self._config, self._context
         auth: BearerAuth | None = None
@@ -95,7 +95,7 @@ class Attempt:
         if context.trace is not None:
             transport = TracedTransport(transport, context.trace, what_opens(config.endpoint, self.way.kind))
         with self._scope:
-            # Waiting for its turn is no part of what a program has time for.
+            # Waiting for its turn does not count as a program's own time.
             gate = context.gate if isinstance(config.endpoint, StdioEndpoint) else None
             leave_gate = await gate.enter() if gate is not None else _do_nothing
             # Not fail_after: a scope must be left in the order in which it was entered, and the session stays open.
@@ -161,7 +161,7 @@ class Attempt:
         return asyncio.get_running_loop().call_later(self._config.connect_seconds, expire)
 
     def _failure(self, error: Exception, auth: BearerAuth | None) -> Exception:
-        """What is told of the attempt's failure."""
+        """Return the error that describes the attempt's failure."""
         watch = self.watch
         if watch.login is not None:
             return watch.login

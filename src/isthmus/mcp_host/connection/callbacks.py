@@ -1,6 +1,6 @@
-"""What the SDK calls when a server asks for something: its types in, plain data out, and back. Imports the SDK.
+"""Callbacks of the SDK for requests of a server: its types in, plain data out, and back. Imports the SDK.
 
-Deliberately not here: what is done about it (:mod:`isthmus.mcp_host.elicitation.server_requests`).
+Deliberately not here: the answers (:mod:`isthmus.mcp_host.elicitation.server_requests`).
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""Which errors of a request say that its connection ended, told apart from what a server itself answered.
+"""Errors of a request that mean the end of its connection, as opposed to a server's own errors.
 
-The SDK reports an end with the code -32000, which many servers take for errors of their own: only the words differ.
+The SDK reports the end with the code -32000, which many servers use for errors of their own: only the text differs.
 """
 
 from mcp import MCPError

@@ -46,7 +46,7 @@ _LOG = logging.getLogger("isthmus.mcp")
 T = TypeVar("T")
 
 TURN_SECONDS = 0.01
-"""How often a call looks whether a server is there that connects while it is known how the last attempt came out."""
+"""Interval in seconds at which a call checks for a connecting server whose last attempt's outcome is known."""
 
 
 class ServerConnection:
@@ -59,7 +59,7 @@ class ServerConnection:
         self.problem: str | None = None
         self.log = ServerLog()
         self.challenge: str | None = None
-        """What the server said of how to log in (WWW-Authenticate), when it refused."""
+        """The server's challenge (WWW-Authenticate), if it refused."""
         self._secrets = Secrets(config)
         self._context = context
         self._session: McpSession | None = None
@@ -90,12 +90,12 @@ class ServerConnection:
 
     @property
     def offer(self) -> Catalogue:
-        """What it offers; what it offered when it was last connected, while it is not known whether it can be."""
+        """The server's offer, or that of the last connection while it is not known whether it can be connected."""
         return self.known.offer
 
     @property
     def is_asleep(self) -> bool:
-        """It starts at the first call, and was not called yet."""
+        """Whether it starts at the first call and was not called yet."""
         return self.config.lazy and self.known.is_recalled and self._owner is None
 
     def start(self) -> None:
@@ -110,7 +110,7 @@ class ServerConnection:
             self._owner.add_done_callback(self._ended)
 
     def _ended(self, owner: "asyncio.Task[None]") -> None:
-        """Whoever waits does not wait for ever for a task that a fault of ours ended."""
+        """Wake waiting callers when a fault of ours ended the owning task."""
         if not owner.cancelled() and (error := owner.exception()) is not None:
             _LOG.error("MCP server %s: the task that owns it failed", self.config.name, exc_info=error)
             self.state = ServerState.DISCONNECTED
@@ -390,5 +390,5 @@ class ServerConnection:
 
 
 def _import() -> None:
-    """In a thread: the SDK takes a second, which the event loop has not."""
+    """Import the SDK; for a thread, because it takes a second."""
     importlib.import_module("isthmus.mcp_host.connection.attempt")

@@ -1,4 +1,4 @@
-"""What a connection to a server is made with, besides the server's own configuration."""
+"""The context of a connection to a server, besides the server's own configuration."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class McpTimeouts:
-    """How long MCP servers are waited for, besides what the configuration of each says."""
+    """Timeouts for MCP servers, besides those in the configuration of each."""
 
     start_delay_seconds: float = 0.1
     """Delay of a server that nobody waits for: whoever waits for tools gets them before its program starts, which costs
@@ -44,11 +44,11 @@ class McpTimeouts:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionContext:
-    """What a connection is made with. ``home`` is where logins are kept; None: there is none to use.
+    """The context of a connection. ``home`` is where logins are kept; None: there are none.
 
-    ``manifests`` None: nothing is kept from one start to the next. ``gate`` None: programs start whenever they like.
-    ``sandbox`` None: it is looked for anew when a server wants it.
-    ``trace`` None: what goes to and fro is written down nowhere.
+    ``manifests`` None: nothing is kept from one start to the next. ``gate`` None: all programs start at once.
+    ``sandbox`` None: it is looked up when a server requires it.
+    ``trace`` None: messages are not traced.
     """
 
     environment: Mapping[str, str]
@@ -62,5 +62,5 @@ class ConnectionContext:
     open_browser: Callable[[str], object] | None = None
     """Shows a page to the user, where there is one at this machine."""
     reads_freely: bool = False
-    """Its tools that say that they only read run without asking."""
+    """Whether its tools that say they only read run without a question."""
     timeouts: McpTimeouts = McpTimeouts()

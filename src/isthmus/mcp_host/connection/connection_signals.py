@@ -1,4 +1,4 @@
-"""What is wanted of a connection, and what happened to it: set by anybody, taken up by the task that owns it."""
+"""Requests to a connection, and events of it: set from anywhere, handled by the task that owns it."""
 
 import asyncio
 import contextlib
@@ -25,28 +25,28 @@ class ConnectionSignals:
         """Somebody waited in vain for what changed to be listed."""
 
     def begin(self) -> None:
-        """A new connection: nothing happened to it yet."""
+        """Reset the events for a new connection."""
         self.is_lost = self.has_changed = False
         self.note_listed()
 
     def close(self) -> None:
-        """It is not wanted any more."""
+        """Request that the connection is closed."""
         self.is_closing = True
         self.wake()
 
     def request_reconnect(self) -> None:
-        """It is wanted connected anew."""
+        """Request that the connection is made again."""
         self.reconnect_requested = True
         self.wake()
 
     def lose(self) -> None:
-        """The server is gone."""
+        """Note that the server is gone."""
         self.is_lost = True
         self.note_listed()  # whoever waits for that waits in vain
         self.wake()
 
     def change(self) -> None:
-        """What the server offers changed."""
+        """Note that the server's offer changed."""
         self.has_changed = True
         self._listed.clear()
         self.wake()
@@ -58,11 +58,11 @@ class ConnectionSignals:
         self.change()
 
     def take_change(self) -> None:
-        """The server is about to be listed."""
+        """Take the change, because the server is about to be listed."""
         self.has_changed = self.wants_listing = False
 
     def note_listed(self) -> None:
-        """The server was listed, or cannot be."""
+        """Note that the server was listed, or cannot be."""
         self._is_late = False
         self._listed.set()
 

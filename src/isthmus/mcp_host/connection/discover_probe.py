@@ -28,16 +28,16 @@ SHARE = 0.25
 
 
 class Said(Enum):
-    """How a server took the question."""
+    """Outcome of the question to a server."""
 
     REFUSED = "refused"
-    """It does not know it, so that it speaks a revision with a handshake, if any."""
+    """The server does not know the question, so it speaks a revision with a handshake, if any."""
     UNCLEAR = "unclear"
-    """It did not answer in time, or with what says nothing."""
+    """The server did not answer in time, or not clearly."""
     ANSWERED = "answered"
-    """It speaks a revision without a handshake; whether also one with a handshake, the answer does not say."""
+    """The server speaks a revision without a handshake, and perhaps also one with a handshake."""
     MODERN_ALONE = "modern alone"
-    """It names the revisions that it speaks, and none of them has a handshake."""
+    """The server names its revisions, and none of them has a handshake."""
 
 
 @dataclass(frozen=True, slots=True)

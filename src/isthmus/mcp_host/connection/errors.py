@@ -15,8 +15,10 @@ class ServerLostError(IsthmusError):
         self.was_sent = was_sent
 
     def failure(self, server: str) -> ToolFailure:
-        """The failure of a call. Other users of an agent do not get what the server wrote: it serves them all, and may
-        write what one of them sent."""
+        """Return the failure of a call.
+
+        Other users of an agent do not see the server's output: it serves all of them, and may repeat one's input.
+        """
         told = f"the MCP server {server!r} is not connected; the user who runs this agent sees why"
         if self.was_sent:
             told = (
@@ -63,8 +65,10 @@ class NeedsLoginError(IsthmusError):
     """The server wants a login first."""
 
     def failure(self, server: str, what: str, hidden: Callable[[str], str]) -> ToolFailure:
-        """The failure of `what` (e.g. "add of the MCP server 'a' was not called"); `hidden` takes secrets out of a
-        text. Where to log in is for the user who can, not for other users of the agent."""
+        """Return the failure of `what` (e.g. "add of the MCP server 'a' was not called").
+
+        `hidden` removes secrets from a text. The place to log in is only for the user who can, not for other users.
+        """
         told = f"the MCP server {server!r} wants a login of the user who runs this agent"
         return ToolFailure(hidden(f"{what}: {self}"), "mcp_needs_login", told)
 

@@ -30,7 +30,7 @@ _SCHEMA_VERSION = "2025-11-25"
 
 
 def validation_error(method: str, result: JsonObject) -> str | None:
-    """Why the SDK would refuse a result; None when it would not."""
+    """Return why the SDK would refuse a result; None when it would not."""
     try:
         validate_server_result(method, _SCHEMA_VERSION, result)
     except ValidationError as error:

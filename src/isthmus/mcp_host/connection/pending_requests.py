@@ -11,7 +11,7 @@ import logging
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 MAXIMUM_REQUESTS = 50
-"""Of one server at the same time."""
+"""Maximum number of requests of one server at the same time."""
 _LOG = logging.getLogger("isthmus.mcp")
 
 

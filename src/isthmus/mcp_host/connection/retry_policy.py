@@ -1,10 +1,10 @@
-"""How soon and how often a server is connected to again, and when it is given up.
+"""Delays and number of attempts to connect to a server again, after which it is given up.
 
 Pure; the time is given, in seconds.
 """
 
 RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
-"""How long to wait before each attempt to connect again after a loss; then the server is given up."""
+"""Delay in seconds before each attempt to connect again after a loss; then the server is given up."""
 STABLE_SECONDS = 30.0
 """A connection that held so long, or over which something was answered, makes the next loss the first one again."""
 

@@ -24,7 +24,7 @@ _LOG = logging.getLogger("isthmus.mcp")
 
 @dataclass(frozen=True, slots=True)
 class ServerSandbox:
-    """What a server is confined to: its workspace, and what its `policy` opens."""
+    """The sandbox of a server: its workspace, and what its `policy` opens."""
 
     server: str
     policy: SandboxPolicy
@@ -32,7 +32,7 @@ class ServerSandbox:
     finder: SandboxFinder
 
     async def launch(self, wanted: Launch, surrounding: Mapping[str, str], log: ServerLog) -> Launch:
-        """How to start the server; `log` keeps what it came to. `surrounding` is the agent's own environment.
+        """Return how to start the server; `log` keeps the outcome. `surrounding` is the agent's own environment.
 
         Raises:
             SandboxError: it would not be confined as its configuration requires.

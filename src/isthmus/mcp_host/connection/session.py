@@ -45,13 +45,13 @@ MAXIMUM_INSTRUCTIONS = 100_000
 """Characters of a server's instructions that are kept."""
 
 OPTIONAL_SHARE = 0.7
-"""Of the time for all listings: what is left then is for nothing but to get done."""
+"""Share of the time for all listings after which no optional listing begins."""
 LEAST_SECONDS = 0.05
 _UNHEARD = "unheard"
-"""Where it is kept which listings did not come, or not whole."""
+"""Key of the listings that did not come, or not completely."""
 
 LISTEN_AGAIN_SECONDS = (1.0, 5.0, 15.0, 60.0, 60.0, 60.0)
-"""How long to wait before a subscription that was lost is opened again."""
+"""Delays in seconds before a lost subscription is opened again."""
 
 OnProgress: TypeAlias = ProgressFnT
 
@@ -77,10 +77,10 @@ class McpSession:
         self._dropped = dropped
 
     async def listing(self) -> Listing:
-        """List everything anew.
+        """List everything again.
 
         Raises:
-            MCPError, ValidationError: the server refused, or answered what is no MCP.
+            MCPError, ValidationError: the server refused, or its answer is not MCP.
         """
         capabilities = self._client.server_capabilities
         session = self._client.session
@@ -126,7 +126,7 @@ class McpSession:
     async def _optional(
         self, method: str, until: float, fetch: Callable[..., Awaitable[Any]], entries: Callable[[Any], list[Any]]
     ) -> list[Any]:
-        """A listing without which the server is still of use: one that does not come is told, and nothing more."""
+        """Return a listing that is optional: if it does not come, that is reported, and nothing more."""
         seconds = max(min(until - time.monotonic(), self._optional_seconds), LEAST_SECONDS)
         with anyio.move_on_after(seconds):
             return await self._pages(method, fetch, entries, is_required=False)
@@ -167,7 +167,7 @@ class McpSession:
         self._dropped[_UNHEARD] = (*self._dropped.get(_UNHEARD, ()), text)
 
     def _told(self) -> tuple[str, ...]:
-        """What is said of entries that were dropped, those of tools first, and of listings that are not whole."""
+        """Return messages about dropped entries, those of tools first, and about incomplete listings."""
         others = {
             method: reasons for method, reasons in self._dropped.items() if method not in ("tools/list", _UNHEARD)
         }
@@ -194,7 +194,7 @@ class McpSession:
         return await self._client.session.read_resource(uri)  # pyright: ignore[reportArgumentType] - a str is validated into the URL
 
     async def complete(self, prompt: str, argument: str, typed: str, given: Mapping[str, str]) -> list[str]:
-        """What the server suggests for an argument of a prompt; nothing when it has no such thing.
+        """Return the server's suggestions for an argument of a prompt; none if it does not support them.
 
         Raises:
             MCPError: the server refused, or the connection ended.
@@ -229,10 +229,10 @@ async def open_session(
     on_asked: Callable[[FirstAnswer], None],
     asking: ServerAsking | None = None,
 ) -> AsyncGenerator[McpSession, None]:
-    """A session over `transport`, after the handshake, if `way` has one. Without `asking` the server may ask nothing.
+    """Open a session over `transport`, with the handshake if `way` has one, and yield it.
 
-    `log` is told of notifications that are left out since they do not fit MCP, `on_asked` what the server answered to
-    the question before the handshake, if `way` has that.
+    Without `asking` the server may not ask anything. `log` receives notifications that do not fit MCP, `on_asked` the
+    server's answer to the question before the handshake, if `way` has that.
 
     Raises:
         Exception: whatever the transport or the SDK raises, often in a group.
@@ -289,7 +289,7 @@ async def open_session(
 
 
 def _discovered(way: TransportChoice) -> types.DiscoverResult | None:
-    """What is known of a server without a handshake, so that it need not be asked."""
+    """Return the known description of a server without a handshake, so that it need not be asked."""
     if way.discovered is None:
         return None
     try:

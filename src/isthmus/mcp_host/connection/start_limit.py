@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 PLACES = 10
 LONGEST_SECONDS = 3.0
-"""How long one that starts keeps others waiting."""
+"""Maximum time in seconds for which a starting server keeps others waiting."""
 
 
 class StartLimit:

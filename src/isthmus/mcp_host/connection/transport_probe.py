@@ -10,10 +10,10 @@ from isthmus.mcp_host.connection.errors import ConnectFailedError
 
 @dataclass(frozen=True, slots=True)
 class TransportChoice:
-    """How an endpoint is spoken to. ``is_modern``: without a handshake, for a server that knows none.
+    """A way to connect to an endpoint. ``is_modern``: without a handshake, for a server that knows none.
 
-    ``discovered`` is how such a server described itself before, as JSON of MCP, so that it need not be asked.
-    ``asks_first``: before the handshake it is asked whether it has one, as nothing is known of it.
+    ``discovered`` is the earlier description of such a server, as JSON of MCP, so that it need not be asked.
+    ``asks_first``: the server is asked for its revisions before the handshake, because nothing is known of it.
     """
 
     kind: HttpKind = HttpKind.STREAMABLE
@@ -35,17 +35,19 @@ class TransportProbe:
         self._is_proven = False
 
     def remember(self, way: TransportChoice | None) -> None:
-        """The way that worked in an earlier start: it is tried first, since the server may have become another one."""
+        """Try the way of an earlier start first, but not only: the server may have changed."""
         self._known = way
 
     def worked(self, way: TransportChoice, discovered: Mapping[str, Any] | None) -> TransportChoice:
-        """From now on it is this one alone; as it is tried again, with nothing known of the server but whether it was
-        used without a handshake: then it described itself (`discovered`)."""
+        """Use this way alone from now on, and return it as it is tried again.
+
+        Only `discovered`, the description of a server that is used without a handshake, is kept with it.
+        """
         self._known, self._is_proven = TransportChoice(way.kind, is_modern=discovered is not None), True
         return self._known
 
     async def first_that_works(self, connect: Callable[[TransportChoice], Awaitable[bool]]) -> bool:
-        """What `connect` returns for the first way that it does not fail for.
+        """Return the result of `connect` for the first way that works.
 
         Raises:
             ConnectFailedError: no way worked; the reason is that of the first one.

@@ -1,7 +1,7 @@
-"""What --debug tells of one MCP server: its error output as it comes, and how long each step of connecting took.
+"""The log of one MCP server for --debug: its error output as it comes, and the time of each step of connecting.
 
-Goes to the program's log at the level "debug", without what is secret in the server's configuration; lines that the
-server itself calls INFO are left out. Deliberately not here: where the log goes, and what is kept for an error's text
+It goes to the program's log at the level "debug", without the secrets of the server's configuration; lines that the
+server itself calls INFO are left out. Deliberately not here: the output kept for error messages
 (:mod:`isthmus.mcp_host.diagnosis.server_log`).
 """
 
@@ -39,7 +39,7 @@ def is_info(line: str) -> bool:
 
 
 class DebugLog:
-    """What is told of one attempt to connect to a server, and of what it wrote meanwhile."""
+    """The log of one attempt to connect to a server, and of its output meanwhile."""
 
     def __init__(self, config: ServerConfig) -> None:
         self._name = config.name
@@ -47,21 +47,21 @@ class DebugLog:
         self._began = time.monotonic()
 
     def wrote(self, line: str) -> None:
-        """A line of the server's error output, or of what it wrote that is no MCP."""
+        """Log a line of the server's output other than MCP."""
         if line.strip() and _LOG.isEnabledFor(logging.DEBUG) and not is_info(line):
             _LOG.debug("MCP STDERR (%s): %s", self._name, self._secrets.hidden(line))
 
     def begins(self, what: str) -> None:
-        """A step begins."""
+        """Log the start of a step."""
         self._began = time.monotonic()
         _LOG.debug("MCP server %s: %s", self._name, what)
 
     def done(self, what: str) -> None:
-        """A step has ended well; the next one begins."""
+        """Log the success of a step, and start the next one."""
         _LOG.debug("MCP server %s: %s took %.2f s", self._name, what, self._took())
 
     def failed(self, what: str, why: str) -> None:
-        """A step has ended badly."""
+        """Log the failure of a step."""
         _LOG.debug(
             "MCP server %s: %s failed after %.2f s: %s", self._name, what, self._took(), self._secrets.hidden(why)
         )

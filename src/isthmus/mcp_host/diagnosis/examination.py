@@ -1,6 +1,6 @@
-"""What the trace of a connection tells: its steps with their times, how the server describes itself, what to do.
+"""Evaluation of a connection's trace: steps with their times, the server's description of itself, advice.
 
-Pure. Deliberately not here: connecting, and how it is printed.
+Pure. Deliberately not here: connecting, and printing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class SelfDescription:
-    """What a server says of itself in the handshake."""
+    """The description of itself that a server gives in the handshake."""
 
     protocol: str = ""
     name: str = ""
@@ -57,7 +57,7 @@ def _answers(entry: TraceEntry, request: TraceEntry) -> bool:
 
 
 def self_description(entries: Sequence[TraceEntry]) -> SelfDescription | None:
-    """What the server said of itself last; None: it said nothing."""
+    """Return the last description that the server gave of itself; None if it gave none."""
     result = next((entry.result for entry in reversed(entries) if entry.result is not None), None)
     if result is None:
         return None
@@ -82,12 +82,12 @@ def _object(value: object) -> Mapping[str, Any]:
 
 
 def ending(entries: Sequence[TraceEntry], log: ServerLog) -> str:
-    """How a program ended by itself, e.g. `` with exit code 1``; empty when it was ended, or when that is not known."""
+    """Return how a program ended by itself, e.g. `` with exit code 1``; empty if it was stopped, or if unknown."""
     return log.exit_text if any(entry.kind is TraceKind.CLOSED for entry in entries) else ""
 
 
 def advice(config: ServerConfig, state: ServerState, entries: Sequence[TraceEntry], log: ServerLog) -> str:
-    """What a user can do about a server that cannot be used; a sentence or two."""
+    """Return advice for a server that cannot be used, in a sentence or two."""
     if state is ServerState.NEEDS_LOGIN:
         return f"Log in: isthmus mcp login {config.name}"
     if isinstance(config.endpoint, HttpEndpoint):
@@ -126,5 +126,5 @@ def _advice_on_program(endpoint: StdioEndpoint, entries: Sequence[TraceEntry], l
         return "The server runs and answers. What it said is above; its own log may say more."
     return (
         "It runs and says nothing. It may still be fetching packages (npx and uvx do, the first time: try again, or "
-        "with a larger --timeout), wait for something on its standard input that is no MCP, or speak another transport."
+        "with a larger --timeout), wait for something other than MCP on its standard input, or speak another transport."
     )

@@ -1,6 +1,6 @@
-"""Why a server cannot be used, in a sentence for the user: which step failed, and what the server itself said.
+"""Explanations of why a server cannot be used, for the user: the step that failed, and the server's own words.
 
-Takes apart what the SDK wraps: groups of exceptions, codes without words, ends of streams. URLs are named without
+Unwraps the SDK's errors: groups of exceptions, codes without words, ends of streams. URLs are named without
 their query, where tokens stand.
 """
 
@@ -25,7 +25,7 @@ from isthmus.mcp_host.transports.endpoints import HttpWatch
 from isthmus.sandbox.policy import SandboxError
 
 _REFUSED = "Server returned an error response"
-"""What the SDK says of a status that it does not know."""
+"""The SDK's text for a status that it does not know."""
 _UNSUPPORTED = "Unsupported protocol version"
 """Begins what the SDK says when ``initialize`` is answered with a revision that has no handshake."""
 REFUSING_CODES = frozenset(
@@ -37,7 +37,7 @@ _OTHER_REFUSALS = frozenset({401, 403, 407, 408, 425, 429})
 
 
 def explain(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog, watch: HttpWatch) -> str:
-    """Why `step` (e.g. "initialize") failed at `endpoint`."""
+    """Return why `step` (e.g. "initialize") failed at `endpoint`."""
     found = next(iter(causes(error)))
     for candidate in causes(error):
         if isinstance(candidate, OSError | httpx2.HTTPError | TimeoutError):
@@ -49,8 +49,11 @@ def explain(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
 def request_failure(
     error: MCPError, config: ServerConfig, log: ServerLog, watch: HttpWatch | None, *, is_lost: bool
 ) -> Exception:
-    """What an error means that a request met: a ServerLostError where it says that the connection is of no use any
-    more, a NeedsLoginError or ConnectFailedError where a login is what is missing. `is_lost`: that was known before."""
+    """Return the meaning of a request's error.
+
+    It is a ServerLostError if the connection cannot be used any more, a NeedsLoginError or ConnectFailedError without a
+    login. `is_lost`: the connection was known to be lost before.
+    """
     server, status = f"the MCP server {config.name!r}", None if watch is None else watch.status
     if watch is not None and watch.login is not None and status in (401, 403):
         return type(watch.login)(str(watch.login))
@@ -73,9 +76,9 @@ def request_failure(
 
 
 def _without_details(error: MCPError) -> str:
-    """What is said of an answer that could not be read, without pages on how it was tried."""
+    """Return the message about an unreadable answer, without pages of details."""
     what, _, details = error.message.partition(":")
-    return f"{what}: it is no JSON-RPC message" if "validation error" in details else error.message
+    return f"{what}: it is not a JSON-RPC message" if "validation error" in details else error.message
 
 
 def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog, watch: HttpWatch) -> str:

@@ -1,4 +1,4 @@
-"""What a server wrote that is no MCP: error output, and junk on its standard output; the last of it. No I/O."""
+"""The latest output of a server other than MCP: error output, and junk on its standard output. No I/O."""
 
 from collections import deque
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 MAXIMUM_BYTES = 64 * 1024
 MAXIMUM_LINE = 2_000
 MAXIMUM_LINES = 500
-"""Of those that come at once the last ones are taken."""
+"""Maximum number of lines taken of those that come at once; the last ones count."""
 
 
 class ServerLog:
@@ -58,7 +58,7 @@ class ServerLog:
 
     @property
     def exit_text(self) -> str:
-        """ "How it ended, such as `` with exit code 3`` or `` by signal 9``; empty when that is not known."""
+        """The end of the process, such as `` with exit code 3`` or `` by signal 9``; empty if unknown."""
         code = self.exit_code
         if code is None:
             return ""
@@ -66,7 +66,7 @@ class ServerLog:
 
     @property
     def last_words(self) -> str:
-        """What it wrote last, after ``; its last output:``; empty when it wrote nothing."""
+        """The last output after ``; its last output:``; empty when there is none."""
         tail = self.tail()
         return f"; its last output: {tail}" if tail else ""
 

@@ -1,7 +1,7 @@
-"""What goes to and fro between the host and one server, with times: for whoever looks for what is wrong. Bounded.
+"""The messages between the host and one server, with times, for diagnosis. Bounded.
 
-Pure but for the clock. Secrets are hidden before anything is kept, in each text of a message by itself: escapes and
-cuts do not bring them back. The transport that writes it is :mod:`isthmus.mcp_host.transports.traced`'s.
+Pure, apart from the clock. Secrets are hidden before anything is kept, in each text of a message by itself: escapes and
+cuts do not reveal them. :mod:`isthmus.mcp_host.transports.traced` writes it.
 """
 
 import json
@@ -17,7 +17,7 @@ MAXIMUM_TEXT = 4_000
 
 
 class TraceKind(Enum):
-    """What happened."""
+    """Kind of an entry."""
 
     OPENING = "opening"
     """A transport is being opened: a program is started, or a URL is about to be reached."""
@@ -25,7 +25,7 @@ class TraceKind(Enum):
     SENT = "sent"
     RECEIVED = "received"
     BROKEN = "broken"
-    """What came is no message of MCP, or the connection broke."""
+    """The server sent something other than an MCP message, or the connection broke."""
     CLOSED = "closed"
 
 
@@ -65,7 +65,7 @@ class Trace:
         self._methods: dict[str | int, str] = {}
 
     def happened(self, kind: TraceKind, text: str = "") -> None:
-        """Write down what is no message."""
+        """Add an entry that is not a message."""
         self._add(TraceEntry(self._now(), kind, self._hide(text)[:MAXIMUM_TEXT]))
 
     def message(self, kind: TraceKind, message: Mapping[str, Any], size: int) -> None:

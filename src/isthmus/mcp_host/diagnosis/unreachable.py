@@ -1,4 +1,4 @@
-"""Why a URL could not be reached, in words. Without the MCP SDK: a login asks, too."""
+"""Reasons for which a URL could not be reached, in words. Without the MCP SDK, because a login needs them, too."""
 
 import errno
 import re
@@ -26,7 +26,7 @@ def is_reached(error: BaseException) -> bool:
 
 
 def connection_problem(error: Exception) -> str:
-    """Why a URL could not be reached, in a few words."""
+    """Return why a URL could not be reached, in a few words."""
     cause: BaseException | None = error
     while cause is not None:
         if any(isinstance(inner, OSError) and inner.errno == errno.ECONNREFUSED for inner in causes(cause)):

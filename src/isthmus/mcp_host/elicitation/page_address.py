@@ -24,7 +24,7 @@ def host_of(url: str) -> str:
     """Return the host of a server's URL as it is asked for, without what merely looks like it.
 
     Raises:
-        UrlError: it is no address of a page, or one that hides where it leads.
+        UrlError: it is not the address of a page, or hides where it leads.
     """
     if len(url) > LONGEST_URL:
         raise UrlError(f"its URL has {len(url):,} characters; at most {LONGEST_URL:,} are taken")
@@ -36,14 +36,14 @@ def host_of(url: str) -> str:
     except ValueError as error:
         raise UrlError(f"its URL is none: {error}") from error
     if parts.scheme not in ("http", "https") or not host:
-        raise UrlError("its URL is no http(s) address")
+        raise UrlError("its URL is not an http(s) address")
     if parts.username is not None or parts.password is not None:
         raise UrlError("its URL has a name or password before its host, which hides where it leads")
     if not host.isascii():
         try:
             ascii_host = host.encode("idna").decode("ascii").lower()
         except UnicodeError as error:
-            raise UrlError("its URL's host is no name") from error
+            raise UrlError("its URL's host is not a name") from error
         _require_host(ascii_host)
         host = f"{ascii_host} (written {host})"
     else:
@@ -53,7 +53,7 @@ def host_of(url: str) -> str:
 
 
 def _require_host(host: str) -> None:
-    """Raises UrlError for a host that browsers would refuse, or read as another one."""
+    """Raise UrlError for a host that browsers would refuse, or read as another one."""
     is_name = _NAME.fullmatch(host) is not None and _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]) is None
     if is_name:
         return

@@ -1,7 +1,7 @@
-"""What a server may ask, as questions to a user: their texts, options and data. Pure.
+"""Requests of a server as questions to a user: their texts, options and data. Pure.
 
-Whatever the server says is shown as its words, each line marked, and cut when long. Deliberately not here: who is
-asked and what becomes of the answer (:mod:`isthmus.mcp_host.elicitation.server_requests`).
+The server's text is shown as its own, each line marked, and cut when long. Deliberately not here: asking, and the use
+of the answer (:mod:`isthmus.mcp_host.elicitation.server_requests`).
 """
 
 import json
@@ -44,14 +44,14 @@ class WishMessage:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """What of it is no text, by its kind, as far as that can be shown in a line of ours."""
+        """The kinds of its blocks other than text, as far as they can be shown in a line of ours."""
         blocks = (block for block in self.blocks if block.get("type") != "text")
         return tuple(_kind(str(block.get("mimeType") or block.get("type"))) for block in blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingWish:
-    """What a server wants of the model. ``hints`` name models that it would like."""
+    """A server's request to the model. ``hints`` name models that it prefers."""
 
     system: str
     messages: tuple[WishMessage, ...]

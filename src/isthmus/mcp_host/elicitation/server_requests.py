@@ -1,8 +1,8 @@
-"""What a server asks while its tools are called: finds the call that it belongs to, and asks through that one.
+"""Requests of a server while its tools are called: each is matched to a call, and asked through that call.
 
-A request is a call's where the transport tells (it came with its answer's stream), else that of the only session that
-calls the server now. One without a call, or of nobody knows which session, is declined and noted. Sans-SDK: the session
-hands plain data in.
+A request belongs to the call whose answer's stream brought it, else to the only session that calls the server at the
+time. A request without a call, or of an unknown session, is declined and noted. Without the SDK: the session passes
+plain data.
 """
 
 import asyncio
@@ -51,9 +51,9 @@ MAXIMUM_SAMPLES = 25
 MAXIMUM_TASKS = 100
 """Tasks whose requests are counted; of more, the last ones."""
 ATTEMPTS = 3
-"""How often a form is asked before what is filled in fits."""
+"""Maximum number of times that a form is shown until its values fit."""
 MAXIMUM_CHARACTERS = 200_000
-"""Of all the texts of one request."""
+"""Maximum number of characters of all texts of one request."""
 MAXIMUM_TOKENS = 100_000
 """Output tokens that a server may ask for; of more, so many."""
 DONE = "The server says that it is done"
@@ -114,7 +114,7 @@ class CallAsks:
 
 
 class ServerAsking:
-    """What one server asks. ``notes`` say what was declined without asking. ``open_browser``: see HostOptions."""
+    """The requests of one server. ``notes`` say what was declined without asking. ``open_browser``: see HostOptions."""
 
     def __init__(self, server: str, workspace: Path, open_browser: Callable[[str], object] | None = None) -> None:
         self.notes: deque[str] = deque(maxlen=NOTES)
@@ -207,7 +207,7 @@ class ServerAsking:
             raise DeclinedError(f"the task has had {MAXIMUM_SAMPLES} requests to the model of this server, the maximum")
 
     def completed(self, elicitation_id: str) -> None:
-        """The server says that what a user had to do elsewhere is done."""
+        """Take note that the user has done what the server wanted done elsewhere."""
         self._completed.append(elicitation_id)
         for done, missing in self._waiting:
             missing.discard(elicitation_id)
@@ -282,7 +282,7 @@ class ServerAsking:
 
 
 def _messages(wish: SamplingWish, folder: Path) -> tuple[SamplingMessage, ...]:
-    """Return the prompt, what is no text in it kept in files. Blocks."""
+    """Return the prompt, with its media kept in files. Blocks."""
     messages: list[SamplingMessage] = []
     for number, message in enumerate(wish.messages, 1):
         if not message.others:
@@ -295,7 +295,7 @@ def _messages(wish: SamplingWish, folder: Path) -> tuple[SamplingMessage, ...]:
 
 
 def action_of(reply: Reply, question: UserQuestion) -> str:
-    """What MCP calls an answer: accept, decline or cancel."""
+    """Return MCP's word for an answer: accept, decline or cancel."""
     match reply:
         case Chosen(option_id):
             if option_id in question.accepting:

@@ -31,11 +31,11 @@ class BearerSource(Protocol):
         ...
 
     async def refused(self, token: str) -> None:
-        """The server refuses the other one too."""
+        """Take note that the server refuses the renewed token as well."""
         ...
 
     async def wants(self, scope: str | None) -> None:
-        """The server wants this scope besides."""
+        """Take note that the server also wants this scope."""
         ...
 
 

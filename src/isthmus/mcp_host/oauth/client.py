@@ -1,7 +1,7 @@
-"""Who we are to an authorization server: a configured client, a metadata document, a kept or a new registration.
+"""Our client at an authorization server: a configured one, a metadata document, a kept or a new registration.
 
-A kept registration is used again only where the server still knows it: many forget, and say so to the user alone,
-on a page that leads nowhere. Deliberately not here: HTTP.
+A kept registration is used again only if the server still knows it: many forget it, and say so only to the user, on
+a page that leads nowhere. Deliberately not here: HTTP.
 """
 
 from isthmus.mcp_host.config.server_config import ServerConfig

@@ -1,6 +1,6 @@
-"""Which credentials a connection is made with: a kept login, a client's own, the user's Google account, or none.
+"""Choice of a connection's credentials: a kept login, a client's own, the user's Google account, or none.
 
-Deliberately not here: sending them (:mod:`isthmus.mcp_host.oauth.bearer`), and getting them.
+Deliberately not here: sending them (:mod:`isthmus.mcp_host.oauth.bearer`), and obtaining them.
 """
 
 from pathlib import Path
@@ -14,9 +14,9 @@ from isthmus.mcp_host.oauth.machine_login import MachineLogin
 
 
 def stored_login(config: ServerConfig, home: Path, report: Report, seconds: float) -> BearerAuth | None:
-    """What a connection is logged in with; None for a program, and where the user's own headers say who they are.
+    """Return a connection's authentication; None for a program, and when the user's own headers authenticate.
 
-    ``seconds`` is how long an endpoint has to answer.
+    ``seconds`` is the time in which an endpoint must answer.
     """
     endpoint = config.endpoint
     if not isinstance(endpoint, HttpEndpoint):

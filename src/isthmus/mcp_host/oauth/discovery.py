@@ -17,7 +17,7 @@ from isthmus.mcp_host.oauth.messages import Challenge, Endpoints, is_same_issuer
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a login needs. ``resource`` is what the token is for (RFC 8707), ``scope`` what the server asks for."""
+    """The data for a login. ``resource`` is the token's resource (RFC 8707), ``scope`` what the server wants."""
 
     endpoints: Endpoints
     resource: str
@@ -132,7 +132,7 @@ async def _published(http: OAuthHttp, base: str) -> Endpoints | None:
 
 
 def resource_urls(server_url: str, challenge: Challenge) -> Sequence[str]:
-    """Where RFC 9728's metadata may be, in the order in which it is looked for."""
+    """Return possible URLs of RFC 9728's metadata, in the order in which they are tried."""
     parts = urlsplit(server_url)
     base = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/.well-known/oauth-protected-resource"
     path = parts.path if parts.path != "/" else ""
@@ -140,7 +140,7 @@ def resource_urls(server_url: str, challenge: Challenge) -> Sequence[str]:
 
 
 def metadata_urls(issuer: str) -> Sequence[str]:
-    """Where the metadata of an issuer may be: RFC 8414, with its path inserted and appended for OpenID Connect."""
+    """Return possible URLs of an issuer's metadata: RFC 8414, and OpenID Connect with the path in both places."""
     parts = urlsplit(issuer)
     base, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     urls = [

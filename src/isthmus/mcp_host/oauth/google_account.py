@@ -32,14 +32,14 @@ ANSWER_SECONDS = 10.0
 WHOLE_SECONDS = 25.0
 SKEW_SECONDS = 120.0
 UNKNOWN_SECONDS = 600.0
-"""How long a token is used that does not say when it ends."""
+"""Time in seconds for which a token without an end is used."""
 _METADATA_HOSTS = ("metadata.google.internal", "169.254.169.254")
 _ADVICE = "run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS"
 
 
 @dataclass(slots=True)
 class GoogleSource:
-    """See :class:`isthmus.mcp_host.oauth.bearer.BearerSource`. ``headers`` go with the token once it is there."""
+    """Bearer tokens of a Google account. ``headers`` go with the token."""
 
     config: ServerConfig
     url: str
@@ -75,7 +75,7 @@ class GoogleSource:
             return self._token or ""
 
     async def refused(self, token: str) -> None:
-        """The server refuses a token that is new.
+        """Report that the server refuses a new token.
 
         Raises:
             OAuthError: always.
@@ -85,7 +85,7 @@ class GoogleSource:
         raise OAuthError(f"the server refuses the token of the Google credentials; check {wanted}, or {_ADVICE}")
 
     async def wants(self, scope: str | None) -> None:
-        """The server wants more rights.
+        """Report that the server wants a wider scope.
 
         Raises:
             OAuthError: always.
@@ -156,7 +156,7 @@ class GoogleSource:
 
 
 def google_auth(config: ServerConfig, endpoint: HttpEndpoint, report: Report) -> BearerAuth:
-    """What sends Google's tokens to a server."""
+    """Return the authentication that sends Google's tokens to a server."""
     source = GoogleSource(config, endpoint.url)
     return BearerAuth(source, report, source.headers)
 
@@ -189,7 +189,7 @@ def _request() -> Any:
 
 
 def _end_of(token: str) -> float:
-    """When an ID token ends, in seconds since 1970."""
+    """Return the end of an ID token, in seconds since 1970."""
     try:
         payload = token.split(".")[1]
         values: Any = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
@@ -199,6 +199,6 @@ def _end_of(token: str) -> float:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the bodies that google-auth puts beside it."""
+    """Return the reason of an error, without the bodies that google-auth adds."""
     first = error.args[0] if error.args else type(error).__name__
     return str(first)[:300]

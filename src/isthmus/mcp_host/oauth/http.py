@@ -26,7 +26,7 @@ MAXIMUM_ANSWER_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an endpoint answered; ``value`` None: no JSON."""
+    """The answer of an endpoint; ``value`` is None if it is not JSON."""
 
     status: int
     value: Any

@@ -40,7 +40,7 @@ LOCK_POLL_SECONDS = 0.05
 
 
 class KeptLogin:
-    """See :class:`isthmus.mcp_host.oauth.bearer.BearerSource`."""
+    """Bearer tokens of a login that is kept and renewed."""
 
     def __init__(self, config: ServerConfig, url: str, logins: KeptLogins, http: OAuthHttp) -> None:
         self._config = config
@@ -86,7 +86,7 @@ class KeptLogin:
         return (await self._renewed(token or StoredToken(refused))).access_token
 
     async def refused(self, token: str) -> None:
-        """A renewed token is refused as well: forget it.
+        """Forget a renewed token that the server refuses as well.
 
         Raises:
             NeedsLoginError: always.
@@ -98,10 +98,10 @@ class KeptLogin:
         raise NeedsLoginError(self._ended("the server refuses it"))
 
     async def wants(self, scope: str | None) -> None:
-        """The server wants more rights than the login has: the next one asks for them besides.
+        """Note that the server wants a wider scope, which the next login requests as well.
 
         Raises:
-            NeedsLoginError: always; it says so.
+            NeedsLoginError: always; the text says so.
         """
         token = self._token or await self._logins.find(self._config, self._url)
         if token is not None:
@@ -182,7 +182,7 @@ def client_of(config: ServerConfig, endpoints: Endpoints) -> OAuthClient | None:
 
 
 def http_of(config: ServerConfig, url: str, seconds: float | None = None) -> OAuthHttp:
-    """What asks the endpoints for a server of this configuration."""
+    """Return the HTTP client for the endpoints of a server with this configuration."""
     oauth, identity = config.oauth, config.oauth.identity
     of_identity = () if identity is None else (identity.issuer, identity.token_url)
     written = tuple(found for found in (oauth.authorization_url, oauth.token_url, *of_identity) if found)

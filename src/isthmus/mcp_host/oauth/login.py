@@ -48,10 +48,10 @@ class Logins:
             yield line
 
     async def paste(self, connection: "ServerConnection", text: str) -> AsyncGenerator[str, None]:
-        """Go on with the login that waits, with the address that the browser ended at.
+        """Continue the login that waits with the address at which the browser ended.
 
         Raises:
-            ToolFailure: none waits, it is no answer to it, or it failed.
+            ToolFailure: no login waits, the address does not answer it, or the login failed.
         """
         name, going = connection.config.name, self._going.get(connection)
         if going is None or going.is_over:

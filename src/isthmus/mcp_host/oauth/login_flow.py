@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from isthmus.mcp_host.connection.connection import ServerConnection
 
 LOGIN_SECONDS = 300.0
-"""How long a user may take."""
+"""Maximum time in seconds for the user to log in."""
 ANSWER_SECONDS = 10.0
 _LOG = logging.getLogger("isthmus.mcp")
 
@@ -56,7 +56,7 @@ OpenBrowser: TypeAlias = Callable[[str], bool | None]
 
 @dataclass(frozen=True, slots=True)
 class UserPrompts:
-    """How the user is reached. ``open_browser`` None: no browser is here. ``paste`` None: nobody waits for a text."""
+    """Ways to reach the user. ``open_browser`` None: there is no browser. ``paste`` None: no text can be pasted."""
 
     open_browser: OpenBrowser | None = None
     paste: Paste | None = None
@@ -88,10 +88,10 @@ class Login:
         return self._task.done()
 
     def paste(self, text: str) -> None:
-        """Take what the user pasted.
+        """Take the text that the user pasted.
 
         Raises:
-            ToolFailure: it is no answer to this login.
+            ToolFailure: it does not answer this login.
         """
         try:
             if self._receiver is None:
@@ -102,7 +102,7 @@ class Login:
         self._is_left = False
 
     async def follow(self, *, from_now: bool = False) -> AsyncGenerator[str, None]:
-        """What is told of it; ends with it, or when the user has to come back with what the browser shows.
+        """Yield messages about the login until it ends, or until the user must bring an address from the browser.
 
         Raises:
             ToolFailure: it failed.
@@ -164,7 +164,7 @@ class Login:
         self._tell(f"{config.name} is connected; it has {show_count(len(connection.offer.tools), 'tool')}.")
 
     async def _log_in(self) -> bool:
-        """False when the server wants no login."""
+        """Log in; return False when the server wants no login."""
         connection, config = self._connection, self._connection.config
         endpoint, oauth, http = self._endpoint, config.oauth, self._http
         kept = await self._logins.find(config, endpoint.url)
@@ -282,7 +282,7 @@ class Login:
 
 
 async def challenge_of(endpoint: HttpEndpoint) -> Challenge | None:
-    """What the server says to a request without a login; None when it takes it."""
+    """Return the server's challenge to a request without a login; None when it accepts the request."""
     import httpx2
 
     from isthmus.mcp_host.diagnosis.unreachable import connection_problem

@@ -69,7 +69,7 @@ class KeptLogins:
 
 
 def open_store(home: Path) -> TokenStore:
-    """Where this user's logins are kept, as ``isthmus.tokenStore`` of their settings says. May block."""
+    """Return the store of the user's logins, which ``isthmus.tokenStore`` of their settings selects. May block."""
     file = FileTokenStore.of(home)
     try:
         wanted = load_settings(home, home).token_store

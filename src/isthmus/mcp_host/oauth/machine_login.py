@@ -33,7 +33,7 @@ MAXIMUM_SECRET_BYTES = 64 * 1024
 SKEW_SECONDS = 30.0
 """A token that ends within these is replaced before it is used."""
 FILE_SECONDS = 10.0
-"""How long reading a key or an ID token may take."""
+"""Maximum time in seconds to read a key or an ID token."""
 ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
 _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -42,7 +42,7 @@ _ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 - the name
 
 
 class MachineLogin:
-    """See :class:`isthmus.mcp_host.oauth.bearer.BearerSource`."""
+    """Bearer tokens by client credentials or an ID token, without a user."""
 
     def __init__(self, config: ServerConfig, endpoint: HttpEndpoint, http: OAuthHttp) -> None:
         self._config = config
@@ -74,7 +74,7 @@ class MachineLogin:
             return grant.access_token
 
     async def refused(self, token: str) -> NoReturn:
-        """The server refuses the new one as well.
+        """Report that the server refuses the new token as well.
 
         Raises:
             OAuthError: always.
@@ -83,10 +83,10 @@ class MachineLogin:
         raise OAuthError("the server refuses the token that it was given for oauth.clientId")
 
     async def wants(self, scope: str | None) -> NoReturn:
-        """The server wants more rights than the token has: the next one asks for them besides.
+        """Note that the server wants a wider scope, which the next token requests as well.
 
         Raises:
-            OAuthError: always; it says so.
+            OAuthError: always; the text says so.
         """
         self._wanted_scope = union(self._wanted_scope, scope)
         self._grant = None

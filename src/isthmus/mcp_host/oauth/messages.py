@@ -19,7 +19,7 @@ from isthmus.mcp_host.connection.errors import OAuthError
 MAXIMUM_WORDS = 300
 """Characters of a server's own words that are told."""
 FORGOTTEN_CODES = ("invalid_client", "unauthorized_client")
-"""What a server says that does not know, or no longer takes, the client."""
+"""Error codes of a server that does not know the client, or not any more."""
 _PASSING_CODES = ("temporarily_unavailable", "server_error", "slow_down")
 
 _PARAMETER = re.compile(r'(?<![A-Za-z_])([A-Za-z_]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s,"]+))')
@@ -27,7 +27,7 @@ _PARAMETER = re.compile(r'(?<![A-Za-z_])([A-Za-z_]++)\s*+=\s*+(?:"((?:[^"\\]|\\.
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """What is known of an authorization server. ``issuer`` None: it was configured, not discovered."""
+    """The endpoints of an authorization server. ``issuer`` None: they were configured, not discovered."""
 
     authorize: str
     token: str
@@ -39,12 +39,12 @@ class Endpoints:
     token_methods: tuple[str, ...] | None = None
     takes_metadata_url: bool = False
     names_itself: bool = False
-    """It promised to send ``iss`` with each redirect."""
+    """Whether it promised to send ``iss`` with each redirect."""
 
 
 @dataclass(frozen=True, slots=True)
 class OAuthClient:
-    """Who we are to an authorization server; ``method`` is its ``token_endpoint_auth_method``."""
+    """Our client registration at an authorization server; ``method`` is its ``token_endpoint_auth_method``."""
 
     id: str
     secret: str | None = field(default=None, repr=False)
@@ -53,7 +53,7 @@ class OAuthClient:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a token endpoint gave. ``seconds`` is how long the token holds; None: it is not said."""
+    """The answer of a token endpoint. ``seconds`` is the token's lifetime; None if not stated."""
 
     access_token: str = field(repr=False)
     refresh_token: str | None = field(default=None, repr=False)
@@ -63,7 +63,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """What a refusal (WWW-Authenticate) says of how to log in."""
+    """The challenge of a refusal (WWW-Authenticate)."""
 
     error: str | None = None
     scope: str | None = None
@@ -87,7 +87,7 @@ class Verifier:
 
     @property
     def challenge(self) -> str:
-        """What the authorization server is shown of it."""
+        """The code challenge that the authorization server receives."""
         return base64.urlsafe_b64encode(hashlib.sha256(self.secret.encode()).digest()).decode().rstrip("=")
 
 
@@ -139,7 +139,7 @@ def authorization_url(
 
 
 def code_form(code: str, redirect_uri: str, verifier: Verifier, resource: str, audiences: Sequence[str]) -> "Form":
-    """What redeems a code."""
+    """Return the form that redeems a code."""
     form = {
         "grant_type": "authorization_code",
         "code": code,
@@ -151,7 +151,7 @@ def code_form(code: str, redirect_uri: str, verifier: Verifier, resource: str, a
 
 
 def refresh_form(refresh_token: str, resource: str, audiences: Sequence[str]) -> "Form":
-    """What renews a token."""
+    """Return the form that renews a token."""
     form = {"grant_type": "refresh_token", "refresh_token": refresh_token, "resource": resource}
     return {**form, "audience": " ".join(audiences)} if audiences else form
 
@@ -171,7 +171,7 @@ def authenticated(form: Mapping[str, str], client: OAuthClient) -> tuple[Form, d
 
 
 def secret_method(endpoints: Endpoints, secret: str | None) -> str:
-    """How a client with this secret says who it is."""
+    """Return the authentication method of a client with this secret."""
     if not secret:
         return "none"
     known = endpoints.token_methods
@@ -181,7 +181,7 @@ def secret_method(endpoints: Endpoints, secret: str | None) -> str:
 
 
 def registration(redirect_uri: str, scope: str | None) -> dict[str, Any]:
-    """What asks to be registered as a client."""
+    """Return the request that registers a client."""
     asked: dict[str, Any] = {
         "client_name": "Isthmus",
         "redirect_uris": [redirect_uri],
@@ -219,11 +219,11 @@ def registered(value: object) -> OAuthClient | None:
 
 
 def granted(status: int, value: object, place: str) -> Grant:
-    """What a token endpoint gave.
+    """Return the grant in an answer of a token endpoint.
 
     Raises:
-        TokenRefusedError: it said no.
-        OAuthError: it failed, or its answer is none.
+        TokenRefusedError: the endpoint refused.
+        OAuthError: the endpoint failed, or the answer is not a grant.
     """
     values: Mapping[str, object] = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
     if status >= 400 or "error" in values:

@@ -87,7 +87,7 @@ class RedirectReceiver:
         try:
             target = urlsplit(rest.rpartition(" ")[0])
         except ValueError:  # such as //[
-            return "400 Bad Request", "This is no address."
+            return "400 Bad Request", "This is not an address."
         if method != "GET" or target.path != self._path:
             return "404 Not Found", "There is nothing here."
         values = {name: found[0] for name, found in parse_qs(target.query).items()}
@@ -107,7 +107,7 @@ class RedirectReceiver:
 
 @contextlib.asynccontextmanager
 async def receiving(redirect_uri: str | None) -> AsyncGenerator[RedirectReceiver]:
-    """What receives the redirect to the configured URI, or to the default one.
+    """Listen for the redirect to the configured URI or the default one, and yield its receiver.
 
     Raises:
         ToolFailure: the configured redirect URI is not of this machine, or its port is taken.

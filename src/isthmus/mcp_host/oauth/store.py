@@ -1,4 +1,4 @@
-"""What is kept of a login to an MCP server, and the port of what keeps it.
+"""A login to an MCP server as it is kept, and the port of its store.
 
 Deliberately not here: the file (:mod:`isthmus.mcp_host.oauth.token_file`) and the keyring
 (:mod:`isthmus.mcp_host.oauth.keyring_store`).
@@ -12,7 +12,7 @@ from isthmus.mcp_host.oauth.messages import Endpoints, OAuthClient
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """Who we are to one authorization server, with the redirect that was registered there."""
+    """Our registration at one authorization server, with its redirect URI."""
 
     client: OAuthClient
     issuer: str | None = None
@@ -21,9 +21,9 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """What is kept of a login. ``expires_at`` is in seconds since 1970; None: it is not known to end.
+    """The tokens of a login. ``expires_at`` is in seconds since 1970; None if unknown.
 
-    ``wanted_scope`` is what the server asked for since, and the next login asks for besides.
+    ``wanted_scope`` is the scope that the server wanted since, which the next login requests as well.
     """
 
     access_token: str = field(repr=False)
@@ -42,7 +42,7 @@ class TokenStore(Protocol):
 
     @property
     def place(self) -> str:
-        """Where they are, for the user."""
+        """The place of the tokens, for the user."""
         ...
 
     def find(self, server: str, server_url: str) -> StoredToken | None:

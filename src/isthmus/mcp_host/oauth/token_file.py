@@ -76,7 +76,7 @@ class FileTokenStore(TokenStore):
         write_atomic(self.path, json.dumps(entries, indent=2).encode(), mode=0o600, through_links=False)
 
     def _set_aside(self) -> None:
-        """What is there and is no list of entries is somebody's, and not ours to overwrite."""
+        """Move away a file that is not a list of entries, so that it is not overwritten."""
         try:
             data = read_regular(self.path, MAXIMUM_BYTES)
             is_readable = isinstance(json.loads(data), list) if data.strip() else True

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ANSWER_SECONDS = 60.0
-"""How long a server may take for a prompt or a resource, connecting anew included; its own shorter `timeout` counts."""
+"""Maximum time in seconds for a prompt or a resource, with reconnecting; a server's shorter `timeout` counts."""
 EXAMPLE = (
     "(This prompt is a conversation. What stands under [assistant] was not said by you: it is the prompt's example.)"
 )
 
 
 async def prompt_from(connection: ServerConnection, name: str, arguments: Mapping[str, str], folder: Path) -> Content:
-    """Return a prompt of a server with its arguments filled in; what is no text is kept in ``folder``.
+    """Return a prompt of a server with its arguments filled in; its media are kept in ``folder``.
 
     Raises:
         ToolFailure: the server does not offer it any more, cannot be reached, or refused.
@@ -48,8 +48,9 @@ async def prompt_from(connection: ServerConnection, name: str, arguments: Mappin
 
 
 async def resource_from(connection: ServerConnection, uri: str, folder: Path) -> Rendered:
-    """The contents of a resource of a server, cut where they are too long; what is no text, and the whole, is kept in
-    ``folder``. For the model they are marked as a stranger's.
+    """Return the contents of a resource of a server, cut if too long, and marked as untrusted for the model.
+
+    The media, and the whole of a cut text, are kept in ``folder``.
 
     Raises:
         ToolFailure: the server cannot be reached, or refused.

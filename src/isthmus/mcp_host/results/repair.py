@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 OUTPUT_SCHEMA = "isthmus/outputSchema"
-"""Where in a tool's ``_meta`` its output schema is put."""
+"""Key in a tool's ``_meta`` for its output schema."""
 JsonObject: TypeAlias = dict[str, Any]
 MAXIMUM_ENTRIES = 5_000
-"""Of one page of a listing that are looked at."""
+"""Maximum number of entries read from one page of a listing."""
 MAXIMUM_BLOCKS = 10_000
-"""Of one result that are taken."""
+"""Maximum number of blocks read from one result."""
 MAXIMUM_MENDED = 200
 """Blocks of one result of which it is said what they were; of more it is said how many are left out."""
 _BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 Fits: TypeAlias = Callable[[str, JsonObject], str | None]
-"""Why the result of a method does not fit the protocol, or None when it does."""
+"""Returns why the result of a method does not fit the protocol, or None when it does."""
 
 _LISTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "tools/list": ("tools", ("name", "inputSchema")),
@@ -40,7 +40,7 @@ class Repaired:
 
 
 def repair(method: str, result: JsonObject, fits: Fits) -> Repaired:
-    """The result of `method` without what does not fit. Results of methods that are not known here stay as they are."""
+    """Return the result of `method` without what does not fit; results of unknown methods stay as they are."""
     if method in _LISTS:
         return _repair_list(method, result, fits)
     if result.get("resultType") == "input_required":

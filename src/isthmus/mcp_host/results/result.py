@@ -1,11 +1,11 @@
-"""What a tool call gave, split for the model and for the user (spec 4, "Response Handling" and "Rich Content").
+"""The result of a tool call, split for model and user (Gemini CLI: "Response Handling" and "Rich Content").
 
 `McpResult` is the result as parts, text and binary ones in their order, free of the SDK's types. `render` makes of it
 the text for the model (cut where it is too long), the media for models that take them, and what the user reads.
 
-Whom a part is for (MCP's ``audience``): what is for the user alone does not go to the model, which is told so. Nothing
-is hidden from the user: they also read what is for the assistant alone. Structured content is told where there is
-no text: servers put the same into their text. Pure, but for the files that keep what is long or no text.
+MCP's ``audience``: a part for the user alone does not go to the model, which learns that it exists. Nothing is hidden
+from the user, who also sees parts for the assistant alone. Structured content is used if there is no text: servers put
+the same into their text. Pure, apart from the files that keep long text and media.
 """
 
 import base64
@@ -24,21 +24,21 @@ from isthmus.text.visible import visible_prose, without_control_characters
 from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
 
 MAXIMUM_CHARACTERS = 30_000
-"""Of a result's text that reach the model and the user, unless the server says how many (`anthropic/...`)."""
+"""Maximum number of characters of a result for model and user, unless the server states one (`anthropic/...`)."""
 MOST_CHARACTERS = 500_000
-"""How many a server may say."""
+"""Maximum that a server may state."""
 HEAD_SHARE = 2 / 3
-"""Of what is left of a text that is cut, how much is its beginning."""
+"""Share of the beginning in what is kept of a cut text."""
 MAXIMUM_FILE_BYTES = 32 * 1024 * 1024
-"""Of one file; what is larger is not kept."""
+"""Maximum size of one file; larger data is not kept."""
 MAXIMUM_KINDS = 20
 """Things of a result that its summary names one by one."""
 MAXIMUM_SIZE_KEY = "anthropic/maxResultSizeChars"
-"""What a server says in the ``_meta`` of a tool or a result: how many characters of a result are of use."""
+"""Key in the ``_meta`` of a tool or a result, with the number of characters of a result that are of use."""
 
 NO_OUTPUT = "(no output)"
 _ENDINGS = {"audio/wav": ".wav", "audio/ogg": ".ogg", "audio/flac": ".flac", "audio/mp3": ".mp3", "image/webp": ".webp"}
-"""Those that not every system's list has."""
+"""Suffixes that not every system's list has."""
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
 _DATA_URL = re.compile(r"data:[^,]{0,200},")
@@ -52,7 +52,7 @@ class TextPart:
     text: str
     uri: str | None = None
     is_for_user: bool = False
-    """For the user alone, here and in the other parts."""
+    """Whether it is for the user alone; the same in the other parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class McpResult:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A result as text: whole or cut, with a note on where the rest is. ``media`` is what of it is no text."""
+    """A result as text: whole or cut, with a note on where the rest is. ``media`` is its content other than text."""
 
     for_model: str
     for_user: str
@@ -104,7 +104,7 @@ def parts_of(content: Sequence[Mapping[str, Any]]) -> tuple[ResultPart, ...]:
 
 
 def said_maximum(meta: object) -> int | None:
-    """How many characters of a result are of use, as a tool's or a result's ``_meta`` says, if it does."""
+    """Return the number of characters of a result that are of use, if the ``_meta`` of a tool or result states it."""
     said = cast("Mapping[str, object]", meta).get(MAXIMUM_SIZE_KEY) if isinstance(meta, Mapping) else None
     return min(said, MOST_CHARACTERS) if type(said) is int and said > 0 else None
 
@@ -236,7 +236,7 @@ class _Pieces:
                 return f"[link to the resource {uri}{f' ({about})' if about else ''}]"
 
     def _kept(self, part: BinaryPart) -> str:
-        """Where the data is, or why it is nowhere."""
+        """Return where the data is kept, or why it is not."""
         if len(part.data) > MAXIMUM_FILE_BYTES:
             return "too large to keep"
         ending = _ENDINGS.get(part.media_type) or mimetypes.guess_extension(part.media_type) or ".bin"
@@ -271,8 +271,10 @@ def _cut(text: str, maximum: int, keeper: KeptFiles) -> tuple[str, str]:
 
 
 def clean(text: str) -> str:
-    """Return a server's text with nothing hidden in it: no terminal sequences, and printable stand-ins for what is
-    invisible or reorders text, such as tag characters and bidirectional marks."""
+    """Return a server's text without terminal sequences, and with printable stand-ins for hidden characters.
+
+    These are characters that are invisible or reorder text, such as tag characters and bidirectional marks.
+    """
     return visible_prose(without_control_characters(text))
 
 

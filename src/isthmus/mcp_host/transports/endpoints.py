@@ -36,7 +36,7 @@ class HttpWatch:
     is_connecting: bool = True
     challenge: str | None = None
     login: LoginProblem | None = None
-    """Why its login is of no use; what the user is told before anything else."""
+    """The problem of its login, which the user sees before anything else."""
 
     def note_login(self, problem: LoginProblem | None) -> None:
         """Keep the reason why logging in is impossible, or None once it works."""
@@ -45,7 +45,7 @@ class HttpWatch:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How endpoints are reached. ``why_not``: the rule for addresses; None: every address may be reached.
+    """Access to endpoints. ``why_not``: the rule for addresses; None: every address may be reached.
 
     ``token_parameter``: the query parameter that SSE URLs carry the token in, instead of a header.
     """

@@ -19,8 +19,10 @@ SHOWN_CHARACTERS = 200
 
 
 class AnswerStream(httpx2.AsyncByteStream):
-    """The body of the answer to the request `request_id`, given on when it is whole; ends in RefusedBodyError when it
-    answers no request, or another one."""
+    """The body of the answer to the request `request_id`, passed on when it is complete.
+
+    It ends in RefusedBodyError when it answers no request, or another one.
+    """
 
     def __init__(self, inner: httpx2.AsyncByteStream, request_id: str | int) -> None:
         self._inner = inner

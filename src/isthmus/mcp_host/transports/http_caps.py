@@ -1,9 +1,9 @@
-"""Bounds what a server's HTTP answers may weigh: bodies that are read whole in bytes, these and events in values.
+"""Limits of a server's HTTP answers: bytes of whole bodies, and JSON values of bodies and events.
 
-Bytes that are no UTF-8 are replaced. How often a server has its stream opened anew is bounded, too.
+Bytes that are not UTF-8 are replaced. The rate at which a server has its stream reopened is limited, too.
 
-Compression is not asked for, and an answer that comes compressed all the same is refused: how large it becomes cannot
-be told before. Event streams are bounded event by event elsewhere (the SDK's ``max_sse_event_size``).
+Compression is not requested, and a compressed answer is refused: its size is unknown before it is decompressed.
+Event streams are bounded event by event elsewhere (the SDK's ``max_sse_event_size``).
 """
 
 import asyncio
@@ -21,12 +21,12 @@ NO_COMPRESSION = {"Accept-Encoding": "identity"}
 _EVENT_END = re.compile(rb"\n\n|\r\n\r\n|\r\r")
 FREE_STREAMS = 10
 STREAM_SECONDS = 0.5
-"""So many streams are opened as fast as the server wants; after them one in each of these times."""
+"""Minimum time in seconds between two streams, after the first few."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Of one answer: its bytes, and the objects and lists of JSON in it, or in one event."""
+    """Limits of one answer: its bytes, and the JSON objects and lists in it or in one event."""
 
     bytes: int
     values: int

@@ -1,6 +1,6 @@
-"""An HTTP client that does not wait for ever for a server to take leave, which the SDK does at the end of a session.
+"""An HTTP client with a deadline for the request that ends a session, for which the SDK waits forever.
 
-Deliberately not here: deadlines of everything else, which those have who ask.
+Deliberately not here: deadlines of all other requests, which their callers set.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 
 LEAVE_SECONDS = 1.0
-"""How long a server may take to be told that its session is not wanted any more; it may be gone."""
+"""Maximum time in seconds to end a session; the server may be gone."""
 
 
 class BoundedLeaving(httpx2.AsyncClient):

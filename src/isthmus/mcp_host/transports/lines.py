@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 END_BYTES = 4096
-"""What is kept of each end of a line that is too long: the id of a JSON-RPC message stands at one of them."""
+"""Number of bytes kept of each end of an oversized line: a JSON-RPC message has its id at one of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""The JSON-RPC message in what a server sent: tolerant, since a broken answer must not keep its call waiting for ever.
+"""JSON-RPC messages in the bytes of a server: tolerant, because a broken answer must not keep its call waiting.
 
-Pure. Deliberately not here: how the bytes come (:mod:`isthmus.mcp_host.transports.stdio`,
-:mod:`isthmus.mcp_host.transports.sse`), and what results hold (:mod:`isthmus.mcp_host.results.repair`).
+Pure. Deliberately not here: the bytes (:mod:`isthmus.mcp_host.transports.stdio`,
+:mod:`isthmus.mcp_host.transports.sse`), and the content of results (:mod:`isthmus.mcp_host.results.repair`).
 """
 
 import codecs
@@ -21,11 +21,11 @@ MAXIMUM_MESSAGE_BYTES = 32 * 1024 * 1024
 """A larger message of a server is refused; the call that it answers fails."""
 
 MAXIMUM_MENDED_BYTES = 4 * 1024 * 1024
-"""A larger message is not mended where it is no clean JSON, which takes ten times as long."""
+"""Maximum size of a message that is repaired when it is not clean JSON, which takes ten times as long."""
 MAXIMUM_VALUES = 500_000
 """Objects and lists in a message; each takes many times the two bytes that it can have."""
 MAXIMUM_NESTING = 200
-"""Of values in a message: what is deeper breaks whoever walks through it."""
+"""Maximum nesting of values in a message: deeper ones break recursive functions."""
 
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
 
@@ -50,11 +50,11 @@ def message_of(line: Line, log: ServerLog) -> SessionMessage | None:
         return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
     except ValidationError:
         pass
-    why = "its answer is no JSON-RPC message"
+    why = "its answer is not a JSON-RPC message"
     try:
         if len(text) > MAXIMUM_MENDED_BYTES:
             raise ValueError
-        # Python's reader takes lone surrogates, which nothing after it could write, and bytes that are no UTF-8 once
+        # Python's reader takes lone surrogates, which nothing after it could write, and bytes that are not UTF-8 once
         # they are replaced.
         value: object = json.loads(text.decode("utf-8", "replace"))
         value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))

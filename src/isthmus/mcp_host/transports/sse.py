@@ -30,7 +30,7 @@ class SseError(httpx2.StreamError):
 async def sse_streams(
     url: str, client: httpx2.AsyncClient, log: ServerLog
 ) -> AsyncGenerator["tuple[MemoryObjectReceiveStream[SessionMessage], SseOutgoing]"]:
-    """The streams to a server whose events come from `url`; the client is closed with them.
+    """Connect to a server whose events come from `url`, and yield its streams; the client is closed with them.
 
     Raises:
         httpx2.HTTPError: it cannot be reached, or refuses.
@@ -116,7 +116,7 @@ class SseOutgoing:
                 await self._answers.send(SessionMessage(error))
 
     async def aclose(self) -> None:
-        """Nothing: the connection ends with the streams."""
+        """Do nothing: the connection ends with the streams."""
 
     async def __aenter__(self) -> "SseOutgoing":
         return self

@@ -1,8 +1,8 @@
 """The transport to a server that is a program here: JSON-RPC messages, one a line, on its standard streams.
 
-The SDK's own has no bound on lines, dies of bytes that are no UTF-8, waits for ever for an answer that it cannot read,
-and tells neither exit code nor error output. The program leads a process group of its own, which is ended with the
-connection, and by a guard when this process dies in any way.
+The SDK's own has no limit for lines, fails on bytes that are not UTF-8, waits forever for an answer that it cannot
+read, and reports neither exit code nor error output. The program leads a process group of its own, which is ended with
+the connection, and by a guard when this process dies in any way.
 """
 
 import asyncio
@@ -29,21 +29,21 @@ from isthmus.sandbox.confinement import Launch
 from isthmus.tools.process_group import MARK, group_guard, signal_followers
 
 EXIT_SECONDS = 1.0
-"""How long the exit code of a server is waited for after its output has ended: a busy machine tells it late."""
+"""Maximum wait in seconds for a server's exit code after the end of its output: a busy machine reports it late."""
 
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-"""What a server gets of the agent's environment besides its own ``env``."""
+"""Variables of the agent's environment that a server gets besides its own ``env``."""
 
 _CHUNK = 256 * 1024
 _FLOOD_BYTES = 4 * 1024
-"""Of error output that comes at once: more than somebody reads."""
+"""Minimum size of error output that counts as a flood when it comes at once."""
 _TURN_LINES = 20
 """After so many lines others have their turn."""
 _IDLE_SHARE = 4
-"""How many times as long as a flood took to look through it is left alone: its pipe holds the server back."""
+"""Pause after a flood, as a multiple of the time to read it: meanwhile the full pipe holds the server back."""
 MAXIMUM_JUNK_LINES = 1_000
 MAXIMUM_JUNK_BYTES = 256 * 1024 * 1024
-"""Without a message in between; of more it is a flood."""
+"""Maximum size of junk between two messages; more counts as a flood."""
 
 
 def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
@@ -59,9 +59,9 @@ async def stdio_streams(
     sandbox: ServerSandbox | None,
     exit_seconds: tuple[float, float],
 ) -> AsyncGenerator["tuple[Incoming, OutgoingMessages]", None]:
-    """The streams to a server that is started for them, in the sandbox where there is one, and ended with them.
+    """Start a server, in a sandbox if there is one, and yield its streams; it ends with them.
 
-    ``exit_seconds`` are how long it has to end after its input is closed, and then after SIGTERM.
+    ``exit_seconds`` is the time in which it must end after its input is closed, and again after SIGTERM.
 
     Raises:
         OSError: it cannot be started.
@@ -195,7 +195,7 @@ class Incoming:
             raise anyio.EndOfStream from None
 
     async def aclose(self) -> None:
-        """Nothing: the process is ended by whoever started it."""
+        """Do nothing: the process is ended where it was started."""
 
     async def __aenter__(self) -> "Incoming":
         return self
@@ -218,7 +218,7 @@ class OutgoingMessages:
             await self._input.drain()
 
     async def aclose(self) -> None:
-        """Nothing: the process is ended by whoever started it."""
+        """Do nothing: the process is ended where it was started."""
 
     async def __aenter__(self) -> "OutgoingMessages":
         return self

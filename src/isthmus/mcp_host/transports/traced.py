@@ -14,7 +14,7 @@ Item: TypeAlias = SessionMessage | Exception
 
 
 def what_opens(endpoint: Endpoint, kind: HttpKind) -> str:
-    """What is opened, for the trace."""
+    """Return the target of a connection, for the trace."""
     if isinstance(endpoint, StdioEndpoint):
         return "start the program"
     return "open an event stream (SSE)" if kind is HttpKind.SSE else "speak streamable HTTP"

@@ -1,7 +1,4 @@
-"""What wrappers around the streams of a transport share: they are entered, left and closed with the stream inside.
-
-Deliberately not here: what a wrapper does with the messages.
-"""
+"""Base of wrappers around the streams of a transport: they are entered, left and closed with the stream inside."""
 
 from types import TracebackType
 from typing import Any
