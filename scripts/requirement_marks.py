@@ -100,7 +100,7 @@ class _ModuleReader:
             return
         if not function.name.startswith("test"):
             if own != inherited or any(cases):
-                self._problem(function, f"{function.name} carries requirement ids and is no test")
+                self._problem(function, f"{function.name} carries requirement ids and is not a test")
             return
         most = max((len({*own, *case}) for case in cases), default=len(set(own)))
         if most > MAX_IDS:

@@ -1,4 +1,4 @@
-"""The ASGI application as other ASGI servers may use it: lifespan, WebSockets, clients that leave at once."""
+"""The ASGI application in other ASGI servers: lifespan, WebSockets, clients that disconnect at once."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ def app() -> Application:
 
 
 async def sent_by(served: Application, scope: dict[str, Any], received: Sequence[dict[str, Any]]) -> list[str]:
-    """The types of the messages that the application sends, given what it receives."""
+    """Return the types of the messages that the application sends, given those it receives."""
     incoming = iter(received)
     sent: list[str] = []
 

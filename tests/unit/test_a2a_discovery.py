@@ -11,7 +11,7 @@ EXTENDED: Mapping[str, Any] = {"streaming": True, "extensions": [{"uri": URI}]}
 
 
 def offered(*interfaces: tuple[str, str], **more: Any) -> dict[str, Any]:
-    """A card of A2A 1.0."""
+    """Return a card of A2A 1.0."""
     listed = [
         {"url": f"http://a/{binding}/{version}", "protocolBinding": binding, "protocolVersion": version}
         for binding, version in interfaces

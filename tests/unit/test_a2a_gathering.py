@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Wire(asyncio.Transport):
-    """What is behind it: keeps every write as it came."""
+    """The transport behind it, which records every write."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A2A 0.3 on the wire, sans-I/O: what the encoder writes the decoder reads, for every event and snapshot."""
+"""A2A 0.3 on the wire, sans-I/O: the decoder reads the encoder's output, for every event and snapshot."""
 
 from dataclasses import replace
 from typing import Any
@@ -42,7 +42,7 @@ WORDS = st.text(min_size=1, max_size=20)
 SNAPSHOT = TaskSnapshot("task", "context", TaskState.WORKING, 1, "/w", 0, 0, model="m")
 SENT: st.SearchStrategy[AgentEvent] = st.one_of(
     values_of(Thought),
-    values_of(ToolCall).map(ToolCallUpdate),  # what else it has is for the agent alone
+    values_of(ToolCall).map(ToolCallUpdate),  # its other members are only for the agent
     values_of(RetryNotice),
     st.builds(TextContent, WORDS, WORDS),
     st.builds(ConfirmationAccepted, values_of(ToolCallConfirmation), WORDS),
@@ -59,7 +59,7 @@ PENDING = ToolCall("c", ToolCallStatus.PENDING, "write_file", {"a": 1}, confirma
 
 
 def over_the_wire(value: Any) -> Any:
-    """A value as it arrives at the other side."""
+    """Return a value as it arrives at the other side."""
     return decode(encode(value))
 
 
@@ -143,7 +143,7 @@ def test_a_question_that_stands_only_in_the_state_change_is_told_before_it() -> 
 
 
 def update(state: str = "working", kind: object = "TOOL_CALL_UPDATE", **data: object) -> dict[str, Any]:
-    """A status-update event of some server."""
+    """Return a status-update event of a server."""
     parts = [{"kind": "data", "data": data}] if data else []
     status = {"state": state, "message": {"messageId": "m", "role": "agent", "parts": parts}}
     return {"kind": "status-update", "status": status, "metadata": {URI: {"kind": kind}}}

@@ -1,4 +1,4 @@
-"""Files of messages: either all of them are kept, or none is and the error says why."""
+"""Files of messages: either all of them are stored, or none is and the error says why."""
 
 import base64
 import os

@@ -1,4 +1,4 @@
-"""What a client's own URL may lead to, over real sockets: the address that was checked is the one that is called."""
+"""URLs from clients, over real sockets: the address that was checked is the one that is called."""
 
 import asyncio
 from typing import Any

@@ -18,7 +18,7 @@ NOTHING: dict[str, Any] = {}
 
 @pytest.fixture(autouse=True)
 def here(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, which the user trusts."""
+    """Return the current folder, which the user trusts."""
     monkeypatch.chdir(workspace)
     folder = Path.home() / ".gemini"
     folder.mkdir()

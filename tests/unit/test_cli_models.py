@@ -30,7 +30,7 @@ KEYS = {"GEMINI_API_KEY": "key"}
 
 @dataclass
 class Counted:
-    """A model that knows whether it is closed."""
+    """A model that records whether it is closed."""
 
     name: str
     provider: str = "gemini"

@@ -1,4 +1,4 @@
-"""What ``isthmus`` itself says to a user beside the conversation."""
+"""Output of ``isthmus`` itself, beside the conversation."""
 
 import io
 

@@ -34,7 +34,7 @@ SAID = AgentMessage("m2", "It is fixed\x1b[31m now")
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder with a completed task, one that waits, and one that nobody works on any more."""
+    """Make a data folder with a completed task, one that waits, and one whose process has ended."""
     folder = tmp_path / "data"
     asyncio.run(make_tasks(folder))
     return folder

@@ -42,7 +42,7 @@ NAMES: dict[Any, str] = {
 
 
 def sample(kind: type) -> dict[str, Any]:
-    """The JSON of a message that has every field but the further members of a oneof."""
+    """Return the JSON of a message with every field except the further members of a oneof."""
     return {
         field.name: [sample_value(field.kind)] if field.repeated else sample_value(field.kind)
         for field in fields_of(kind)
@@ -53,7 +53,7 @@ def sample(kind: type) -> dict[str, Any]:
 
 
 def sample_value(kind: Any) -> Any:
-    """A JSON value of a field's type."""
+    """Return a JSON value of a field's type."""
     if get_origin(kind) is not None or kind is Mapping:
         return {"key": 1}
     if issubclass(kind, Enum):
@@ -63,7 +63,7 @@ def sample_value(kind: Any) -> Any:
 
 
 def wrong_values(field: FieldType) -> Iterator[tuple[object, str]]:
-    """Values that do not fit a field, with where and what the error says is expected."""
+    """Yield values that do not fit a field, with the path and the expected type in the error."""
     if field.repeated:
         yield from ((value, "a list") for value in ("text", 5, OBJECT))
         return
@@ -79,7 +79,7 @@ def wrong_values(field: FieldType) -> Iterator[tuple[object, str]]:
 
 
 def cases() -> Iterator[tuple[type, str, dict[str, Any], str]]:
-    """Every message and event with one field dropped or mistyped, and the error that is expected."""
+    """Yield every message and event with one field dropped or mistyped, and the expected error."""
     for kind in (*MESSAGES, *event_types()):
         whole = sample(kind)
         for field in fields_of(kind):
@@ -126,7 +126,7 @@ def test_a_caller_may_name_the_place_of_a_message() -> None:
 
 
 def camelised(value: Any) -> Any:
-    """A JSON value with the names of its message fields in camelCase."""
+    """Return a JSON value with the names of its message fields in camelCase."""
     if isinstance(value, dict):
         return {camel(key): camelised(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return [camelised(item) for item in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]

@@ -1,4 +1,4 @@
-"""The dialect ``coderAgent`` as pure functions: what is told of any course of a task, and what is read of requests."""
+"""The dialect ``coderAgent`` as pure functions: the updates for any course of a task, and the decoded requests."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -49,18 +49,18 @@ NEXT: dict[str, set[str]] = {
     "error": set(),
     "cancelled": set(),
 }
-"""What the scheduler of that server may tell of a call after each status."""
+"""Statuses that the scheduler of that server may send for a call after each status."""
 
 QUESTION = ConfirmationRequest((ConfirmationOption("proceed_once", "Once"), ConfirmationOption("cancel", "No")))
 
 
 def snapshot(state: TaskState = TaskState.WORKING, seq: int = 0, **more: Any) -> TaskSnapshot:
-    """A task."""
+    """Return a task."""
     return TaskSnapshot("task", "context", state, seq, "/workspace", 0.0, 0.0, **more)
 
 
 def life(call_id: str, asks: bool, end: ToolCallStatus, runs: bool) -> list[AgentEvent]:
-    """The events of one call."""
+    """Return the events of one call."""
     call = ToolCall(call_id, ToolCallStatus.PENDING, "write_file", {})
     told = [
         ToolCall(call_id, ToolCallStatus.PENDING, "write_file", {}, confirmation_request=QUESTION if asks else None)
@@ -76,7 +76,7 @@ def life(call_id: str, asks: bool, end: ToolCallStatus, runs: bool) -> list[Agen
 
 @st.composite
 def courses(draw: st.DrawFn) -> list[AgentEvent]:
-    """What may happen to a task: turns of texts and batches of calls whose events are interleaved."""
+    """Return any course of a task: turns of texts and batches of calls whose events are interleaved."""
     events: list[AgentEvent] = []
     for turn in range(draw(st.integers(1, 3))):
         events += [Prompt(f"m{turn}", "go"), StateChange(TaskState.WORKING)]
@@ -96,7 +96,7 @@ def courses(draw: st.DrawFn) -> list[AgentEvent]:
 
 
 def deliveries(events: Sequence[AgentEvent]) -> list[Delivery]:
-    """Events with their numbers; progress has none."""
+    """Return events with their numbers; progress has none."""
     found: list[Delivery] = []
     seq = 0
     for event in events:
@@ -107,13 +107,13 @@ def deliveries(events: Sequence[AgentEvent]) -> list[Delivery]:
 
 
 def encoded(items: Sequence[Delivery], start: TaskSnapshot) -> list[list[dict[str, Any]]]:
-    """What is told of each delivery of a stream."""
+    """Return the updates for each delivery of a stream."""
     encoder = CoderAgentEncoder(start)
     return [list(encoder.encode(item)) for item in items]
 
 
 def statuses(told: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
-    """The statuses told of each call, in order."""
+    """Return the statuses sent for each call, in order."""
     found: dict[str, list[str]] = {}
     for item in told:
         for part in item.get("status", {}).get("message", {}).get("parts", []):

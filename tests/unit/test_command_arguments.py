@@ -93,7 +93,7 @@ LETTERS = st.text(st.sampled_from(list("ab-=,.é \t'\"\\")), max_size=25)
 @settings(max_examples=60, deadline=None)
 @given(st.lists(LETTERS, min_size=1, max_size=20))
 def test_words_are_those_of_the_shell(texts: list[str]) -> None:
-    # Many texts in one shell; unquoted line ends are left to the examples: there they end a command.
+    # Many texts in one shell; unquoted line ends are only in the examples: there they end a command.
     whole = [text for text in texts if not any(word.open_quote for word in shell_words(text)) and text[-1:] != "\\"]
     script = "\n".join(f"printf '%s\\0' x {text}; printf '\\1'" for text in whole)
     ran = subprocess.run(["sh", "-c", script], capture_output=True, check=True)

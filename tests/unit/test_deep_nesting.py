@@ -1,4 +1,4 @@
-"""Files that are nested so deep that a parser, or whoever walks the value, would call itself too often."""
+"""Files with such deep nesting that a recursive parser or reader would exceed the recursion limit."""
 
 from pathlib import Path
 

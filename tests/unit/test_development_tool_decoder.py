@@ -1,4 +1,4 @@
-"""What a client makes of events whose kinds and enums it does not know."""
+"""Events of unknown kinds and with unknown enums, as a client decodes them."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ STATUSES = "expected one of STATUS_UNSPECIFIED, PENDING, EXECUTING, SUCCEEDED, F
 
 
 def update(kind: object, status: object) -> dict[str, Any]:
-    """An event with a tool call."""
+    """Return an event with a tool call."""
     call: dict[str, Any] = {"tool_call_id": "a", "status": status, "tool_name": "t", "input_parameters": {}}
     message: dict[str, Any] = {
         "kind": "message",

@@ -1,4 +1,4 @@
-"""The documents in two languages: one says what the other says."""
+"""The documents in two languages: their contents match."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ def text(name: str) -> str:
 
 
 def code(document: str) -> set[str]:
-    """The names in a document: what stands in back-ticks, without the blocks, whose comments are translated."""
+    """Return the names in a document: its text in back-ticks, without code blocks, whose comments are translated."""
     without_blocks = re.sub(r"```.*?```", "", document, flags=re.DOTALL)
     return {" ".join(found.split()) for found in re.findall(r"`([^`]+)`", without_blocks)}
 
@@ -37,7 +37,7 @@ def test_the_chinese_document_has_the_same_parts(english: str, chinese: str) -> 
 
 
 def anchors(document: str) -> set[str]:
-    """The anchors of its headings, as GitHub makes them."""
+    """Return the anchors of its headings, as GitHub makes them."""
     headings = re.findall(r"^#+ +(.+?) *$", re.sub(r"```.*?```", "", document, flags=re.DOTALL), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

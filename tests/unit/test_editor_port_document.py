@@ -1,4 +1,4 @@
-"""docs/reference/editor-port.md says what the code does: its example, its methods, its limits."""
+"""The document docs/reference/editor-port.md matches the code: its example, its methods, its limits."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a plugin says on the wire of docs/reference/editor-port.md, as the Editor port has it."""
+"""Messages of a plugin on the wire of docs/reference/editor-port.md, decoded for the Editor port."""
 
 from typing import Any
 

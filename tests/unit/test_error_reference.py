@@ -1,4 +1,4 @@
-"""docs/reference/errors.md: every exit status, and every type that a failed call or task can have in the source."""
+"""The document docs/reference/errors.md: every exit status, and every type of a failed call or task in the source."""
 
 import ast
 import re
@@ -11,11 +11,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
 TREES = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/isthmus").rglob("*.py")]
 POSITIONS = {"ToolFailure": 1, "CommandError": 1, "ErrorDetails": 1, "StateChange": 2}
-"""Where these classes take their type, from 0."""
+"""Position of the type among the arguments of these classes, from 0."""
 
 
 def constants() -> dict[str, str]:
-    """The texts that stand under a name in a module or class, by name; those that name types differ from all others."""
+    """Return the string constants of modules and classes by name; names of types are unique."""
     found: dict[str, str] = {}
     for tree in TREES:
         for node in ast.walk(tree):

@@ -30,7 +30,7 @@ STATED_OPTIONAL = {
     ("DevelopmentToolEvent", "error"),
     ("ExecuteSlashCommandResponse", "message"),
 }
-"""Fields that spec 2 calls optional, or that have nothing to say at times, without the proto keyword."""
+"""Fields that the extension's text calls optional, or that may be absent, without the proto keyword."""
 
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)

@@ -9,16 +9,16 @@ pytestmark = pytest.mark.anyio
 
 
 class Source:
-    """Gives ``one`` at once, then waits for ``news``; notes what ends it."""
+    """A source that yields ``one`` at once, then waits for ``second``; it records its exception at the end."""
 
     def __init__(self) -> None:
-        self.news: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.second: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.ended_by: list[type[BaseException]] = []
 
     async def frames(self) -> AsyncGenerator[str, None]:
         try:
             yield "one"
-            yield await self.news
+            yield await self.second
         except BaseException as error:
             await asyncio.sleep(0)
             self.ended_by.append(type(error))
@@ -31,7 +31,7 @@ async def nothing() -> None:
 
 async def test_what_is_there_needs_no_waiting_and_an_end_is_raised_at_once() -> None:
     source = Source()
-    source.news.set_result("two")
+    source.second.set_result("two")
     frames = source.frames()
     for expected in ("one", "two"):
         step = FirstStep(anext(frames))
@@ -52,7 +52,7 @@ async def test_something_is_done_before_the_rest_is_waited_for() -> None:
     async def before() -> None:
         await asyncio.sleep(0)
         done.append("before")
-        source.news.set_result("two")
+        source.second.set_result("two")
 
     assert await step.after(before) == "two"
     assert done == ["before"]

@@ -1,4 +1,4 @@
-"""What settings forbid to the sessions of folders, with the trust that decides whether a project's guards count."""
+"""Prohibitions in settings for the sessions of folders, and the trust that decides whether a project's rules count."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def write_settings(folder: Path, values: dict[str, Any]) -> None:
 
 
 def rules_of(tmp_path: Path, trusted: set[str], met: list[str]) -> RulesOfFolders:
-    """The rules of a program that was started in ``start``; an editor's word is known once it was met."""
+    """Return the rules of a program started in ``start``; an editor's trust is known once it has connected."""
 
     async def meet(folder: Path) -> None:
         met.append(folder.name)

@@ -33,7 +33,7 @@ TREES = st.lists(st.lists(NAMES, min_size=1, max_size=4).map("/".join), min_size
 def make_tree(root: Path, paths: list[str], ignore_files: dict[str, list[str]]) -> None:
     for path in paths:
         target = root / path
-        # A name may be taken by a file where another path needs a folder.
+        # A name may be that of a file where another path needs a folder.
         if any(parent.is_file() for parent in target.parents) or target.exists():
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def make_tree(root: Path, paths: list[str], ignore_files: dict[str, list[str]]) 
 def listed_by_git(root: Path) -> list[str]:
     for folder in ("objects", "refs"):
         (root / ".git" / folder).mkdir(parents=True)
-    (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")  # what git init makes, in short
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")  # a minimal result of git init
     found = subprocess.run(
         ["git", "ls-files", "-co", "-z", "--exclude-standard"], cwd=root, check=True, capture_output=True, text=True
     )

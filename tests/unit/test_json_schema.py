@@ -1,4 +1,4 @@
-"""The validator of JSON Schema, in a process of its own: what is imported with it."""
+"""The imports of the JSON Schema validator, in a process of its own."""
 
 import subprocess
 import sys

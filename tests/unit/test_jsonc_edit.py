@@ -158,7 +158,7 @@ GAPS = st.sampled_from(
 
 @st.composite
 def written(draw: st.DrawFn, value: Any) -> str:
-    """`value` as somebody may have written it."""
+    """Return JSON text for `value` in any style that a user may write."""
     gap = lambda: draw(GAPS)  # noqa: E731 - shorter than its name
     if not isinstance(value, dict | list) or not value:
         return json.dumps(value, ensure_ascii=draw(st.booleans()))
@@ -180,7 +180,7 @@ def texts(draw: st.DrawFn) -> str:
 
 
 def expected_after(value: Any, path: list[str], new: Any) -> Any:
-    """`value` with a member set, as plain Python; None when something on the way is no object."""
+    """Return `value` with a member set, as plain Python; None if a value on the way is not an object."""
     if not path:
         return new
     if value is not None and not isinstance(value, dict):
@@ -218,9 +218,9 @@ def test_every_character_outside_of_the_member_stays(text: str, path: list[str])
     old: Any = parse(text)
     for key in path:
         if not isinstance(old, dict):
-            return  # It is refused, or null stands on the way and is no more.
+            return  # It is refused, or null was on the way and is replaced.
         if key not in old:
-            # It is added: nothing is taken away.
+            # It is added: nothing is removed.
             rest = iter(set_member(text, path, NEW))
             assert all(character in rest for character in text)
             return

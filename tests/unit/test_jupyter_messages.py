@@ -1,4 +1,4 @@
-"""What a kernel says while it runs code, gathered: limits, odd messages, and what is not ours."""
+"""Messages of a kernel that runs code, collected: limits, odd messages, and those of other clients."""
 
 import base64
 from typing import Any

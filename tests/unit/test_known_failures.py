@@ -1,4 +1,4 @@
-"""The lists of what fails in the official kits: how a run is held against them, and that each entry is explained."""
+"""The lists of failures in the official kits: a run is compared with them, and each entry is explained."""
 
 from pathlib import Path
 

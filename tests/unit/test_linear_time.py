@@ -1,4 +1,4 @@
-"""Readers of what strangers wrote take time in proportion to its length; these texts took minutes, or for ever."""
+"""Readers of foreign input take time in proportion to its length; with these texts they once took minutes or hung."""
 
 import contextlib
 import time
@@ -21,7 +21,7 @@ from isthmus.text.visible import ESCAPE_SEQUENCES
 
 SIZE = 60_000
 SECONDS = 1.0
-"""Processor time for each of them; all take a few milliseconds."""
+"""CPU seconds for each of them; all take a few milliseconds."""
 
 
 def server_summary(argument: str) -> object:

@@ -79,7 +79,7 @@ async def server(handler: Handler) -> AsyncGenerator[str]:
 
 
 def answering(*results: object) -> Handler:
-    """A server that answers the first requests with these results, then nothing."""
+    """Return a server that answers the first requests with these results, then nothing."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         codec = RpcCodec()

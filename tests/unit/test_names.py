@@ -1,4 +1,4 @@
-"""Names mean one thing: no public class name stands for two classes, and the glossary names words that are in use."""
+"""Names mean one thing: each public class name is that of one class, and the glossary has only words in use."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ IMPLEMENTATIONS = {
     "ArgumentError": "of the companion's two protocols",
     "UnknownNotification": "of the companion's two protocols",
 }
-"""Names that implementations in sibling rooms share, and whose they are: at most three."""
+"""Names that at most three sibling implementations share, and the implementations."""
 
 
 def test_no_public_class_name_stands_for_two_classes() -> None:

@@ -1,4 +1,4 @@
-"""Notebooks cell by cell: what is not accepted keeps every character."""
+"""Notebooks cell by cell: changes that are not accepted preserve every character."""
 
 import itertools
 import json
@@ -116,7 +116,7 @@ def test_a_notebook_with_crlf_keeps_it_in_accepted_cells_too() -> None:
     old = _text(_code("a", "1"), _code("b", "2")).replace("\n", "\r\n")
     new = _text(_code("a", "1"), _code("c\nd", "2"))
     changes = compare(parse(old), parse(new))
-    # With an edit, so that it is put together and not taken as it is.
+    # With an edit, so that it is assembled and not taken whole.
     assert changes.accept({1}, {1: "e\nf"}) == _text(_code("a", "1"), _code("e\nf", "2")).replace("\n", "\r\n")
 
 
@@ -198,7 +198,7 @@ def test_any_choice_of_changes_is_a_notebook_of_old_and_new_cells(old: str, new:
         touched = {change.old_index for change in chosen}
         kept = [cell.text for index, cell in enumerate(before.cells) if index not in touched]
         texts = [cell.text for cell in parsed.cells]
-        # Every cell that nobody decided is there, character for character and in order.
+        # Every undecided cell is there, character for character and in order.
         remaining = iter(texts)
         assert all(any(text == kept_text for text in remaining) for kept_text in kept)
         added = [change for change in chosen if change.kind is ChangeKind.ADDED]

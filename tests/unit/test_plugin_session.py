@@ -1,4 +1,4 @@
-"""What a plugin says, in whatever order and form: an answer, an event, or nothing; never a failure of the companion."""
+"""Messages of a plugin, in any order and form: an answer, an event, or nothing; never a failure of the companion."""
 
 import contextlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A process whose start is cancelled: nothing of it is left, at whatever moment that comes."""
+"""A process whose start is cancelled at any moment: nothing of it is left."""
 
 import asyncio
 import gc
@@ -14,11 +14,11 @@ from isthmus.runtime.processes import end_process, start_process
 from support.waiting import eventually
 
 MOMENTS = 12
-"""Turns of the event loop: more than a start takes."""
+"""Number of turns of the event loop: more than a start takes."""
 
 
 async def run(seconds: str) -> None:
-    """A shell with a child, which both hold its pipes, until this is cancelled."""
+    """Run a shell with a child, both with its pipes, until this is cancelled."""
     command = ("/bin/sh", "-c", f"sleep {seconds} & sleep {seconds}")
     process = await start_process(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
     try:
@@ -36,7 +36,7 @@ async def cancelled_by_its_task(seconds: str, turns: int) -> None:
 
 
 async def cancelled_by_a_scope(seconds: str, turns: int) -> None:
-    """anyio cancels again and again until the scope is left."""
+    """Start a process in a cancelled scope: anyio cancels repeatedly until the scope is left."""
 
     scope = anyio.CancelScope()
 
@@ -59,7 +59,7 @@ async def pass_by(turns: int) -> None:
 def test_a_start_that_is_cancelled_at_any_moment_leaves_no_process_and_no_open_pipe(
     cancelled: Callable[[str, int], Awaitable[None]],
 ) -> None:
-    seconds = f"{id(cancelled) % 1_000_003}.5"  # by which they are found
+    seconds = f"{id(cancelled) % 1_000_003}.5"  # a unique number, by which they are found
     gc.collect()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

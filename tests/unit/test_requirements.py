@@ -14,7 +14,7 @@ def requirement(
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with a small ledger and no test."""
+    """Make a checkout with a small ledger and no test."""
     (tmp_path / "tests" / "unit").mkdir(parents=True)
     (tmp_path / "tests" / "peers").mkdir()
     write_ledger(
@@ -138,7 +138,7 @@ def test_the_cases_of_a_parametrized_test_count_each_for_itself(checkout: Path) 
         ("@pytest.mark.requirement()\ndef test_x(): ...", "at least one"),
         ("shows = pytest.mark.requirement\n\n@shows('A2A-001')\ndef test_x(): ...", "written as a call"),
         ("def test_x():\n    pytest.mark.requirement('A2A-001')", "written as a call"),
-        ("@pytest.mark.requirement('A2A-001')\ndef helper(): ...", "is no test"),
+        ("@pytest.mark.requirement('A2A-001')\ndef helper(): ...", "is not a test"),
         ("@pytest.mark.skip(reason='later')\n@pytest.mark.requirement('A2A-001')\ndef test_x(): ...", "marked skip"),
         ("@pytest.mark.xfail\n@pytest.mark.requirement('A2A-001')\ndef test_x(): ...", "marked xfail"),
         ("@pytest.mark.requirement('A2A-001')\ndef test_x(:", "not Python"),

@@ -1,4 +1,4 @@
-"""The line with which a companion or a bridge says that it is ready."""
+"""The line in which a companion or a bridge reports that it is ready."""
 
 import asyncio
 from pathlib import Path

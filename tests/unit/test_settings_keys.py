@@ -1,4 +1,4 @@
-"""Every settings key against the table of who may set it: a hostile project's file, in a folder trusted and not."""
+"""Every settings key against the table of its allowed sources: a hostile project's file, in a trusted folder or not."""
 
 import json
 from collections.abc import Callable
@@ -43,7 +43,7 @@ HOSTILE: dict[str, Any] = {
     "isthmus.journal.maxSize": 1,
     "isthmus.tokenStore": "keyring",
 }
-"""A value for each key that would change something."""
+"""A value for each key that would change the behaviour."""
 
 
 def write_settings(folder: Path, values: dict[str, Any]) -> None:
@@ -59,7 +59,7 @@ def write_settings(folder: Path, values: dict[str, Any]) -> None:
 
 
 def effective(project: Path, home: Path, *, is_trusted: bool) -> object:
-    """What of the settings has an effect, without what is only said of the files."""
+    """Return the settings with an effect, without the messages about the files."""
     settings = load_settings(project, home, {}, is_trusted=is_trusted)
     usable = [
         server.name

@@ -25,7 +25,7 @@ HEAVY = frozenset(
         "yaml",
     }
 )
-"""Packages that cost more than the whole start may: each is imported by the command that needs it, when it needs it."""
+"""Packages that cost more than the whole start may: a command imports one only when it needs it."""
 
 LATER = frozenset(
     {
@@ -43,7 +43,7 @@ LATER = frozenset(
         "tomllib",
     }
 )
-"""What the server does not import before somebody needs it, where that is not said to be heavy anyway."""
+"""Other modules that the server imports only when they are needed."""
 
 REPORT = "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
 
@@ -72,7 +72,7 @@ except SystemExit:
 
 
 def run_python(source: str) -> list[str]:
-    """The lines that `source` prints in an interpreter of its own."""
+    """Return the lines that `source` prints in an interpreter of its own."""
     result = subprocess.run([sys.executable, "-c", source], capture_output=True, encoding="utf-8", timeout=60)
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()

@@ -206,7 +206,7 @@ def test_statistics_have_gemini_clis_shape_and_figures() -> None:
         (4.0, ToolCallUpdate(replace(asked.tool_call, status=ToolCallStatus.EXECUTING, confirmation_request=None))),
         (4.25, ToolCallUpdate(done)),
         (4.25, call("b", ToolCallStatus.EXECUTING, name="read_file")),
-        (4.4, call("b?1", ToolCallStatus.CANCELLED, name="elicitation")),  # a server's question is no tool
+        (4.4, call("b?1", ToolCallStatus.CANCELLED, name="elicitation")),  # a server's question is not a tool
         (4.5, call("b", ToolCallStatus.FAILED, name="read_file")),
         (5.0, ModelReply("n", "gemini-x", {}, 10, 5)),
     ]

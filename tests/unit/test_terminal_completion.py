@@ -1,4 +1,4 @@
-"""What the terminal asks an agent for when a user presses Tab."""
+"""Requests of the terminal to an agent when a user presses Tab."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Completing(MemoryAgent):
-    """Answers, refuses, or does not answer, as the line says."""
+    """An agent that answers, refuses, or does not answer, as the line says."""
 
     async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
         if line == "refuse":

@@ -41,7 +41,7 @@ def edits(_: PromptMessage) -> Sequence[Step]:
 
 
 class OvertakenAgent(MemoryAgent):
-    """Somebody else is always a moment faster."""
+    """An agent to which another client is always a moment faster."""
 
     async def answer(
         self,
@@ -66,7 +66,7 @@ async def test_an_answer_that_comes_too_late_gives_way_to_the_first(conversation
 
 
 class PickyAgent(MemoryAgent):
-    """Refuses the first answer."""
+    """An agent that refuses the first answer."""
 
     refused = False
 
@@ -93,7 +93,7 @@ async def test_an_answer_that_is_refused_is_said_and_the_question_asked_again(co
 
 
 class FlakyAgent(MemoryAgent):
-    """Is away for the first prompt."""
+    """An agent that is unreachable for the first prompt."""
 
     away = True
 
@@ -131,7 +131,7 @@ async def test_a_first_prompt_needs_no_typing(conversation: Conversation) -> Non
 
 
 class BreakingAgent(MemoryAgent):
-    """Its streams bring nothing."""
+    """An agent whose streams are empty."""
 
     async def prompt(self, message: PromptMessage) -> Turn:
         return _silent(await super().prompt(message))
@@ -155,7 +155,7 @@ async def test_a_lost_connection_is_said_with_the_way_back(conversation: Convers
 
 
 class SilentWatchAgent(MemoryAgent):
-    """Tells how a task stands, and replays nothing: a server without event ids."""
+    """An agent that returns a task's state and replays nothing: a server without event ids."""
 
     async def follow(self, task_id: str, after: int | None = None) -> Turn:
         return _silent(await super().follow(task_id, after))
@@ -175,7 +175,7 @@ async def test_an_answer_elsewhere_is_noticed_where_no_events_can_be_replayed(co
 
 
 class AwayAgent(MemoryAgent):
-    """Cannot be reached while ``away``; what was tried then is counted."""
+    """An agent that cannot be reached while ``away``; attempts in that time are counted."""
 
     away = False
     tried = 0
@@ -234,7 +234,7 @@ async def test_an_answer_elsewhere_is_noticed_after_the_agent_was_away(conversat
 
 
 class StubbornAgent(MemoryAgent):
-    """Never confirms that it stopped."""
+    """An agent that never confirms that it stopped."""
 
     async def cancel(self, task_id: str) -> TaskSnapshot:
         await asyncio.Event().wait()
@@ -327,7 +327,7 @@ async def test_a_name_that_is_no_command_is_answered_with_the_nearest(conversati
 
 
 class CommandlessAgent(MemoryAgent):
-    """Knows no commands."""
+    """An agent without commands."""
 
     async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
         raise IsthmusError("not today")
@@ -341,7 +341,7 @@ async def test_without_the_agents_commands_the_terminals_own_still_work(conversa
 
 
 class RefusingAgent(MemoryAgent):
-    """Starts no command."""
+    """An agent that refuses to start commands."""
 
     async def execute(self, command: CommandMessage) -> Execution:
         return Execution(CommandExecutionStatus.FAILED_TO_START, "say needs a text")

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An $EDITOR that runs what the test writes into this file; `path` is the file to edit."""
+    """Return the file with the code of an $EDITOR, which the test writes; `path` is the file to edit."""
     program = tmp_path / "an editor.py"
     monkeypatch.setenv("EDITOR", f"{sys.executable} '{program}'")
     return program

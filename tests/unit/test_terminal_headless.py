@@ -283,7 +283,7 @@ async def test_a_signal_cancels_the_task_and_then_ends_the_run(number: signal.Si
 
 
 class StubbornAgent(MemoryAgent):
-    """Never confirms that it stopped."""
+    """An agent that never confirms that it stopped."""
 
     async def cancel(self, task_id: str) -> TaskSnapshot:
         await asyncio.Event().wait()
@@ -303,7 +303,7 @@ async def test_a_second_interrupt_does_not_wait_for_the_agent() -> None:
 
 
 class BreakingAgent(MemoryAgent):
-    """Its streams break after every event, and `lost` of them bring nothing."""
+    """An agent whose streams break after every event; `lost` of them bring nothing."""
 
     lost = 0
 
@@ -341,7 +341,7 @@ async def test_a_stream_that_stays_broken_is_an_error() -> None:
 
 
 class UnreachableAgent(MemoryAgent):
-    """Nobody is there."""
+    """An agent that cannot be reached."""
 
     async def prompt(self, message: PromptMessage) -> Turn:
         raise IsthmusError("nobody answers at http://127.0.0.1:1/; start it with isthmus serve")

@@ -37,7 +37,7 @@ def test_it_does_not_matter_how_the_text_is_cut_into_increments(
 def test_without_styles_nothing_but_space_is_changed(increments: list[str]) -> None:
     text = "".join(increments).replace("\x1b", "\u241b").replace("\r\n", "\n")
     expected = "".join(text.replace("\r", "\u240d").split())
-    # A carriage return at the very end of the text is not printed: nothing follows that would tell what it is.
+    # A carriage return at the very end of the text is not printed: no next character decides its meaning.
     assert "".join(plain(increments).split()) == expected.removesuffix("\u240d" if text.endswith("\r") else "\0")
 
 

@@ -39,7 +39,7 @@ SNAPSHOT = TaskSnapshot("t", "c", TaskState.WORKING, 0, WORKSPACE, 0, 0)
 
 
 class Transcript:
-    """What the renderer prints where there is no terminal, or on one when `is_terminal`."""
+    """The renderer's output without a terminal, or on one if `is_terminal`."""
 
     def __init__(self, *, is_terminal: bool = False, width: int = 60, encoding: str = "utf-8") -> None:
         self._raw = io.BytesIO()

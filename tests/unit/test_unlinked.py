@@ -18,7 +18,7 @@ def read(path: Path) -> bytes:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """``inside/deep/file`` and ``outside/deep/file``."""
+    """Make ``inside/deep/file`` and ``outside/deep/file``."""
     for name in ("inside", "outside"):
         (tmp_path / name / "deep").mkdir(parents=True)
         (tmp_path / name / "deep" / "file").write_bytes(name.encode())
@@ -38,7 +38,7 @@ def test_a_link_that_takes_the_place_of_a_part_of_the_path_is_not_followed(folde
     path = folder / "inside" / "deep" / "file"
     (folder / place).rename(folder / "before")
     (folder / place).symlink_to(folder / place.replace("inside", "outside"))
-    assert path.read_bytes() == b"outside"  # which is what everybody else would do
+    assert path.read_bytes() == b"outside"  # as any other program would
     for attempt in (
         lambda: read_regular(path, 100, through_links=False),
         lambda: write_if_unchanged(path, b"mine", b"outside", through_links=False),

@@ -1,4 +1,4 @@
-"""Every field and enum member of spec 2, written down from its text and held against the Python types."""
+"""Every field and enum member of the development-tool extension, copied from its text and compared with the types."""
 
 from typing import Any
 
@@ -239,7 +239,7 @@ FIELDS = [
         3,
         marks=pytest.mark.requirement("A2A-130"),
     ),
-    # What Isthmus adds to AgentSettings, as the document allows.
+    # Fields that Isthmus adds to AgentSettings, as the document allows.
     pytest.param(development_tool.AgentSettings, "mcp_servers", "repeated", "McpServerSettings", 101),
     pytest.param(development_tool.AgentSettings, "allowed_tools", "repeated", "string", 102),
     pytest.param(development_tool.AgentSettings, "model", "optional", "string", 103),
@@ -249,11 +249,11 @@ FIELDS = [
     pytest.param(development_tool.McpServerSettings, "url", "optional", "string", 2),
     pytest.param(development_tool.McpServerSettings, "headers", "optional", "Struct", 3),
 ]
-"""Every field as the text of spec 2 has it: message, name, label, type, number."""
+"""Every field as in the extension's text: message, name, label, type, number."""
 
 
 ANY_EXAMPLE = settings(phases=[Phase.generate], database=None, max_examples=100)
-"""The smallest one takes long to find, and shows no more."""
+"""Settings without shrinking: the smallest example takes long to find, and shows nothing more."""
 
 
 @pytest.mark.parametrize(("kind", "name", "label", "type_name", "number"), FIELDS)
@@ -322,7 +322,7 @@ MEMBERS = [
         marks=pytest.mark.requirement("A2A-127"),
     ),
 ]
-"""Every enum member as the text of spec 2 has it."""
+"""Every enum member as in the extension's text."""
 
 
 @pytest.mark.parametrize(("kind", "name", "number"), MEMBERS)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 LIMIT = 0.2
-"""Processor time in seconds, where the programs have a minute."""
+"""CPU seconds, where the programs have a minute."""
 
 START = """
     import asyncio, re, signal, subprocess, sys, threading, time
@@ -29,7 +29,7 @@ START = """
 
 @contextmanager
 def program(work: str) -> Generator["subprocess.Popen[str]"]:
-    """A program that runs `work` with the limit."""
+    """Start a program that runs `work` with the limit."""
     text = f"{textwrap.dedent(START)}\nasync def work():\n{textwrap.indent(textwrap.dedent(work), '    ')}\n"
     command = [sys.executable, "-c", f"{text}\nrun(work(), hang_seconds={LIMIT})\nprint('ended')"]
     pipe = subprocess.PIPE

@@ -1,4 +1,4 @@
-"""Constants of ours that go over a wire or out as exit status, as literals: other tests may compare with the names."""
+"""Constants for the wire or the exit status, as literals: other tests may compare with the names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The life of tool calls under every order of answers, crashes, prompts and cancellations: a state machine."""
+"""The states of tool calls under every order of answers, crashes, prompts and cancellations: a state machine."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ NAMES = ("plain", "read", "one_a", "one_b", "two_a")
 
 
 class CallStates(RuleBasedStateMachine):
-    """``kept`` is the journal: what is in it survives each crash; a tool's effects do so, too."""
+    """The machine. ``kept`` is the journal: its content survives each crash; a tool's effects do so, too."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,13 +58,13 @@ class CallStates(RuleBasedStateMachine):
         self.keep(event)
 
     def crash(self) -> None:
-        """Another process folds what was kept."""
+        """Restore the session from the journal, as another process does."""
         self.session = Session("c")
         for event in self.kept:
             self.session.apply(event_from_json(json.loads(json.dumps(event_to_json(event)))), "t")
 
     def settle(self, steps: int | None = None) -> None:
-        """Run the calls; with ``steps`` the process is killed after so many events."""
+        """Run the calls; with ``steps`` the process is killed after that many events."""
 
         async def run() -> None:
             events: list[AgentEvent] = []
@@ -96,7 +96,7 @@ class CallStates(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.session.waiting))
     @rule(data=st.data())
     def clients_answer(self, data: st.DataObject) -> None:
-        """One or more questions at once, in any order; the engine lets one answer for each call through."""
+        """Answer one or more questions at once, in any order; the engine accepts one answer for each call."""
         waiting = data.draw(st.permutations(self.session.waiting))
         for call in waiting[: data.draw(st.integers(1, len(waiting)))]:
             assert call.confirmation_request is not None
@@ -165,7 +165,7 @@ class CallStates(RuleBasedStateMachine):
 
     @staticmethod
     def is_granted(tool: EffectTool, answers: dict[str, str], states: dict[str, list[ToolCall]]) -> bool:
-        """Whether an answer to another call allowed this tool, or all of its server."""
+        """Return whether an answer to another call allowed this tool, or all of its server."""
         for call_id, option in answers.items():
             name = states[call_id][0].tool_name
             if option == "proceed_always_tool" and name == tool.name:
@@ -175,7 +175,7 @@ class CallStates(RuleBasedStateMachine):
         return False
 
     def teardown(self) -> None:
-        """Every path ends: when the user has decided all, no call is open."""
+        """Check that every path ends: once the user has decided all calls, none is open."""
         for _ in range(20):
             self.settle()
             for call in self.session.waiting:

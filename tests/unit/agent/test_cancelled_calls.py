@@ -9,7 +9,7 @@ ASKED = ConfirmationRequest((ConfirmationOption("proceed_once", "Allow once"),),
 
 
 def waiting_session() -> Session:
-    """Two calls were asked for; the first waits, the second is not announced yet."""
+    """Return a session with two calls; the first waits, the second is not announced yet."""
     session = Session("c1")
     session.apply(Prompt("m1", "look"), "t1")
     session.apply(reply("m2", ToolRequest("one", "run", {}), ToolRequest("two", "run", {})))

@@ -73,7 +73,7 @@ def session_of(*events: AgentEvent) -> Session:
 
 
 def turn(number: int, words: int = 100) -> list[AgentEvent]:
-    """A whole turn with a tool call."""
+    """Return a whole turn with a tool call."""
     call = ToolRequest(f"call-{number}", "read_file", {"n": number}, ProviderState("gemini", {"sig": f"s{number}"}))
     return [
         Prompt("p", f"prompt {number} " + "word " * words),

@@ -1,4 +1,4 @@
-"""What an author of an agent may leave out, and what the engine gets all the same."""
+"""Parts that an author of an agent may leave out, and that the engine gets nevertheless."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Says:
-    """Says two texts with something between them."""
+    """An agent that sends two texts with another event between them."""
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
         yield TextContent("", "one ")
@@ -55,7 +55,7 @@ class Says:
 
 @dataclass
 class Asks:
-    """Asks before its one call, and keeps a count of its prompts."""
+    """An agent that asks before its one call, and counts its prompts."""
 
     details: ConfirmationDetails = field(default_factory=lambda: GenericDetails("Do it"))
     ran: list[str] = field(default_factory=list[str])
@@ -179,7 +179,7 @@ async def test_an_agent_without_commands_has_none(tmp_path: Path) -> None:
 
 @dataclass
 class Yields:
-    """Yields just these things, whatever they are."""
+    """An agent that yields just these values."""
 
     things: Sequence[Any]
 
@@ -189,7 +189,7 @@ class Yields:
 
 
 class NoGenerator:
-    """Has forgotten to yield."""
+    """An agent without a yield."""
 
     def run(self, session: Session) -> Any:
         return self._run()
@@ -226,7 +226,7 @@ async def test_what_is_no_event_fails_the_task_with_its_name_and_the_server_goes
 
 
 class Raises:
-    """Says something, then fails."""
+    """An agent that sends a text, then fails."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error

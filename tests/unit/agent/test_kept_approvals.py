@@ -1,4 +1,4 @@
-"""What is allowed for all sessions to come: who may, for which tools, and when it counts again."""
+"""Approvals for all future sessions: who may give them, for which tools, and when they are valid again."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ APPROVAL = KeptApproval("one", "user", "a", "v1")
 
 @dataclass
 class VersionedTool(EffectTool):
-    """A tool whose server may say something else of it tomorrow."""
+    """A tool whose server may describe it differently later."""
 
     version: str = "v1"
 
@@ -36,7 +36,7 @@ def tools(*, version: str = "v1", origin: str = "user", foreign: bool = False) -
 
 @dataclass
 class Kept:
-    """What was allowed, in memory; ``error`` is met where one is to be kept."""
+    """Stored approvals, in memory; ``error`` is raised by the next one."""
 
     kept: set[KeptApproval] = field(default_factory=set[KeptApproval])
     error: ApprovalsError | None = None

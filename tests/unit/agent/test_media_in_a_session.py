@@ -1,4 +1,4 @@
-"""What is no text, from a tool or a command to the model's messages, as the journal keeps it."""
+"""Media from a tool or a command to the model's messages, as the journal stores them."""
 
 import base64
 import json
@@ -38,7 +38,7 @@ CALL = ModelReply("m", "test", message_to_json(Message("assistant", (ToolRequest
 
 
 class Camera:
-    """A tool whose result is an image, kept as tools keep them."""
+    """A tool whose result is an image, stored as tools store images."""
 
     name = "camera"
     description = "Takes a picture."

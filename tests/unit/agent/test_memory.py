@@ -245,7 +245,7 @@ async def test_what_did_not_change_is_not_read_again(place: Place) -> None:
     path = place.write("GEMINI.md", "one")
     for each in (path, *path.parents[:1], place.workspace, place.workspace.parent):
         os.utime(each, (1, 1))
-    await asyncio.sleep(0.1)  # nothing but time passes a change of the status by
+    await asyncio.sleep(0.1)  # only time distinguishes a change of the status
     first = await place.read()
     assert await place.read() is first
 

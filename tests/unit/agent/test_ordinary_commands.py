@@ -1,4 +1,4 @@
-"""The shell policy over command lines of real projects: what people run every day can be allowed for good."""
+"""The shell policy over command lines of real projects: everyday commands can be allowed permanently."""
 
 import tomllib
 from collections import Counter

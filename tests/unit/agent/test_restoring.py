@@ -1,4 +1,4 @@
-"""The tool call that goes back to a checkpoint, run as a command runs it."""
+"""The tool call that restores a checkpoint, run as a command runs it."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -28,7 +28,7 @@ async def store(tmp_path: Path) -> AsyncGenerator[CheckpointStore]:
 
 
 class Restoring:
-    """A session with one edit, and the command that goes back; what it yields is in ``events``."""
+    """A session with one edit, and the command that restores; its events are in ``events``."""
 
     def __init__(self, store: CheckpointStore, workspace: Path) -> None:
         self.store = store
@@ -50,7 +50,7 @@ class Restoring:
             self.session.apply(event)
 
     async def run(self, checkpoint_id: str, steps: int | None = None) -> None:
-        """One segment of the command, in a process that knows only what was kept; with ``steps`` it is killed."""
+        """Run one segment of the command in a new process; with ``steps`` it is killed after that many events."""
         self.fold()
         tools = ToolSet.of(RestoreCheckpoint(self.store, self.session))
         request = ToolRequest("restore-1", "restore", {"checkpoint_id": checkpoint_id})

@@ -171,7 +171,7 @@ def test_a_tool_to_be_confirmed_is_asked_about_each_time() -> None:
 
 
 class Changing:
-    """A source whose tools change when they are renewed once."""
+    """A source whose tools change when they are first refreshed."""
 
     def __init__(self) -> None:
         self.now = whole()

@@ -1,4 +1,4 @@
-"""Schemas of servers' tools on demand: what a model is sent, over the real turn loop and a provider's wire."""
+"""Schemas of servers' tools on demand: the declarations a model gets, over the real turn loop and a provider's wire."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ NEEDS_X = {"type": "object", "properties": {"x": {"type": "string"}}, "required"
 
 
 def tools(description: str = "Short.", *, many_always: bool = False) -> ToolSet:
-    """Two tools of the agent, 30 of the server "many" and two of "few", whose tools are always loaded."""
+    """Return two tools of the agent, 30 of the server "many" and two of "few", whose tools are always loaded."""
     made = [EffectTool(name, ToolKind.READ) for name in OWN]
     made += [EffectTool(name, server="many", description=description, parameters=NEEDS_X) for name in MANY]
     made += [EffectTool(name, server="few", description="Counts sheep.") for name in ("few_one", "few_two")]
@@ -75,8 +75,8 @@ def test_the_prompt_names_the_searchable_servers_and_how_many_tools_they_have() 
 
 
 def many_servers(**sizes: int) -> ToolSet:
-    """Servers with one tool each, of which a parameter has a description of so many characters; then one of a hundred
-    tools with what `crowd` says."""
+    """Return servers with one tool each, with a parameter description of the given length; then one of a hundred tools
+    with the text of `crowd`."""
     crowd = sizes.pop("crowd", 0)
     named = {**sizes, **{f"crowd_{number}": crowd for number in range(100) if crowd}}
     made = [EffectTool(name, server="s", description="x" * size, parameters=NEEDS_X) for name, size in named.items()]
@@ -135,7 +135,7 @@ async def test_what_a_search_finds_is_sent_from_the_next_request_on_and_after_a_
     assert at.body(0)["systemInstruction"] == at.body(1)["systemInstruction"]
     assert "tool_4 (many): Short." in at.told(1)
     assert "named nosuch" in at.told(1)
-    # Each segment of the harness is a process that knows only what was kept.
+    # Each segment of the harness is a process that knows only the journal.
     assert (await at.answer(at.calls[-1])).state is TaskState.COMPLETED
     assert declared(at.body(2)) == second
     assert [event for event in at.events if isinstance(event, ToolsLoaded)] == [

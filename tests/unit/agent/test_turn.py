@@ -237,7 +237,7 @@ async def test_a_call_that_fails_before_it_is_asked_still_says_what_it_was_to_do
 
 async def test_the_turn_limit_fails_the_task_with_its_reason(harness: Any) -> None:
     at = harness([Reply.of(Call("list_directory", {"dir_path": "."}))] * 5, limit=3)
-    end = await at.prompt("go on for ever")
+    end = await at.prompt("go on forever")
     assert (end.state, end.reason) == (TaskState.FAILED, "turn_limit")
     assert len(at.wire.model_requests) == 3
 

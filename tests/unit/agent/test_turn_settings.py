@@ -1,4 +1,4 @@
-"""What AgentSettings do to a session's turns, and every kind of confirmation."""
+"""Effects of AgentSettings on a session's turns, and every kind of confirmation."""
 
 from dataclasses import replace
 from pathlib import Path

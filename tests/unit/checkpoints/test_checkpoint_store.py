@@ -25,7 +25,7 @@ def reason(workspace: Path, task: str = "t", context: str = "c") -> CheckpointFo
 
 
 async def edit(store: CheckpointStore, path: Path, data: bytes | None, *, task: str = "t", context: str = "c") -> str:
-    """An edit as an agent makes it: checkpoint, change, note."""
+    """Make an edit as an agent does: checkpoint, change, note."""
     taken = await store.take(reason(path.parent, task, context), [path])
     if data is None:
         path.unlink()

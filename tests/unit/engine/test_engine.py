@@ -51,7 +51,7 @@ async def test_a_prompt_makes_a_task_that_streams_to_its_end(tmp_path: Path) -> 
 
 
 class CountingJournal(SqliteJournal):
-    """Counts the reads of events, and the writes of them that are not the first or the last of a segment."""
+    """A journal that counts the reads of events, and the writes of them but the first and the last of a segment."""
 
     reads = 0
     appends = 0
@@ -72,7 +72,7 @@ class CountingJournal(SqliteJournal):
 
 
 class LastWordAgent:
-    """Says something and ends, both in one turn of the event loop, once ``release`` is set."""
+    """An agent that sends a text and ends, both in one turn of the event loop, once ``release`` is set."""
 
     def __init__(self) -> None:
         self.started = asyncio.Event()
@@ -281,7 +281,7 @@ async def test_all_who_cancel_a_task_at_once_are_told_that_it_is_cancelled_or_wa
         assert isinstance(first, TaskSnapshot)
         assert first.state is TaskState.CANCELED
         for other in others:
-            # One that only looks when the first is through comes too late, and is told so.
+            # A check after the first answer comes too late, and is refused.
             if isinstance(other, TaskSnapshot):
                 assert other.state is TaskState.CANCELED
             else:

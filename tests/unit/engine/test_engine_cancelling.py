@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 class SlowJournal(SqliteJournal):
-    """Takes its time to bring something onto the disk."""
+    """A journal with slow writes."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -41,7 +41,7 @@ class SlowJournal(SqliteJournal):
 
 
 class RunningAgent:
-    """Says some words, and runs one call when it is told to."""
+    """An agent that sends a text, and runs one call when the test says so."""
 
     def __init__(self) -> None:
         self.release = asyncio.Event()
@@ -58,7 +58,7 @@ class RunningAgent:
 
 
 class StubbornAgent:
-    """Does not take an interruption for an end."""
+    """An agent that does not end at an interruption."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.started = asyncio.Event()
@@ -90,7 +90,7 @@ async def test_followers_of_a_task_cancelled_while_a_call_is_kept_get_each_event
     assert await asyncio.to_thread(journal.begun.wait, 10)
     cancelling = asyncio.create_task(engine.cancel(turn.task_id))
     for _ in range(5):
-        await journal.task(turn.task_id)  # Reads go in turn: the cancellation has looked and interrupted by now.
+        await journal.task(turn.task_id)  # Reads go in turn: the cancellation has read and interrupted by now.
     journal.go_on.set()
     assert (await cancelling).state is TaskState.CANCELED
     seen = [item.seq for item in await following]
@@ -113,7 +113,7 @@ async def test_an_agent_that_does_not_obey_an_interruption_is_canceled_all_the_s
 
 
 class RefusingJournal(SqliteJournal):
-    """Cannot end a segment while it is full."""
+    """A journal that cannot end a segment while it is full."""
 
     is_full = False
 

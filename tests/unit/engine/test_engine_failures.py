@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 
 class FullJournal(SqliteJournal):
-    """Cannot end a segment while it is full."""
+    """A journal that cannot end a segment while it is full."""
 
     is_full = False
 
@@ -41,7 +41,7 @@ class FullJournal(SqliteJournal):
 
 
 class ForgetfulJournal(SqliteJournal):
-    """Has a session that cannot be understood."""
+    """A journal with a session that cannot be decoded."""
 
     async def session(self, context_id: str, user: str = "") -> Sequence[tuple[str, Delivery]]:
         raise KeyError(context_id)
@@ -93,7 +93,7 @@ async def test_an_engine_closes_also_when_nothing_can_be_kept(tmp_path: Path) ->
 
 
 class UnkeepableAgent:
-    """Says what no journal can keep, when it is told so."""
+    """An agent that sends an event that no journal can store, when the prompt says so."""
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         await turn.emit(StateChange(TaskState.WORKING))

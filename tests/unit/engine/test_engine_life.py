@@ -108,7 +108,7 @@ async def test_a_task_of_a_workspace_that_is_not_allowed_is_not_seen_nor_touched
 
 async def test_a_task_that_another_process_runs_is_cancelled_there(tmp_path: Path) -> None:
     agent = WaitingAgent()
-    # Long enough that a busy machine does not let it run out: the other one would go on with the task.
+    # Long enough that it does not expire on a busy machine: the other engine would continue the task.
     options = EngineOptions(WorkspaceRule(default=tmp_path), lease_seconds=4)
     owner = Engine(agent, await SqliteJournal.open(tmp_path / "journal.sqlite"), options)
     await owner.start()
@@ -163,7 +163,7 @@ async def test_a_model_that_says_no_unicode_is_kept_and_followed(tmp_path: Path)
 
 
 class WatchedJournal(SqliteJournal):
-    """Tells when a task is made or taken, before that is written."""
+    """A journal that sets an event when a task is created or taken, before that is written."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)

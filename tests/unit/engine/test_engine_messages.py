@@ -22,7 +22,7 @@ WORKING, COMPLETED = StateChange(TaskState.WORKING), StateChange(TaskState.COMPL
 
 @dataclass
 class Saying:
-    """Says these events, and then waits for ever when it does not end."""
+    """An agent that sends these events, and then waits forever unless it ends."""
 
     said: Sequence[AgentEvent]
     conversation: tuple[str, ...] = ()

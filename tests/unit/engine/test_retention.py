@@ -26,7 +26,7 @@ async def opened(path: Path) -> SqliteJournal:
 async def add(
     journal: Journal, task_id: str, state: TaskState, text: str = "x", context: str | None = None, user: str = ""
 ) -> None:
-    """A task in this state, with as much text as is given."""
+    """Add a task in this state, with this amount of text."""
     task = NewTask(task_id, context or f"context of {task_id}", "/work", "Fix it", user)
     taken = await journal.create(task, [Prompt("m", text)], "owner", 20)
     if state is not TaskState.WORKING:
@@ -166,7 +166,7 @@ async def test_a_full_journal_refuses_new_tasks_and_lets_those_it_has_go_on(tmp_
     assert "isthmus.journal.maxSize" in refused
     await all_of(await engine.answer(turn.task_id, once("one"), answered_by="test"))
     assert agent.ran == ["one"]
-    # Now that it has ended it makes room by itself.
+    # Now that it has ended it is deleted to make room.
     async with asyncio.timeout(60):
         while await refusal(engine) is not None:
             await asyncio.sleep(0)
@@ -203,7 +203,7 @@ async def test_a_full_disk_stops_nothing_for_good_and_says_so(tmp_path: Path) ->
 
 
 async def set_pages(journal: SqliteJournal, pages: int) -> None:
-    """Let the file grow to so many pages, or to those that it has: what SQLite says then is what a full disk gives."""
+    """Set the maximum number of pages of the file, at least its current one: SQLite then reports a full disk."""
 
     def work(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA max_page_count={max(1, pages):d}")

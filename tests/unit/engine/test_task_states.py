@@ -33,11 +33,11 @@ FOLLOWS = {
     TaskState.FAILED: set[TaskState](),
     TaskState.CANCELED: set[TaskState](),
 }
-"""What may be announced after each state. Only a message takes a completed task up again."""
+"""States that may be announced after each state. Only a message continues a completed task."""
 
 
 class RestartState:
-    """A task with two questions, and everything that is done to it, over restarts."""
+    """A task with two questions, and all actions on it, over restarts."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -67,7 +67,7 @@ class RestartState:
         await self.engine.start()
 
     async def step(self, step: str) -> None:
-        """Do one thing; what is refused must leave the task as it was."""
+        """Do one action; a refused one must leave the task unchanged."""
         before = await self.engine.get(self._task_id)
         match step.split():
             case ["allow", call]:
@@ -105,7 +105,7 @@ class RestartState:
                 raise AssertionError(step)
 
     async def _try(self, doing: Awaitable[None], before: TaskSnapshot) -> bool:
-        """Whether it was accepted."""
+        """Return whether the action was accepted."""
         try:
             await doing
         except TaskError:
@@ -126,7 +126,7 @@ class RestartState:
         assert (await self.engine.cancel(self._task_id)).state is TaskState.CANCELED
 
     async def check(self) -> None:
-        """Hold what is kept against the rules."""
+        """Check the journal against the rules."""
         snapshot = await self.engine.get(self._task_id)
         kept = await self.engine.journal.events(self._task_id, 0, 10_000)
         assert [item.seq for item in kept] == list(range(1, snapshot.seq + 1))

@@ -1,4 +1,4 @@
-"""Asking the user on every surface at once: the editor's dialog and their terminal, the first answer counts."""
+"""Questions to the user on every surface at once: the editor's dialog and their terminal, the first answer counts."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 class AskingEditor(HeadlessEditor):
-    """A headless editor that has a dialog: `answers` is what the user does in it."""
+    """A headless editor with a dialog: `answers` are the user's actions in it."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__((str(folder),))
@@ -114,7 +114,7 @@ async def test_an_editor_without_dialogs_says_where_the_answer_is_given(workspac
 
 async def test_no_answer_in_time_is_a_no(editor: AskingEditor) -> None:
     times = iter([0.0])
-    asking = CompanionQuestions(editor, lambda: next(times, 1_000_000.0))  # asked at 0, and then it is late already
+    asking = CompanionQuestions(editor, lambda: next(times, 1_000_000.0))  # asked at 0, and then it is too late already
     assert await asyncio.wait_for(asking.ask("An agent", "May I?", ""), 30) is False
     assert asking.open_questions == ()
 
@@ -157,7 +157,7 @@ async def test_a_yes_for_the_session_is_for_one_agent_and_one_notebook_until_it_
     asking = CompanionQuestions(editor)
 
     async def is_allowed(client_id: str, about: str, consent: Consent | None = None) -> bool:
-        """Ask; without a consent nobody is to be asked."""
+        """Ask; without a consent no question may be shown."""
         title = f"Run code in {about.rpartition('/')[2]}?"
         answer = asyncio.create_task(asking.ask("An agent", title, "print(1)", client_id, about))
         if consent is not None:

@@ -1,4 +1,4 @@
-"""executeCode: nothing runs before the user said yes, and all that the code gave comes back."""
+"""The tool executeCode: code runs only after the user's yes, and all of its output is returned."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -33,7 +33,7 @@ async def user(editor: HeadlessEditor) -> AsyncGenerator[ToolUser]:
 
 
 class NotebookEditor(HeadlessEditor):
-    """A headless editor with a kernel whose answers the test gives."""
+    """A headless editor with a kernel whose answers the test sets."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__((str(folder),))

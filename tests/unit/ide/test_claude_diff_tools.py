@@ -1,4 +1,4 @@
-"""openDiff, close_tab and closeAllDiffTabs at a headless editor: every end that a review can have."""
+"""The tools openDiff, close_tab and closeAllDiffTabs at a headless editor: every end that a review can have."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""openFile, the selections, the lists, diagnostics and saving at a headless editor, and what is kept from agents."""
+"""The tools for files, selections, diagnostics and saving at a headless editor, and files hidden from agents."""
 
 import asyncio
 import os
@@ -51,7 +51,7 @@ def _place(line: int, character: int) -> dict[str, int]:
     ("arguments", "told", "selected"),
     [
         ({}, "Opened file: {path}", None),
-        ({"startText": "", "endText": ""}, "Opened file: {path}", None),  # models send what is optional as empty
+        ({"startText": "", "endText": ""}, "Opened file: {path}", None),  # models send optional arguments as empty
         ({"startText": "two", "endText": ""}, 'Opened file and selected text "two"', "two"),
         ({"startText": "two"}, 'Opened file and selected text "two"', "two"),
         ({"startText": "😀", "endText": "th"}, 'Opened file and selected text from "😀" to "th"', "😀 zwei\nth"),
@@ -282,7 +282,7 @@ async def test_the_uri_of_one_file_comes_back_as_it_was_sent(
 async def test_a_file_that_is_not_open_has_no_diagnostics_to_be_told(
     user: ToolUser, file: Path, tmp_path: Path
 ) -> None:
-    # Agents ask after each edit, also of files that the user does not look at.
+    # Agents ask after each edit, also about files that are not on the screen.
     assert await user.json("getDiagnostics", uri=file.as_uri()) == [{"uri": file.as_uri(), "diagnostics": []}]
     assert await user.json("getDiagnostics") == []
     outside = tmp_path / "outside.py"
@@ -303,7 +303,7 @@ async def test_a_long_text_that_is_looked_for_comes_back_cut(user: ToolUser, fil
 
 
 class HangingEditor(HeadlessEditor):
-    """An editor that stops answering when it is told to."""
+    """An editor that stops answering when the test says so."""
 
     hangs = False
 

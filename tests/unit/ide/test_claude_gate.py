@@ -1,4 +1,4 @@
-"""Which WebSocket upgrades are let in."""
+"""WebSocket upgrades that are accepted or refused."""
 
 import pytest
 

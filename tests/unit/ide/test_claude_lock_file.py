@@ -12,7 +12,7 @@ from isthmus.ide.claude.lock_file import LockFile, claude_variables
 from isthmus.ide.editor import EditorIdentity
 
 _NOBODY = 2**22 - 1
-"""No process: above every limit for process ids that systems have."""
+"""An id of no process: it is above every system's limit for process ids."""
 
 
 def _lock_file(home: Path, pid: int | None = None, **environment: str) -> LockFile:

@@ -1,4 +1,4 @@
-"""What one Claude CLI is told, when, and how its openDiff calls end."""
+"""Notifications to one Claude CLI, their times, and the ends of its openDiff calls."""
 
 import asyncio
 import json

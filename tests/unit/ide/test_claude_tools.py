@@ -1,4 +1,4 @@
-"""The tools of spec 3 as a whole: their schemas, their arguments, and what no argument can do."""
+"""The tools of the Claude IDE protocol as a whole: their schemas, their arguments, and the limits of arguments."""
 
 import json
 from collections.abc import AsyncGenerator

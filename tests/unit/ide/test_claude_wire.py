@@ -1,4 +1,4 @@
-"""The arguments and names of spec 3, as data: whatever comes is arguments or a clear error."""
+"""The arguments and names of the Claude IDE protocol, as data: any input is arguments or a clear error."""
 
 from typing import Any
 

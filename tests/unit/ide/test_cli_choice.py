@@ -1,4 +1,4 @@
-"""Which editor the real CLIs take, from files and facts alone. That they do so is held against them in tests/peers."""
+"""The editor that each real CLI selects, from files and facts alone. tests/peers compares this with the CLIs."""
 
 from collections.abc import Mapping
 from dataclasses import replace

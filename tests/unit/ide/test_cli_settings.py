@@ -1,4 +1,4 @@
-"""What the settings of agent CLIs keep them from, and the defaults with which they start in IDE mode."""
+"""Settings of agent CLIs that prevent a connection, and the defaults with which they start in IDE mode."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ GEMINI, QWEN, CLAUDE = "Gemini CLI", "Qwen Code", "Claude Code"
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """A home without settings, on a machine without settings."""
+    """Return the environment of a home without settings, on a machine without settings."""
     system = {
         f"{name}_SYSTEM_SETTINGS_PATH": str(tmp_path / name / "settings.json") for name in ("GEMINI_CLI", "QWEN_CODE")
     }

@@ -1,4 +1,4 @@
-"""The companion between an editor and its clients, where answers cross."""
+"""The companion between an editor and its clients, when answers cross."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -56,7 +56,7 @@ async def test_the_editors_answer_beats_a_close_crossing_it_and_not_for_the_next
 ) -> None:
     review = await companion.open_diff(client, "/a", "new")
     editor.edit_diff(review.id, "mine")
-    editor.accept_diff(review.id)  # told, but not handled yet
+    editor.accept_diff(review.id)  # sent, but not handled yet
     closed = await companion.close_diff(client, "/a")
     assert closed is not None
     assert closed.state == Accepted("mine")
@@ -228,7 +228,7 @@ async def test_changes_are_sent_to_all_clients_and_only_news(
     await eventually_async(lambda: len(client.contexts) == 2 and len(late.contexts) == 1, what="a second context")
 
 
-# What agents may know.
+# Data that agents may get.
 
 
 async def _open_paths(companion: Companion) -> list[str]:
@@ -338,7 +338,7 @@ async def test_what_the_user_says_of_trust_counts_over_what_the_editor_says(
 
 
 class HangingEditor(HeadlessEditor):
-    """Knows diagnostics and never tells them."""
+    """An editor that has diagnostics and never returns them."""
 
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
         await asyncio.Event().wait()
@@ -352,7 +352,7 @@ async def test_an_editor_that_hangs_does_not_hold_a_question_for_diagnostics(wor
 
 
 class PlainEditor(HeadlessEditor):
-    """Has no diagnostics, and opens no files."""
+    """An editor without diagnostics that opens no files."""
 
     @property
     def unavailable(self) -> Mapping[Capability, str]:

@@ -1,4 +1,4 @@
-"""Which of the IDEs that announce themselves an agent tries first."""
+"""The announced IDE that an agent tries first."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The context: what is sent, in which order, how much of it, and when."""
+"""The context: its content, order, size, and time of sending."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The user's channel: who may allow something over it."""
+"""The user's channel: the processes that may allow actions over it."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ socket.send_fds(socket.socket(fileno=int(sys.argv[2])), [b"x"], [connection.file
 
 @pytest.fixture
 async def control(workspace: Path, tmp_path: Path) -> AsyncGenerator[Path]:
-    """The file by which a companion's channel is found."""
+    """Yield the file by which a companion's channel is found."""
     folder = tmp_path / "runtime"
     server = ControlServer(Companion(HeadlessEditor((str(workspace),))), folder, allow_agent_accept=False)
     await server.start()
@@ -85,7 +85,7 @@ async def test_an_agent_is_forgotten_when_it_has_ended(workspace: Path, tmp_path
     (file,) = folder.glob("companion-*.json")
     said = json.loads(file.read_text(encoding="utf-8"))
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as agent:
-        for pid in (agent.pid, -1, 2**64):  # the others are no processes
+        for pid in (agent.pid, -1, 2**64):  # the others are not processes
             reader, writer = await asyncio.open_unix_connection(said["socket"])
             writer.write(json.dumps({"command": "agent", "token": said["token"], "pid": pid}).encode() + b"\n")
             assert json.loads(await asyncio.wait_for(reader.readline(), 30)) == {"ok": True, "result": {}}
@@ -110,7 +110,7 @@ async def test_nothing_is_allowed_to_a_process_that_is_gone_before_it_could_be_l
     control: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_doubt(pid: int, agents: Iterable[int]) -> None:
-        """These tests may run in a terminal or without one."""
+        """Ignore the terminal: these tests may run in one or without one."""
 
     monkeypatch.setattr(lineage, "doubt_about", no_doubt)
     said = json.loads(control.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Which companion the user's commands take, and what is said of one that does not answer."""
+"""The companion that the user's commands choose, and the message about one that does not answer."""
 
 import os
 import signal

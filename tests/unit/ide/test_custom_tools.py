@@ -1,4 +1,4 @@
-"""Custom tools: functions become tools with a schema, and nothing that they do harms the companion."""
+"""Custom tools: functions become tools with a schema, and none of their faults harms the companion."""
 
 import asyncio
 import json
@@ -158,7 +158,7 @@ async def test_what_a_tool_raises_is_an_error_result(tools: ToolRegistry) -> Non
 
     @tools.tool
     def odd() -> object:
-        """Give what no JSON is."""
+        """Give a value that is not JSON."""
         return object()
 
     assert await tools.call("fail", {}) == CallToolResult.error("fail: LookupError: no such page")
@@ -211,16 +211,16 @@ def test_a_declaration_that_cannot_be_is_refused_with_what_to_change(tools: Tool
     def bare() -> None: ...
 
     def positional(a: int, /) -> None:
-        """It."""
+        """Do it."""
 
     def many(*rest: int) -> None:
-        """It."""
+        """Do it."""
 
     def odd(a: threading.Thread) -> None:
-        """It."""
+        """Do it."""
 
     def unknown(a: int) -> None:
-        """It."""
+        """Do it."""
 
     unknown.__annotations__["a"] = "Missing"
 

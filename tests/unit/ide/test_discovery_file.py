@@ -1,4 +1,4 @@
-"""Which files of a folder are looked at when editors are looked for: others may write there, and editors crash."""
+"""The files of a folder that discovery reads: other users may write there, and editors crash."""
 
 import os
 import re

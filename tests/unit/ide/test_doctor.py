@@ -1,4 +1,4 @@
-"""The state of discovery files and what gets in a CLI's way, from facts alone."""
+"""The state of discovery files and the obstacles for a CLI, from facts alone."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What editors tell waits without limit only where it must not be lost, and a loss is said."""
+"""Events of editors: the queue is unlimited only for those that must not be lost, and reports a loss."""
 
 from collections.abc import Sequence
 

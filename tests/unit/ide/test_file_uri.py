@@ -1,4 +1,4 @@
-"""URIs of files: percent-encoded on the way out, careless ones understood on the way in."""
+"""URIs of files: percent-encoded in output, and tolerant of errors in input."""
 
 import os
 

@@ -76,7 +76,7 @@ def test_an_agents_environment_keeps_what_was_there() -> None:
     ],
 )
 def test_exceptions_from_a_proxy_go_on_in_either_spelling(base: dict[str, str], capital: str, small: str) -> None:
-    # Programs read one of the two, most of them the small one first; "*" counts only when it stands alone.
+    # Programs read one of the two, most of them the lower-case one first; "*" counts only alone.
     assert terminal_environment({}, base) == {"NO_PROXY": capital, "no_proxy": small}
 
 

@@ -1,4 +1,4 @@
-"""What spec 1's server leaves to its next life."""
+"""The state that the server of the companion protocol leaves to its next process."""
 
 import asyncio
 from pathlib import Path
@@ -37,7 +37,7 @@ async def test_of_proposals_that_wait_only_so_much_is_left_to_the_next_life(work
 
 
 class SlowCompanion(Companion):
-    """Shows nothing until it is let."""
+    """A companion that shows nothing until the test releases it."""
 
     def __init__(self, workspace: Path) -> None:
         super().__init__(HeadlessEditor((str(workspace),)))

@@ -1,4 +1,4 @@
-"""What waits for an agent of spec 1 while its companion is killed and started again."""
+"""State that waits for an agent of the companion protocol while its companion is killed and started again."""
 
 import json
 
@@ -26,7 +26,7 @@ def _decided(session: GeminiSession, *paths: str) -> None:
 
 
 def _next_life(table: SessionTable, epoch: str) -> SessionTable:
-    """As another process has it, by way of a file."""
+    """Return the table as another process reads it from a file."""
     written = json.dumps({key: found.to_json() for key, found in table.waiting().items()})
     left = {key: UnsettledProposals.from_json(value) for key, value in json.loads(written).items()}
     return SessionTable(epoch, table.clients(), lambda: 0.0, left=left)
@@ -50,7 +50,7 @@ def test_a_decision_no_stream_carried_is_told_in_the_next_life_also_after_a_kill
     table, session = _first_life("/heard", "/a")
     session.log.sent = 1
     second = _next_life(table, "second")
-    third = _next_life(second, "third")  # nobody came in the second
+    third = _next_life(second, "third")  # no agent connected to the second
     again = third.get(session.id)
     assert again is not None
     again.tell_left(None)

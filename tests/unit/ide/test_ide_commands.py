@@ -1,4 +1,4 @@
-"""What `isthmus ide` is told of the agents that are attached."""
+"""The attached agents in the answers to `isthmus ide`."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Generator["subprocess.Popen[bytes]"]:
-    """A process in another folder, without a terminal."""
+    """Start a process in another folder, without a terminal."""
     program = [sys.executable, "-ISc", "import sys; sys.stdin.read()"]
     with subprocess.Popen(program, cwd=tmp_path, stdin=subprocess.PIPE, start_new_session=True) as process:
         yield process

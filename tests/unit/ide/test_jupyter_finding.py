@@ -1,4 +1,4 @@
-"""Which Jupyter server an address means; the real ones are in tests/peers."""
+"""The Jupyter server that an address means; tests/peers has real ones."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from isthmus.ide.editor import EditorError
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Of a machine on which a server runs, on the port that all of them take first."""
+    """Return the environment of a machine with a server on the default port."""
     said = {"url": "http://localhost:8888/", "token": "of this machine", "root_dir": "/here", "pid": os.getpid()}
     (tmp_path / "jpserver-1.json").write_text(json.dumps(said), encoding="utf-8")
     return {"JUPYTER_RUNTIME_DIR": str(tmp_path)}

@@ -1,4 +1,4 @@
-"""Texts that are kept for the user: where, for whom, and how many."""
+"""Texts that are kept for the user: their folder, their owner, and their number."""
 
 import os
 import stat

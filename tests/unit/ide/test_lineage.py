@@ -1,4 +1,4 @@
-"""Who counts as an attached agent: whoever holds a connection to one of our ports, and nobody else."""
+"""Attached agents by process: only processes with a connection to one of the companion's ports."""
 
 import os
 import socket
@@ -10,7 +10,7 @@ from isthmus.ide.control.lineage import attached_agent_above
 
 @contextmanager
 def _connected() -> Generator[int]:
-    """A connection of this process to a port of the loopback interface, and the port."""
+    """Connect this process to a port of the loopback interface, and yield the port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()

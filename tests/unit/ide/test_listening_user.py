@@ -36,7 +36,7 @@ def port() -> Iterator[int]:
 
 @pytest.fixture
 def table(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the system would tell if somebody else listened there."""
+    """Write the system's table as if another user listened there."""
     path = tmp_path / "tcp"
     path.write_text(_TABLE.replace(":01BB", f":{port:04X}"), encoding="ascii")
     tables = (path, tmp_path / "none")
@@ -63,7 +63,7 @@ def test_a_file_that_leads_to_another_users_process_is_of_no_use_by_either_proto
     (gemini / f"gemini-ide-server-1-{port}.json").write_text(
         json.dumps({"port": port, "workspacePath": str(workspace), "authToken": "secret"}), encoding="utf-8"
     )
-    # Also when the environment names it: the variable is as old as the file.
+    # Also if the environment names it: the variable is as old as the file.
     for environment in (dict(os.environ), {**os.environ, "CLAUDE_CODE_SSE_PORT": str(port)}):
         ides = find_ides(workspace, environment, ancestors=tuple)
         assert ides.ides == ()

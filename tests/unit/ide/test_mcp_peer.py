@@ -157,7 +157,7 @@ def test_a_cancelled_call_is_stopped_and_not_answered() -> None:
     assert _receive(peer, **cancelled) == CancelCall(1)
     assert peer.finish(1, CallToolResult()) is None
     assert _receive(peer, **cancelled) == Ignored()
-    _call(peer, 1)  # which True is equal to
+    _call(peer, 1)  # to which True is equal
     unknowns: list[Any] = [7, None, [], {}, True, 1.0, "1"]
     for unknown in unknowns:
         assert _receive(peer, method="notifications/cancelled", params={"requestId": unknown}) == Ignored()

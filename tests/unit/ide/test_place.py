@@ -1,4 +1,4 @@
-"""Places in files as people write them."""
+"""Places in files in the form that users type."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Positions of the port in other forms: every way there leads back."""
+"""Positions of the port in other forms: every conversion can be reversed."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What agents never hear of, by name and by ignore file."""
+"""Files that agents never see, by name and by ignore file."""
 
 import itertools
 from pathlib import Path

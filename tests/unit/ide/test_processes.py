@@ -1,4 +1,4 @@
-"""Which processes are there."""
+"""Checks for running processes."""
 
 import os
 import subprocess

@@ -23,7 +23,7 @@ from isthmus.ide.control.questions import (
 
 
 class QuestionsAreAnsweredOnce(RuleBasedStateMachine):
-    """Any order of asking, answers, cancels and passing time, against a model that is a dict."""
+    """A state machine with any order of questions, answers, cancellations and passing time; a dict is the model."""
 
     asked = Bundle("asked")
 

@@ -1,4 +1,4 @@
-"""The editor over somebody's IDE extension, where no user decides: what all editors keep is the contract's."""
+"""The editor behind an IDE extension, beyond the contract of all editors."""
 
 import asyncio
 from pathlib import Path

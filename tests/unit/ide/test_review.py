@@ -1,4 +1,4 @@
-"""Reviews: the first answer wins, and nothing after it changes anything."""
+"""Reviews: the first answer counts, and no later one changes anything."""
 
 import pytest
 from hypothesis import given
@@ -38,7 +38,7 @@ def test_a_review_closed_without_a_text_ends_with_the_proposal() -> None:
 
 
 class Reviews(RuleBasedStateMachine):
-    """The table against a plain model: what is open, by client, path and tab, and what is shown, by file."""
+    """The table against a plain model: the open reviews by client, path and tab, and the shown ones by file."""
 
     reviews = Bundle("reviews")
 

@@ -1,4 +1,4 @@
-"""Reviews of several agents at one desk: their order, their end, and what is kept of them."""
+"""Reviews of several agents at one editor: their order, their end, and their kept texts."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ def limits() -> CompanionLimits:
 patient = pytest.mark.parametrize(
     "limits", [CompanionLimits(reviews=ReviewLimits(settle_seconds=600))], ids=["patient"]
 )
-"""An agent whose edit was accepted has all the time to write it."""
+"""An agent whose edit was accepted has unlimited time to write it."""
 
 
 @pytest.fixture
@@ -253,12 +253,12 @@ async def test_a_view_that_is_gone_without_an_answer_can_still_be_answered(
     assert decided.state == Accepted("new\n")
 
 
-# While the editor is about to show it: real ones look at the file on disk first.
+# While the editor is about to show it: real ones read the file on disk first.
 
 
 @pytest.fixture
 def go_on(editor: HeadlessEditor, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Until it is set, nothing is shown."""
+    """Return an event; until it is set, no review is shown."""
     go_on, show = asyncio.Event(), editor.open_diff
 
     async def look_first(review: DiffReview) -> None:
@@ -277,7 +277,7 @@ async def _begun(companion: Companion, client: Recorder, path: str) -> tuple[asy
 
 
 async def _first_steps(work: Coroutine[object, object, T]) -> asyncio.Task[T]:
-    """Work that has begun and comes no further by itself."""
+    """Start work, and return its task when it waits for something else."""
     task = asyncio.create_task(work)
     for _ in range(20):
         await asyncio.sleep(0)
@@ -350,7 +350,7 @@ async def test_a_replaced_review_ends_for_its_client_also_when_the_new_one_is_ca
     assert [review.id for review in one.closed] == [former.id]
 
 
-# What the user typed.
+# Text that the user typed.
 
 
 async def test_what_was_typed_is_kept_when_the_client_leaves_and_the_user_is_told_where(
@@ -383,7 +383,7 @@ async def test_an_answer_in_the_moment_in_which_the_client_leaves_is_kept(
 ) -> None:
     review = await companion.open_diff(one, path, "new\n")
     editor.edit_diff(review.id, "mine\n")
-    editor.accept_diff(review.id)  # told, but not handled yet
+    editor.accept_diff(review.id)  # sent, but not handled yet
     await companion.detach(one.id)
     await eventually_async(lambda: _kept(companion) == ["mine\n"], what="the kept text")
 
@@ -502,6 +502,6 @@ async def test_what_was_accepted_while_its_client_asked_again_is_kept(
 ) -> None:
     review = await companion.open_diff(one, path, "new\n")
     editor.edit_diff(review.id, "mine\n")
-    editor.accept_diff(review.id)  # its event is on its way when the client asks again
+    editor.accept_diff(review.id)  # its event is under way when the client asks again
     await companion.open_diff(one, path, "newer\n")
     await eventually_async(lambda: _kept(companion) == ["mine\n"] or one.heard, what="the text is kept or told")

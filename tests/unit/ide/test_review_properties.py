@@ -1,4 +1,4 @@
-"""Several clients at one companion, in any order of events: one answer for each review, and nothing typed is lost."""
+"""Several clients at one companion, in any order of events: one answer for each review, and no typed text is lost."""
 
 import asyncio
 import tempfile
@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 _FILES = ("a", "b", "link-to-a")
 _WAYS = ("accept", "accept other", "reject", "close by path", "close by id", "editor accept", "editor reject", "leave")
-"""How a review can end."""
+"""The ways in which a review can end."""
 
 
 class InlineExecutor(ThreadPoolExecutor):
-    """Runs work where it is submitted, so that the order of events is the same each time an example is replayed."""
+    """An executor that runs work where it is submitted, so that a replayed example has the same order of events."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         done: Future[Any] = Future()
@@ -38,7 +38,7 @@ class InlineExecutor(ThreadPoolExecutor):
 
 
 class Reviews(RuleBasedStateMachine):
-    """A real companion with the headless editor; the clients keep what they hear."""
+    """A real companion with the headless editor; the clients record their events."""
 
     reviews = Bundle("reviews")
 
@@ -53,7 +53,7 @@ class Reviews(RuleBasedStateMachine):
         (self.root / "link-to-a").symlink_to(self.root / "a")
         self.editor = HeadlessEditor((str(self.root),))
         kept = KeptTexts(self.root / "kept", maximum_files=10_000)
-        # No client here ever writes: nobody needs to wait for it.
+        # No client here ever writes: the companion need not wait for it.
         limits = CompanionLimits(reviews=ReviewLimits(settle_seconds=0))
         self.companion = Companion(self.editor, kept=kept, limits=limits)
         self.running = self.loop.create_task(self.companion.run())
@@ -61,9 +61,9 @@ class Reviews(RuleBasedStateMachine):
         self.here: dict[str, Recorder] = {}
         self.count = 0
         self.typed: dict[str, str] = {}
-        """What is typed into views and is not to be lost, by review."""
+        """Typed texts in views that must not be lost, by review."""
         self.finals: set[str] = set()
-        """What clients were given as the final text."""
+        """Final texts that clients got."""
         for name in "xyz":
             self._attach(name)
 
@@ -176,7 +176,7 @@ class Reviews(RuleBasedStateMachine):
     @rule()
     def a_file_without_a_view_has_no_review_that_waits(self) -> None:
         self._do(self._turns())
-        # Decisions of the editor may have been on their way: then others were shown, and those are not answered yet.
+        # Decisions of the editor may have been under way: then other reviews were shown, and are not answered yet.
         waiting = {review.target for review in self.companion.reviews.all()}
         assert waiting == {review.target for review in self.editor.open_reviews}
 

@@ -1,4 +1,4 @@
-"""What one life of a companion leaves to the next."""
+"""State that one process of a companion leaves to the next."""
 
 import os
 import time
@@ -13,7 +13,7 @@ _KEPT = {"port": 2, "token": "secret"}
 
 @pytest.fixture
 def dead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every process looks dead: the writer of the file, which is this one, too."""
+    """Let every process look dead, also the writer of the file, which is this one."""
 
     def nobody_is_alive(pid: int) -> bool:
         return False
@@ -26,7 +26,7 @@ def _file(folder: Path, *workspaces: str, editor: str = "headless") -> RestartSt
 
 
 def _left(folder: Path, *workspaces: str) -> Path:
-    """A former life, with the discovery file that it left."""
+    """Return the former process's state, with the discovery file that it left."""
     discovery = folder / "gemini-ide-server-1-2.json"
     discovery.write_text('{"authToken": "secret"}', encoding="utf-8")
     _file(folder / "lives", *workspaces).write({"gemini": _KEPT}, [str(discovery)])

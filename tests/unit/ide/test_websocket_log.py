@@ -1,4 +1,4 @@
-"""No token stands in any log, also where all of it is wanted."""
+"""Tokens are in no log, even with the most verbose level."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Which first bytes of a connection are enough to begin work, which are not yet, and which are something else's."""
+"""First bytes of a connection: enough to begin work, incomplete, or of another protocol."""
 
 import ssl
 
@@ -24,7 +24,7 @@ REQUESTS = (
 
 
 def hello() -> bytes:
-    """The first message of a TLS client."""
+    """Return the first message of a TLS client."""
     sent = ssl.MemoryBIO()
     client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), sent, server_hostname="localhost")
     with pytest.raises(ssl.SSLWantReadError):

@@ -1,4 +1,4 @@
-"""Accepting connections: silent ones give way, those with a token stay, and exhausted descriptors only pause it."""
+"""Accepting connections: silent ones are closed first, those with a token stay, and a lack of descriptors pauses it."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Echo(GuestProtocol):
-    """Sends back what comes; ``token`` counts as a token."""
+    """A protocol that sends back its input; ``token`` counts as a token."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)

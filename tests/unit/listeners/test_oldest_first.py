@@ -1,4 +1,4 @@
-"""Which connections make room for others: bounds in all and per address, the oldest first."""
+"""Connections that are closed for others: limits in total and per address, the oldest first."""
 
 from hypothesis import given
 from hypothesis import strategies as st

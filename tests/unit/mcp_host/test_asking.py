@@ -36,7 +36,7 @@ WISH = SamplingWish("", (WishMessage("user", "what?"),), 10)
 
 
 class AskedCall(CallAsks):
-    """Keeps what a call asks."""
+    """A call that records its questions."""
 
     def __init__(self, task: str) -> None:
         self.questions: deque[OpenQuestion] = deque()
@@ -55,7 +55,7 @@ def calling(task: str = "task") -> AskedCall:
 
 
 async def shown(asks: AskedCall) -> OpenQuestion:
-    """The next question of a call."""
+    """Return the next question of a call."""
     await eventually_async(lambda: bool(asks.questions))
     return asks.questions.popleft()
 

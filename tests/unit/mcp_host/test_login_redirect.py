@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def ask(redirect_uri: str, line: bytes, host: str = "127.0.0.1") -> bytes:
-    """What the receiver answers to a request of this first line."""
+    """Return the response of the receiver to a request with this first line."""
     reader, writer = await asyncio.open_connection(host, urlsplit(redirect_uri).port)
     writer.write(line + b"\r\nHost: localhost\r\n\r\n")
     answer = await asyncio.wait_for(reader.read(), 30)
@@ -69,7 +69,7 @@ async def test_a_port_used_by_another_program_at_one_localhost_address_is_taken(
             async with receiving(f"http://localhost:{port}/oauth/callback"):
                 pass
         async with receiving(f"http://127.0.0.1:{port}/oauth/callback"):
-            pass  # who names one address means no other
+            pass  # a configured address excludes all others
     async with receiving(None) as first, receiving(None) as second:
         assert first.uri != second.uri
         for receiver in (first, second):

@@ -145,7 +145,7 @@ def test_a_key_that_is_none_is_made_anew(tmp_path: Path, key: bytes) -> None:
 
 
 def program(folder: Path, text: str) -> list[str]:
-    """The command of a process that does what `text` says with `folder` and the names of this module."""
+    """Return the command of a process that runs `text` with `folder` and the names of this module."""
     start = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
     names = "from unit.mcp_host.test_manifests import *\nfolder = Path(sys.argv[1])\n"
     return [sys.executable, "-c", f"{start}{names}{text}", str(folder)]
@@ -170,7 +170,7 @@ def test_a_killed_writers_leftovers_are_removed_and_what_was_kept_stays(tmp_path
     (left,) = tmp_path.glob(".isthmus-*.tmp")
     assert manifests.load(config(), WORKSPACE) == MANIFEST
     manifests.store(config(), WORKSPACE, MANIFEST)
-    assert left.exists()  # it may be of one that still writes
+    assert left.exists()  # its writer may still be running
     os.utime(left, (1000, 1000))
     manifests.store(config(), WORKSPACE, MANIFEST)
     assert sorted(file.suffix for file in tmp_path.iterdir()) == ["", ".json"]
@@ -198,7 +198,7 @@ def test_a_cache_in_whose_place_a_file_is_or_that_is_read_only_fails_nothing(tmp
     file, closed = tmp_path / "file", tmp_path / "closed"
     file.write_text("no folder")
     closed.mkdir(mode=0o500)
-    for folder in (file, closed, Path("/proc/isthmus")):  # nobody makes a folder there, not even the superuser
+    for folder in (file, closed, Path("/proc/isthmus")):  # no process can make a folder there, not even the superuser
         manifests = Manifests(folder)
         manifests.store(config(), WORKSPACE, MANIFEST)
         assert manifests.load(config(), WORKSPACE) in ((None, MANIFEST) if folder == closed else (None,))

@@ -85,12 +85,12 @@ def test_names_are_always_valid_and_never_two_alike(tools: list[tuple[str, str]]
 def test_names_known_from_before_follow_the_configuration_whoever_connects_first(
     tools: list[tuple[str, str]], data: st.DataObject
 ) -> None:
-    """With every server's tools remembered, the order in which servers connect and are asked for changes no name."""
+    """Check that with all servers' tools stored, the order of connections and calls changes no name."""
     whole = sorted(tools)
     expected = assign_names(whole, (), {})
     given_names: dict[tuple[str, str], str] = {}
     for key in data.draw(st.permutations(whole)):
-        # As the host does: all that is known is named in the order of the configuration, and what is shown stays.
+        # As the host does: all known tools are named in the order of the configuration, and shown names stay.
         given_names[key] = assign_names(whole, (), given_names)[key]
     assert given_names == expected
 

@@ -1,4 +1,4 @@
-"""The model's tools for resources, over real servers of our own."""
+"""The model's tools for resources, over real test servers."""
 
 from pathlib import Path
 from typing import Any

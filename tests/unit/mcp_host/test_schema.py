@@ -252,7 +252,7 @@ def test_in_full_a_loop_that_never_reaches_a_part_of_the_value_is_cut(definition
 
 
 def _terminates(schema: dict[str, Any]) -> None:
-    """A validator that follows every reference comes to an end, and meets none that leads out of the schema."""
+    """Check that a validator that follows every reference ends, and that no reference leaves the schema."""
     value: dict[str, Any] = {name: {"p": {"x": [1]}, "x": {}} for name in ("p", "q", "x", "type", "items", "$ref")}
     draft_2020_12()(schema, registry=cast("Any", Registry)()).is_valid(value)
 
@@ -385,7 +385,7 @@ def _hold_in_full(schema: Any) -> None:
 
 
 def _references(schema: Any, *, is_schema: bool = True) -> Iterator[str]:
-    """The references in a schema; names of properties and data are none."""
+    """Yield the references in a schema, without names of properties and data."""
     if isinstance(schema, list):
         for item in schema:  # pyright: ignore[reportUnknownVariableType] - JSON
             yield from _references(item, is_schema=is_schema)

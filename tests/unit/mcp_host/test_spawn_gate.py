@@ -15,7 +15,7 @@ async def test_no_more_than_its_places_are_taken_and_each_that_is_given_up_lets_
     await asyncio.wait({third}, timeout=0.05)
     assert not third.done()
     leave[0]()
-    leave[0]()  # it has only one to give up
+    leave[0]()  # it has only one to release
     (await asyncio.wait_for(third, 60))()
     leave[1]()
 

@@ -157,7 +157,7 @@ def test_what_the_environment_has_wrong_is_said_before_the_first_prompt(
 
 
 def test_a_server_of_openais_protocol_on_this_machine_is_asked_for_its_model() -> None:
-    def is_asked() -> bool:  # a machine that is busy with other tests can make a server that is there look absent
+    def is_asked() -> bool:  # on a machine that is busy with other tests a running server can look absent
         choice = choose(None, None, {"OPENAI_BASE_URL": wire.base_url}, must_not_ask)
         return (choice.provider, choice.name) == ("openai", "scripted")
 
@@ -231,7 +231,7 @@ def test_what_is_no_model_server_is_passed_over_in_time(answer: Answer) -> None:
     with WireServer(lambda request: answer) as server, WireServer(lambda request: answer) as other:
         begin = time.monotonic()
         assert find_local_server({"OLLAMA_HOST": server.base_url}, other.base_url) is None
-        assert time.monotonic() - begin < 30  # where nothing comes, it would be for ever
+        assert time.monotonic() - begin < 30  # with a silent server it would wait forever
 
 
 def test_llama_cpp_is_found_when_ollama_is_not_there() -> None:

@@ -9,7 +9,7 @@ from isthmus.models.providers import ANTHROPIC, GEMINI, OPENAI, Provider
 
 KIND = ModelErrorKind
 
-# As the servers were seen to answer, with the words shortened where they do not matter.
+# Observed answers of the servers, with texts shortened where they do not matter.
 SEEN: list[tuple[str, Provider, int | None, Any, ModelErrorKind]] = [
     (
         "gemini key",

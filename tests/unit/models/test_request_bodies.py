@@ -1,4 +1,4 @@
-"""Which form of a tool's schema goes to whom: all of JSON Schema only to those who take it."""
+"""Forms of a tool's schema by provider: all of JSON Schema only for those that accept it."""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ GREETING = 'def greet(name: str) -> str:\n    return f"Hello, {name}!"\n\n\nprin
 
 
 class Conversation:
-    """A conversation with a script, each message asked of a model that was opened anew."""
+    """A conversation with a script, with a newly opened model for each message."""
 
     def __init__(self, script: str | Path) -> None:
         self._script = script

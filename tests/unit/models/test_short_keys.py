@@ -1,4 +1,4 @@
-"""Keys that are too short to be hidden in messages and logs: named, and never shown."""
+"""Keys that are too short to be hidden in messages and logs: the error names the variable, and never the key."""
 
 import pytest
 

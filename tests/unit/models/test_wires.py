@@ -61,7 +61,7 @@ def test_the_wire_sees_that_a_client_left_while_it_held_the_answer(wire_type: ty
             httpx2.Client(trust_env=False) as client,
             client.stream("POST", wire.base_url + PATHS[wire_type], json={"stream": True}) as response,
         ):
-            # A generator that nobody holds closes the response.
+            # An abandoned generator closes the response.
             pieces = response.iter_bytes()
             assert next(pieces)
             assert not wire.requests[0].disconnected.is_set()

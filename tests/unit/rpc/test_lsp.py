@@ -1,4 +1,4 @@
-"""The JSON-RPC end with LSP framing: whatever comes is a message or is answered, and the next one is read."""
+"""The JSON-RPC end with LSP framing: any input is a message or gets an error response, and the next one is read."""
 
 import json
 from typing import Any

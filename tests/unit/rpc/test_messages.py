@@ -1,4 +1,4 @@
-"""Values that are messages for one protocol and not for another, and the words in which they are refused."""
+"""Values that are messages for one protocol and not for another, and the texts of the errors."""
 
 from types import NoneType
 from typing import Any

@@ -1,4 +1,4 @@
-"""Files that other programs act on by themselves."""
+"""Files that other programs execute or load without being asked."""
 
 from pathlib import PurePosixPath
 

@@ -13,7 +13,7 @@ SYSTEM = ("/", "/home", "/root", "/run", "/tmp", "/var/tmp", "/etc", "/usr", "/h
 
 
 class Disk:
-    """A file system of these folders, files and links, all of which can be written."""
+    """A file system of these folders, files and links, all of them writable."""
 
     def __init__(self, *paths: str, links: dict[str, str] | None = None, read_only: tuple[str, ...] = ()) -> None:
         self._folders = {Path(path) for path in (*SYSTEM, *(path for path in paths if path.endswith("/")))}

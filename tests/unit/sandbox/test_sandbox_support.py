@@ -12,7 +12,7 @@ from support.programs import bubblewrap
 
 
 def pretended(folder: Path, script: str) -> dict[str, str]:
-    """A PATH with a program that is called bwrap."""
+    """Return a PATH with a program named bwrap."""
     program = folder / "bwrap"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)

@@ -12,7 +12,7 @@ X86_64, AARCH64, I386 = 0xC000003E, 0xC00000B7, 0x40000003
 
 
 def run(program: bytes, architecture: int, number: int, *arguments: int) -> int:
-    """Return what the filter says of a call."""
+    """Return the result of the filter for a call."""
     data = struct.pack("<iIQ6Q", number, architecture, 0, *arguments, *(0,) * (6 - len(arguments)))
     instructions = [struct.unpack_from("<HBBI", program, at) for at in range(0, len(program), 8)]
     at = accumulator = 0

@@ -28,7 +28,7 @@ RG = shutil.which("rg", path=str(Path(sys.executable).parent)) or shutil.which("
 
 
 class NoFallback(OwnEngine):
-    """Shows that ripgrep did the work."""
+    """A fallback engine that fails, to show that ripgrep did the work."""
 
     async def search(self, query: LineQuery, files: Sequence[Path]) -> AsyncGenerator[FileMatches, None]:
         for _ in files:

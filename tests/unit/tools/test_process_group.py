@@ -1,4 +1,4 @@
-"""What a guard ends when the process that it guards for is killed."""
+"""Processes that a guard ends when the process it guards is killed."""
 
 import os
 import signal

@@ -25,7 +25,7 @@ async def model_text(workspace: Path, command: str, **arguments: Any) -> str:
 
 
 def running(marker: str) -> list[int]:
-    """The processes that have `marker` in their command line or environment."""
+    """Return the processes that have `marker` in their command line or environment."""
     found: list[int] = []
     for process in psutil.process_iter():
         try:
@@ -164,7 +164,7 @@ async def test_output_is_shown_while_it_comes_whole_each_time(workspace: Path) -
 
 async def test_updates_do_not_come_for_every_line(workspace: Path) -> None:
     shown, _ = await progress_and_result(RunShellCommand(), tool_context(workspace), command="seq 1 200000")
-    assert len(shown) < 2_000  # some in a second, however long it takes
+    assert len(shown) < 2_000  # a few a second, regardless of the duration
     assert all(len(text) < 31_000 for text in shown)
 
 
@@ -213,7 +213,7 @@ COMMANDS = {
     "setsid sleep 1000 & echo started; sleep 1000": 2,
     "setsid bash -c 'trap \"\" TERM; while true; do sleep 0.1; done' & echo started; sleep 1000": 2,
 }
-"""Commands, and how many processes each of them has at least."""
+"""Commands, and the minimum number of processes of each."""
 
 
 @pytest.mark.parametrize("command", COMMANDS)

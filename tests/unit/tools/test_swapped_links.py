@@ -20,7 +20,7 @@ BEFORE_WRITING = "isthmus.tools.edit.make_folders"
 
 @pytest.fixture
 def right_before(monkeypatch: pytest.MonkeyPatch) -> Swap:
-    """Does something in the moment between the check of a path and its use by a function."""
+    """Return a function that acts between the check of a path and its use by another function."""
 
     def arrange(function: str, action: Callable[[], None]) -> None:
         module, _, name = function.rpartition(".")
@@ -37,7 +37,7 @@ def right_before(monkeypatch: pytest.MonkeyPatch) -> Swap:
 
 @pytest.fixture
 def outside(workspace: Path, tmp_path: Path) -> Path:
-    """A folder with a secret, and one in the workspace that looks like it."""
+    """Return a folder with a secret; one in the workspace looks like it."""
     for folder, text in ((tmp_path / "outside", "secret\n"), (workspace / "sub", "harmless\n")):
         folder.mkdir()
         (folder / "a.txt").write_text(text)

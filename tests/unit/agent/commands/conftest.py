@@ -15,7 +15,7 @@ from support.wire_server import WireRequest
 
 @pytest.fixture
 def open_harness(tmp_path: Path) -> OpenHarness:
-    """Opens a harness; without replies the model says what ``harness.replies`` holds, then "fine" each time."""
+    """Return a function that starts a harness; without replies the model sends ``harness.replies``, then "fine"."""
 
     @asynccontextmanager
     async def opened(replies: Replies | None = None, **options: Any) -> AsyncGenerator[CommandHarness]:

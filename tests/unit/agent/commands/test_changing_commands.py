@@ -160,7 +160,7 @@ async def test_a_restore_can_be_undone_and_then_done_again(open_harness: OpenHar
         path.write_text("by somebody else\n")
 
         async def restore(wanted: str) -> str:
-            """The checkpoint that undoes it."""
+            """Return the checkpoint that undoes it."""
             done = await harness.answer(await harness.run(f"/restore {wanted}", context))
             assert done.state is TaskState.COMPLETED
             listed = (await harness.run("/restore", context)).text.splitlines()

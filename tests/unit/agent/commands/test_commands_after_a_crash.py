@@ -1,4 +1,4 @@
-"""A command whose process ends after any of its events, and that goes on in another one from what was kept."""
+"""A command whose process ends after any of its events, and that another process continues from the stored ones."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class Folder:
-    """A workspace and a home of one run, made anew at the same place."""
+    """A workspace and a home of one run, made again at the same place."""
 
     top: Path
     workspace: Path = field(init=False)
@@ -50,14 +50,14 @@ class Folder:
 
     @property
     def traces(self) -> int:
-        """How often the effect was had."""
+        """Return the number of times that the effect happened."""
         count, own = self.workspace / "count", self.home / "GEMINI.md"
         return (len(count.read_text()) if count.exists() else 0) + (
             own.read_text().count("- fact\n") if own.exists() else 0
         )
 
     async def go_on(self, kept: list[AgentEvent]) -> list[AgentEvent]:
-        """What comes after the events that were kept."""
+        """Return the events that follow the stored ones."""
         session = Session("c")
         for event in kept:
             session.apply(event_from_json(json.loads(json.dumps(event_to_json(event)))), "t")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 def write(folder: Path, name: str, prompt: str, description: str = "Does it.") -> Path:
-    """A command of a user's or a project's .gemini folder."""
+    """Write a command to a user's or a project's .gemini folder."""
     path = folder / "commands" / f"{name}.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"description = {description!r}\nprompt = {json.dumps(prompt)}\n")

@@ -1,4 +1,4 @@
-"""/mcp with servers in memory; with real ones it is shown by tests/peers/test_mcp_listing.py."""
+"""The command /mcp with servers in memory; tests/peers/test_mcp_listing.py shows it with real ones."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Prompts of MCP servers as slash commands, on a real server of our own and the real host."""
+"""Prompts of MCP servers as slash commands, on a real test server and the real host."""
 
 import asyncio
 import logging
@@ -50,7 +50,7 @@ async def test_prompts_stand_in_the_tree_behind_all_other_commands(
 
 
 async def said_after(harness: CommandHarness, line: str) -> str:
-    """What the model was sent for a command."""
+    """Return the text that the model got for a command."""
     ran = await harness.run(line)
     assert ran.state is TaskState.COMPLETED, ran.end
     return harness.last_user_text()
@@ -301,6 +301,6 @@ async def test_why_a_server_suggests_nothing_is_in_the_log(
         (notes / "refuses").touch()
         assert not await harness.engine.complete(CommandScope(), "/review x dee")
         assert "MCP server notes: no suggestions for review: not today" in caplog.text
-        monkeypatch.setattr("isthmus.mcp_host.connection.session.McpSession.complete", None)  # a fault of ours
+        monkeypatch.setattr("isthmus.mcp_host.connection.session.McpSession.complete", None)  # a bug in Isthmus
         assert not await harness.engine.complete(CommandScope(), "/review x dee")
         assert [record.exc_info is not None for record in caplog.records if record.levelno == logging.ERROR] == [True]

@@ -1,4 +1,4 @@
-"""What a message refers to of MCP servers, and what those say of themselves, on a real server of our own."""
+"""References of a message to MCP servers, and the servers' own instructions, on a real test server."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ def notes(tmp_path: Path) -> Path:
 
 
 async def opened(_: str | None) -> ChatModel:
-    """A model that is not asked: the turns below end before."""
+    """Return a model that is not asked: the turns below end before."""
     return open_model(choose("demo", None, {}), {})
 
 
