@@ -29,14 +29,9 @@ PATTERNS = {
 
 PENDING = (
     "src/isthmus/a2a/",
-    "src/isthmus/app/",
     "src/isthmus/cli/",
     "src/isthmus/editors/",
-    "src/isthmus/ide/",
-    "src/isthmus/journal/",
-    "src/isthmus/sandbox/",
     "src/isthmus/terminal/",
-    "src/isthmus/tools/",
     "tests/",
     "bench/",
     "examples/",
