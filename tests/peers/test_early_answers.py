@@ -122,6 +122,6 @@ def test_a_line_from_before_the_question_does_not_answer_it_on_a_plain_terminal(
 def test_a_line_begun_before_the_question_does_not_answer_it_on_a_plain_terminal(record: Path) -> None:
     with front_terminal("late_edit", "--record", str(record), environment=PLAIN) as terminal:
         terminal.wait_for("\u203a").press("do it\r").wait_for("first part").press("1").wait_for(r"1$")
-        terminal.signal(signal.SIGUSR2).wait_for(r"answer \(1, 2, 3, e\):").press("\r").wait_for("'' is none of")
+        terminal.signal(signal.SIGUSR2).wait_for(r"answer \(1, 2, 3, e\):").press("\r").wait_for("'' is not one of")
         terminal.press("3\r").wait_for("not run")
     assert answers(record) == ["cancel"]

@@ -46,7 +46,7 @@ def test_a_notice_on_a_plain_terminal_has_its_own_line_and_the_prompt_returns() 
 
 @pytest.mark.parametrize("environment", [{}, PLAIN])
 def test_a_question_says_that_its_diff_is_open_in_an_editor(environment: dict[str, str]) -> None:
-    said = r"(?m)^  Open in Neovim, too; the first answer counts\.$"
+    said = r"(?m)^  Also open in Neovim; the first answer counts\.$"
     with front_terminal("edit", environment=environment) as terminal:
         terminal.wait_for(r"\u203a").press("do it\r").wait_for("Allow once")
         # The options are drawn again below it.
@@ -56,7 +56,9 @@ def test_a_question_says_that_its_diff_is_open_in_an_editor(environment: dict[st
 
 def test_a_question_whose_diff_was_open_in_an_editor_before_says_so() -> None:
     with front_terminal("two") as terminal:
-        terminal.wait_for(PROMPT).signal(signal.SIGPROF).press("do it\r").wait_for("Open in Neovim").wait_for(CHOICES)
+        terminal.wait_for(PROMPT).signal(signal.SIGPROF).press("do it\r").wait_for("Also open in Neovim").wait_for(
+            CHOICES
+        )
         terminal.press("3").wait_for(r"\$ make test").wait_for(CHOICES)
         # No editor shows the second one.
-        assert terminal.screen.count("Open in Neovim") == 1
+        assert terminal.screen.count("Also open in Neovim") == 1

@@ -115,7 +115,7 @@ async def test_the_question_in_our_terminal_says_that_the_diff_is_open_in_neovim
 
     def ask(terminal: PtyProgram) -> None:
         terminal.wait_for(r"(?m)^\u203a ?$").press("go\r").wait_for(
-            r"(?m)^  Open in Neovim, too; the first answer counts\.$"
+            r"(?m)^  Also open in Neovim; the first answer counts\.$"
         )
         terminal.wait_for("3  ").press("3").wait_for("not run")
 

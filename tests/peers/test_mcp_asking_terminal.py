@@ -128,7 +128,7 @@ def test_a_choice_is_a_number_and_leaving_at_one_closes_it_and_the_turn_goes_on(
         connected(terminal).press("agree\r").wait_for(r"> Do you agree\?", SECONDS).wait_for(r"2\s+No", SECONDS)
         terminal.press("2").wait_for(r"accept \{'agree': False\}", SECONDS).wait_for(r"All done", SECONDS)
         terminal.wait_for(PROMPT, SECONDS).press("agree\r").wait_for(r"2\s+No", SECONDS)
-        terminal.press("\x04").wait_for("asks it again if the server still waits", SECONDS)
+        terminal.press("\x04").wait_for("asks the question again if the server still waits", SECONDS)
         assert terminal.wait_for_exit(SECONDS) == 0
     with pty_program([*command, "--resume", "latest"], **options) as terminal:
         terminal.wait_for("interrupted", SECONDS).wait_for("All done", SECONDS).wait_for(PROMPT, SECONDS)

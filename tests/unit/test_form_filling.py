@@ -65,15 +65,15 @@ def field(**described: Any) -> FormFilling:
 
 
 def told(form: FormFilling, line: str) -> Any:
-    after = form.typed(line)
+    after = form.with_line(line)
     assert after.position == 1, after.problem
-    return after.told["x"]
+    return after.values["x"]
 
 
 def refused(form: FormFilling, line: str) -> str:
-    after = form.typed(line)
+    after = form.with_line(line)
     assert after.position == 0
-    assert after.told == form.told
+    assert after.values == form.values
     assert after.problem in after.lines[-1]
     return after.problem
 
@@ -92,7 +92,7 @@ def test_whatever_is_typed_the_document_holds_only_values_that_fit(schema: dict[
     form = form_of(schema)
     state = filling(form)
     for line in lines:
-        before, state = state, state.typed(line)
+        before, state = state, state.with_line(line)
         assert state.position - before.position in (0, 1)
         if before.field is not None and state.position == before.position:
             assert state.problem
@@ -125,13 +125,13 @@ def test_every_kind_of_field_is_filled_in_and_suggested_again() -> None:
     state = filling(form)
     while (item := state.field) is not None:
         assert not state.problem
-        state = state.typed(value_line(item, answers[item.name]))
+        state = state.with_line(value_line(item, answers[item.name]))
     assert json.loads(state.document()) == answers
     again = filling_of(asking(form.requested_schema()), state.document())
     assert again is not None
     assert again.prompt == "Name [Ada]: "
     while again.field is not None:
-        again = again.typed("")
+        again = again.with_line("")
     assert again.document() == state.document()
 
 
@@ -149,13 +149,13 @@ def test_a_field_says_what_it_is_and_what_it_takes() -> None:
     state = filling(form)
     assert state.lines == (
         "1 of 2: Pet (optional)", "  At home", "   1  Cat", "   2  Dog",
-        "  a number or a name; Enter takes what is in brackets, - leaves it out",
+        "  a number or a name; Enter accepts the value in brackets, - leaves it out",
     )  # fmt: skip
     assert state.prompt == "Pet [Dog]: "
-    state = state.typed("-")
+    state = state.with_line("-")
     assert state.lines == ("2 of 2: size (required)", "  a whole number, at most 2000000")
-    assert state.typed("").problem == "A value is required. Ctrl-C goes back."
-    assert json.loads(state.typed("7").document()) == {"pet": None, "size": 7}
+    assert state.with_line("").problem == "A value is required. Ctrl-C goes back."
+    assert json.loads(state.with_line("7").document()) == {"pet": None, "size": 7}
 
 
 @pytest.mark.parametrize(

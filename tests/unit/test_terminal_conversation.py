@@ -321,8 +321,8 @@ async def test_help_lists_the_commands_of_the_terminal_and_of_the_agent(conversa
 async def test_a_name_that_is_no_command_is_answered_with_the_nearest(conversation: Conversation) -> None:
     agent = MemoryAgent(speaking)
     assert await conversation.run(agent, "/sya hello", "/xyzzy", "/etc/hosts looks wrong") == 0
-    assert "/sya is no command here. Did you mean /say?" in conversation.text
-    assert "/xyzzy is no command here. /help lists them." in conversation.text
+    assert "Unknown command /sya. Did you mean /say?" in conversation.text
+    assert "Unknown command /xyzzy. /help lists all commands." in conversation.text
     assert [prompt.text for prompt in agent.prompts] == ["/etc/hosts looks wrong"]
 
 
@@ -336,7 +336,7 @@ class CommandlessAgent(MemoryAgent):
 async def test_without_the_agents_commands_the_terminals_own_still_work(conversation: Conversation) -> None:
     assert await conversation.run(CommandlessAgent(speaking), "/help", "/say x", "hello") == 0
     assert "The agent's commands are not known: not today" in conversation.text
-    assert "/say is no command here." in conversation.text
+    assert "Unknown command /say." in conversation.text
     assert "You said: hello" in conversation.text
 
 

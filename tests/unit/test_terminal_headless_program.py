@@ -48,7 +48,7 @@ def test_a_pipe_that_nobody_writes_to_does_not_hold_up_the_prompt() -> None:
             assert prompt_with_stdin("go", stdin, err, seconds=0.05) == "go"
     finally:
         os.close(writing)
-    assert "nothing came from the pipe" in err.getvalue()
+    assert "no data came from the pipe" in err.getvalue()
 
 
 def test_only_so_much_is_taken_from_stdin(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_turn_reads_like_a_transcript() -> None:
 def test_a_text_that_another_one_replaces_is_said_to_have_broken_off() -> None:
     torn = (TextContent("a", "It is f"), TextContent("b", "It is ", "a"), TextContent("b", "fine."))
     assert Transcript().show(*torn).text == (
-        "It is f\n\n! The text above broke off with the agent's process; it begins again.\n\nIt is fine.\n"
+        "It is f\n\n! The text above ended early because the agent's process ended; it starts again.\n\nIt is fine.\n"
     )
     assert Transcript().show(*torn[1:]).text == "It is fine.\n"
 
@@ -233,7 +233,7 @@ def test_a_question_about_an_mcp_tool_says_what_its_server_says_of_it() -> None:
         (StateChange(TaskState.FAILED), "✗ The task failed.\n"),
         (
             StateChange(TaskState.FAILED, "20 requests were not enough", "turn_limit"),
-            "✗ 20 requests were not enough\n  Send another prompt to go on.\n",
+            "✗ 20 requests were not enough\n  Send another prompt to continue.\n",
         ),
         (StateChange(TaskState.CANCELED), "\u2013 cancelled\n"),
         (StateChange(TaskState.COMPLETED), ""),

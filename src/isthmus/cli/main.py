@@ -167,9 +167,9 @@ def run(arguments: Sequence[str]) -> int:
             return BAD_INPUT
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EPIPE):
             raise
-        from isthmus.terminal.headless_output import let_go
+        from isthmus.terminal.headless_output import discard_buffer
 
-        let_go(sys.stdout)
+        discard_buffer(sys.stdout)
         click.echo(f"isthmus: the output cannot be written: {error.strerror}", err=True)
         return 1
     return result if isinstance(result, int) else 0

@@ -1,1 +1,1 @@
-"""The line-oriented front: a conversation in the scrollback of a terminal, and headless runs for scripts."""
+"""The terminal front: a conversation in the scrollback of a terminal, and headless runs for scripts."""

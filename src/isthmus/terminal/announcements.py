@@ -1,6 +1,6 @@
-"""Messages of others for the user of the interactive front, from any thread, at any time.
+"""Messages of other components to the user of the interactive front, from any thread, at any time.
 
-They are said as they happen, and shown by the front where they do not disturb. Deliberately not here: how they look.
+The front shows them when they do not interrupt the user.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something to know, such as a file that cannot be used; ``text`` is one line."""
+    """Information, such as a file that cannot be used; ``text`` is one line."""
 
     text: str
 
@@ -29,7 +29,7 @@ Announcement: TypeAlias = Notice | ShownInEditor
 
 
 class Announcements:
-    """Takes announcements to the front; those that come before it begins wait for it."""
+    """Passes announcements to the front; those that come before it begins are queued."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,26 +38,26 @@ class Announcements:
         self._show: Callable[[Announcement], None] | None = None
 
     def say(self, announcement: Announcement) -> None:
-        """Say it, from any thread: it is shown at the event loop's next turn."""
+        """Announce, from any thread; it is shown at the next turn of the event loop."""
         with self._lock:
             self._waiting.append(announcement)
             if self._loop is not None and not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._hand_over)
 
     def begin(self, show: Callable[[Announcement], None]) -> None:
-        """Call ``show`` in the running event loop with each one from now on."""
+        """Call ``show`` in the running event loop with each announcement from now on."""
         with self._lock:
             self._loop, self._show = asyncio.get_running_loop(), show
         self._hand_over()
 
     def take(self) -> list[Announcement]:
-        """Return those that no front has shown, and forget them."""
+        """Return the announcements that no front has shown, and forget them."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
         return waiting
 
     def end(self) -> None:
-        """Show none any more."""
+        """Stop showing announcements."""
         with self._lock:
             self._loop = self._show = None
 

@@ -1,7 +1,7 @@
-"""One question at a time to a user, who may answer it here or on any other surface.
+"""Asks a user one question at a time, which they may answer here or on any other surface.
 
-Asking and watching run side by side: an answer given elsewhere takes the prompt away. A proposed file may be edited
-first, which only changes what would be answered; nothing is written here.
+Asking and watching run concurrently: an answer given elsewhere removes the prompt. A proposed file may be edited first,
+which only changes the answer; no file is written here.
 """
 
 import asyncio
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 
 
 CATCH_UP_SECONDS = 5.0
-"""How long it may take to hear of what has already happened."""
+"""Maximum time to receive the events that have already happened."""
 
 
 T = TypeVar("T")
 
 
 class QuestionOutcome(Enum):
-    """What comes after a question."""
+    """Outcome of a question."""
 
     ANSWERED = "answered"
-    """It was answered here: what follows from it comes next."""
+    """The user answered here; the events that follow come next."""
     GOES_ON = "goes on"
-    """It was answered elsewhere, or is to be asked again."""
+    """The question was answered elsewhere, or is to be asked again."""
     CANCEL = "cancel"
-    """Ctrl-C: the turn is to be cancelled."""
+    """The user pressed Ctrl-C: the turn is to be cancelled."""
     LEAVE = "leave"
-    """Ctrl-D: the user leaves, the question stays open."""
+    """The user pressed Ctrl-D: they leave and the question stays open."""
 
 
 @dataclass(slots=True)
 class TerminalQuestions:
     """Asks through ``prompter``; ``answered_by`` is the name of this surface. ``is_editing``: an editor is open.
 
-    ``shown_in``: which editor shows a call's question, by the call's id.
+    ``shown_in`` maps the id of a call to the name of the editor that shows its question.
     """
 
     screen: "Screen"
@@ -64,13 +64,13 @@ class TerminalQuestions:
     asked: str | None = None
 
     def shown_in_editor(self, tool_call_id: str, editor: str) -> None:
-        """An editor shows the question of a call, which may be the one that is asked now, or the next."""
+        """Record, and show if it is being asked, that an editor shows the question of a call too."""
         self.shown_in[tool_call_id] = editor
         if tool_call_id == self.asked and not self.is_editing:
             self.prompter.above(partial(self.renderer.shown_in, editor))
 
     async def ask(self, stream: TaskStream) -> QuestionOutcome:
-        """Ask about the first pending call, here and wherever else it may be answered."""
+        """Ask about the first pending call, and watch for an answer given elsewhere."""
         question = question_of(stream.view.questions[0].call)
         self.renderer.end()
         self.renderer.question(question)
@@ -96,7 +96,7 @@ class TerminalQuestions:
             self.asked = None
             await stop_all(watch)
         if not watch.cancelled():
-            watch.result()  # a bug in watching is not to be mistaken for an answer
+            watch.result()  # an exception in the watching task must not count as an answer
         self._show(seen)
         if is_cancelled:
             return QuestionOutcome.CANCEL
@@ -108,7 +108,7 @@ class TerminalQuestions:
         return QuestionOutcome.GOES_ON
 
     async def _unless_answered(self, read: Coroutine[Any, Any, T], watch: "asyncio.Task[None]") -> T | None:
-        """What the user typed here; None when the question was answered elsewhere, or the task has ended."""
+        """Return what the user typed here; None if the question was answered elsewhere or the task has ended."""
         ask = asyncio.ensure_future(read)
         try:
             await asyncio.wait({ask, watch}, return_when=asyncio.FIRST_COMPLETED)
@@ -128,7 +128,7 @@ class TerminalQuestions:
                 self.renderer.error(str(error))
             return QuestionOutcome.GOES_ON
         except IsthmusError as error:
-            # The agent cannot be reached: the question is still open, as far as is known here, and is asked again.
+            # The agent cannot be reached: as far as is known here the question is still open, so it is asked again.
             self.renderer.answered_elsewhere(confirmation.tool_call_id)
             self.renderer.error(str(error))
             return QuestionOutcome.GOES_ON
@@ -137,7 +137,7 @@ class TerminalQuestions:
         return QuestionOutcome.ANSWERED
 
     async def catch_up(self, stream: TaskStream) -> None:
-        """Show what happened on other surfaces until now; an agent that cannot tell is not waited for."""
+        """Show what happened on other surfaces until now, if the agent answers in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CATCH_UP_SECONDS):
                 async for delivery in stream.missed():
@@ -145,7 +145,7 @@ class TerminalQuestions:
         self.renderer.end()
 
     async def _watch(self, stream: TaskStream, tool_call_id: str, seen: list[Delivery]) -> None:
-        """Take in what happens meanwhile; ends when the question is no longer open."""
+        """Collect the events that happen meanwhile, until the question is no longer open."""
         while True:
             try:
                 async for delivery in stream.while_asked():
@@ -154,7 +154,7 @@ class TerminalQuestions:
                         return
                 return
             except IsthmusError:
-                # The answer can still be given here; whether it counts, the agent will say, when it is back.
+                # The user can still answer here; the agent decides whether the answer counts once it is reachable.
                 await asyncio.sleep(self.timeouts.return_seconds)
 
     def _show(self, seen: list[Delivery]) -> None:
@@ -186,7 +186,7 @@ class TerminalQuestions:
         return self._changed(question, edited)
 
     async def _fill_in(self, question: CallQuestion, watch: "asyncio.Task[None]") -> CallQuestion:
-        """Return the question with the values of its form, asked one after another; Ctrl-C leaves it as it was."""
+        """Return the question with the values of its form, asked one after another; unchanged after Ctrl-C."""
         diff = question.file_diff
         filling = filling_of(question.call, diff.new_content) if diff is not None else None
         if filling is None:
@@ -196,7 +196,7 @@ class TerminalQuestions:
                 typed = await self._unless_answered(self.prompter.read_line(filling.lines, filling.prompt), watch)
                 if typed is None:
                     return question
-                filling = filling.typed(typed)
+                filling = filling.with_line(typed)
         except Interrupted:
             self.renderer.quiet("Nothing was changed.")
             return question
@@ -211,7 +211,7 @@ class TerminalQuestions:
 
 
 async def stop_all(*tasks: asyncio.Future[Any]) -> None:
-    """Cancel what still runs, and wait until it has let go."""
+    """Cancel the tasks that still run, and wait until they have ended."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,6 +1,6 @@
-"""Single things as lines for the screen: tool calls, diffs, outputs, questions. Every string in them is untrusted.
+"""Lines for the screen: tool calls, diffs, outputs, questions. Every string in them is untrusted.
 
-Functions from the vocabulary to rich ``Text`` lines; they print nothing and keep nothing.
+Functions that return rich ``Text`` lines; they print nothing and have no state.
 """
 
 import json
@@ -19,22 +19,22 @@ from isthmus.terminal.screen import Glyphs
 
 INDENT = "    "
 TAIL_LINES = 8
-"""Lines of a program's output that stay in the scrollback, and that are shown while it runs."""
+"""Maximum number of lines of a program's output that are shown while it runs and stay in the scrollback."""
 QUESTION_DIFF_LINES = 400
 RESULT_DIFF_LINES = 60
 ERROR_LINES = 12
 ARGUMENT_LINES = 30
 SHORTEST_DESCRIPTION = 12
-"""Cells below which the description of a choice is left out."""
+"""Minimum width in cells for the description of a choice; it is left out of less."""
 LONGEST_LINE = 2000
-"""Characters of one line of a file that are shown."""
+"""Maximum number of characters of a line of a file that are shown."""
 
 
 def call_lines(view: CallView, glyphs: Glyphs, width: int, *, was_asked: bool = False) -> list[Text]:
-    """Return one line: a sign for the status, the tool, what it does, and how it went.
+    """Return one line: a sign for the status, the tool, a description, and the outcome.
 
-    A shell command that does not fit stands whole below it: its end does as much as its beginning. Of a long one that a
-    question has shown (`was_asked`) the beginning is enough.
+    A shell command that does not fit follows in full, because its end matters as much as its beginning. If a question
+    has already shown it (`was_asked`), a long one is cut.
     """
     call = view.call
     line = Text()
@@ -52,16 +52,16 @@ def call_lines(view: CallView, glyphs: Glyphs, width: int, *, was_asked: bool = 
     room = width - line.cell_len - ending.cell_len - 1
     command = _command(call, room - 2, width, glyphs, TAIL_LINES if was_asked else None)
     if (what := describe(call)) and not command:
-        said = Text("  " + what, "quiet")
-        said.truncate(max(0, room), overflow="ellipsis")
-        line.append_text(said)
+        description = Text("  " + what, "quiet")
+        description.truncate(max(0, room), overflow="ellipsis")
+        line.append_text(description)
     line.append_text(ending)
     line.truncate(width, overflow="ellipsis")
     return [line, *command]
 
 
 def _command(call: ToolCall, room: int, width: int, glyphs: Glyphs, maximum: int | None) -> list[Text]:
-    """Return the lines of a shell command that does not fit in one line of `room` cells; at most `maximum` of them."""
+    """Return at most `maximum` lines of a shell command that does not fit in one line of `room` cells, else none."""
     if not is_command(call):
         return []
     lines = visible((call.description or "").strip().removeprefix(f"{call.tool_name} ")).split("\n")
@@ -87,7 +87,7 @@ def _ending(view: CallView, glyphs: Glyphs) -> Text:
 
 
 def describe(call: ToolCall) -> str:
-    """What a call does, in one line: its own description behind the tool's name, else its arguments."""
+    """Describe a call in one line: by its own description without the tool's name, else by its arguments."""
     if call.description and call.description.strip():
         return visible_line(call.description.strip().split("\n", 1)[0].removeprefix(f"{call.tool_name} "))
     return visible_line(_compact(call.input_parameters)) if call.input_parameters else ""
@@ -99,13 +99,13 @@ def is_command(call: ToolCall) -> bool:
 
 
 def seconds(duration: float) -> str:
-    """``3s``, ``2m 05s``."""
+    """Return a duration as text: ``3s``, ``2m 05s``."""
     whole = int(duration)
     return f"{whole}s" if whole < 60 else f"{whole // 60}m {whole % 60:02d}s"
 
 
 def error_lines(call: ToolCall) -> list[Text]:
-    """Why a call failed; neither indented nor wrapped yet."""
+    """Return the error of a failed call, neither indented nor wrapped."""
     lines = output_lines(call.error.message) if call.error is not None else []
     shown = [Text(visible(line), "bad") for line in lines[:ERROR_LINES]]
     if len(lines) > ERROR_LINES:
@@ -114,7 +114,7 @@ def error_lines(call: ToolCall) -> list[Text]:
 
 
 def tail_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES) -> list[Text]:
-    """Return the last lines of a program's output; what is left out is said."""
+    """Return the last lines of a program's output, with a note about the omitted ones."""
     lines = output_lines(output)
     hidden = len(lines) - count
     shown = [Text(INDENT + visible(line), "quiet") for line in lines[-count:]]
@@ -127,26 +127,26 @@ def tail_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES)
 
 
 def head_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES) -> list[Text]:
-    """Return the first lines of what a tool gave, without the fences of code blocks; what is left out is said."""
+    """Return the first lines of a tool's output without code fences, with a note about the omitted ones."""
     lines = [line for line in output_lines(output) if not line.startswith("```")]
     shown: list[Text] = []
-    told = 0
+    shown_lines = 0
     for line in lines:
         if (left := count - len(shown)) == 0:
             break
-        # What a user needs of a line may stand at its end, such as a path: it is folded, not cut, while rows last.
+        # The important part, such as a path, may be at the end of a line: it is folded, not cut, while rows are left.
         rows = _wrapped(visible(line[:LONGEST_LINE]), max(10, width - len(INDENT) - 1))
         if len(rows) > left or len(line) > LONGEST_LINE:
             rows = [*rows[: left - 1], rows[min(left, len(rows)) - 1][:-1] + glyphs.ellipsis[:1]]
         shown += [Text(INDENT + row, "quiet") for row in rows]
-        told += 1
-    if (hidden := len(lines) - told) > 0:
+        shown_lines += 1
+    if (hidden := len(lines) - shown_lines) > 0:
         shown.append(Text(f"{INDENT}{glyphs.ellipsis} {hidden} more {'line' if hidden == 1 else 'lines'}", "quiet"))
     return shown
 
 
 def diff_block(diff: FileDiff, width: int, glyphs: Glyphs, limit: int) -> list[Text]:
-    """Return the change with line numbers, at most ``limit`` lines of it; long lines are folded, not cut."""
+    """Return at most ``limit`` lines of the change with line numbers; long lines are folded, not cut."""
     lines = diff_lines(diff)
     if not lines:
         what = "an empty new file" if diff.old_content is None else "no change"
@@ -195,7 +195,7 @@ def _folded(text: str, room: int) -> list[str]:
 
 
 def _wrapped(text: str, room: int) -> list[str]:
-    """Return the text in rows of at most ``room`` cells, broken behind a blank where there is one late enough."""
+    """Return the text in rows of at most ``room`` cells, broken at spaces unless that leaves a row half empty."""
     rows: list[str] = []
     while cell_len(text) > room:
         row = _folded(text, room)[0]
@@ -207,7 +207,7 @@ def _wrapped(text: str, room: int) -> list[str]:
 
 
 def question_block(question: CallQuestion, workspace: str, width: int, glyphs: Glyphs) -> list[Text]:
-    """What a user is asked to allow: the whole of it, never only what the model says about it."""
+    """Return all of what the user is asked to allow, not only the model's description of it."""
     call = question.call
     head = Text().append(f"{glyphs.waiting} ", "ask").append(visible_line(call.tool_name), "tool")
     request = call.confirmation_request
@@ -249,12 +249,12 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
 
 
 def shown_path(diff: FileDiff, workspace: str) -> str:
-    """Return the path as a user reads it: relative to the workspace, absolute for a file outside of it."""
+    """Return the path for display: relative to the workspace, absolute for a file outside of it."""
     return diff.file_path.removeprefix(workspace.rstrip("/") + "/") if workspace else diff.file_path or diff.file_name
 
 
 def choice_lines(question: CallQuestion, width: int) -> list[tuple[str, str]]:
-    """``(style, text)`` fragments of the choices, one line each, the names aligned; descriptions give way first."""
+    """Return ``(style, text)`` fragments of the choices, one line each, aligned; without room, no descriptions."""
     names = [visible_line(choice.name) for choice in question.choices]
     widest = max((cell_len(name) for name in names), default=0)
     keys = max((len(choice.key) for choice in question.choices), default=0)

@@ -1,7 +1,7 @@
-"""The slash commands of a conversation: the terminal's own, and the agent's as it lists them.
+"""The slash commands of a conversation: the terminal's own and those that the agent lists.
 
-The agent's are asked for when the conversation starts (spec 2, section 3.3), beside everything else: until they are
-there, and where an agent has none, only the terminal's own are known. Deliberately not here: running them.
+The agent's commands are requested in the background when the conversation starts (development-tool extension, section
+3.3). Until they have come, and for an agent without any, only the terminal's own are known.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from isthmus.errors import IsthmusError
 from isthmus.slash_commands.tree import CommandLine, Completion, all_commands, completions, near, read_line
 
 OWN = (
-    ("/help", "this list; /help NAME says more of one of the agent's"),
+    ("/help", "this list; /help NAME explains one of the agent's commands"),
     ("/clear", "a new session, on an empty screen"),
     ("/sessions", "the sessions of this folder; resume one with --resume ID"),
     ("/quit", "leave; also exit, Ctrl-D, or Ctrl-C twice"),
@@ -24,50 +24,50 @@ KEYS = (
     ("Ctrl-C", "cancels the turn that is running"),
 )
 LOAD_SECONDS = 10.0
-"""How long a command that was typed waits for the list."""
+"""Maximum time that a typed command waits for the list."""
 
 
 @dataclass(slots=True)
 class CommandList:
-    """The commands of one agent. ``problem`` says why they are not known."""
+    """The commands of one agent. ``problem`` is the reason why they are not known."""
 
     agent: AgentClient
     tree: Sequence[SlashCommand] = ()
     problem: str | None = None
     ask_seconds: float = 1.0
-    """How long a user who pressed Tab waits for the agent."""
+    """Maximum time that a user who pressed Tab waits for the agent."""
     _loading: "asyncio.Task[None] | None" = field(default=None)
     _scope: CommandScope = field(default_factory=CommandScope)
 
     def load(self, scope: CommandScope) -> None:
-        """Ask for the agent's commands, without waiting for them."""
+        """Request the agent's commands without waiting for them."""
         self._scope = scope
         if self._loading is None or self._loading.done():
             self._loading = asyncio.ensure_future(self._load(scope))
 
     async def ready(self) -> None:
-        """The list is there, or does not come."""
+        """Wait until the list has come, or LOAD_SECONDS have passed."""
         if self._loading is not None:
             await asyncio.wait({self._loading}, timeout=LOAD_SECONDS)
 
     async def aclose(self) -> None:
-        """Stop asking."""
+        """Cancel the request for the list."""
         if self._loading is not None:
             self._loading.cancel()
             await asyncio.gather(self._loading, return_exceptions=True)
 
     def read(self, text: str) -> CommandLine | None:
-        """Return the agent's command in what was typed; None when it has none of that name."""
+        """Return the agent's command in the typed text; None if it has no command of that name."""
         return read_line(text, self.tree)
 
     def complete(self, line: str) -> Sequence[Completion]:
-        """How a line that begins with ``/`` may go on."""
+        """Return completions of a line that begins with ``/``."""
         own = (SlashCommand(name.removeprefix("/"), what) for name, what in OWN)
         names = {command.name for command in self.tree}
         return completions(line, [*(command for command in own if command.name not in names), *self.tree])
 
     async def ask(self, line: str) -> Sequence[Completion]:
-        """How a line may go on as the agent knows it, e.g. an argument's value; nothing when that takes too long."""
+        """Return the agent's completions of a line, e.g. values of an argument; nothing if that takes too long."""
         if not isinstance(self.agent, LineCompleter):
             return ()
         try:
@@ -77,11 +77,11 @@ class CommandList:
             return ()
 
     def likely(self, text: str) -> Sequence[str]:
-        """Commands whose names are near what was typed."""
+        """Return commands whose names are similar to the typed text."""
         return near(text.split()[:2], [*(SlashCommand(name[1:], what) for name, what in OWN), *self.tree])
 
     def help_lines(self) -> Sequence[str]:
-        """What can be typed: here, and for the agent."""
+        """Return the lines of /help: the terminal's commands and keys, then the agent's commands."""
         theirs = list(self._theirs())
         widest = max(len(name) for name, _ in (*OWN, *KEYS, *theirs))
         lines = [f"{name:<{widest}}  {what}" for name, what in (*OWN, *KEYS)]

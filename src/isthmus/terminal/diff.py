@@ -1,7 +1,6 @@
 """The change of a file as numbered lines, for reviews on a screen and for counting.
 
-The lines come from ``isthmus.text.diff.unified_diff``, that is from the contents that would be written, never from a
-formatted diff that somebody sent along. Deliberately not here: colours and widths.
+The lines are computed from the contents that would be written, never taken from a formatted diff that an agent sent.
 """
 
 import re
@@ -13,7 +12,7 @@ from isthmus.development_tool import FileDiff
 
 
 class LineKind(Enum):
-    """What happens to a line; GAP stands for unchanged lines that are left out."""
+    """Kind of a line in a diff; GAP represents omitted unchanged lines."""
 
     CONTEXT = " "
     ADDED = "+"
@@ -35,14 +34,14 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 def diff_lines(diff: FileDiff) -> list[DiffLine]:
-    """Return the hunks of the change with three lines of context, a GAP between two of them."""
+    """Return the hunks of the change with three lines of context, with a GAP between hunks."""
     from isthmus.text.diff import unified_diff
 
     return list(_numbered(unified_diff(diff.old_content, diff.new_content, diff.file_name)))
 
 
 def changed_lines(diff: FileDiff) -> tuple[int, int]:
-    """How many lines the change adds and removes."""
+    """Return the numbers of lines that the change adds and removes."""
     kinds = [line.kind for line in diff_lines(diff)]
     return kinds.count(LineKind.ADDED), kinds.count(LineKind.REMOVED)
 

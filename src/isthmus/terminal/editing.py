@@ -1,4 +1,4 @@
-"""A proposed file in the user's own editor: $VISUAL, else $EDITOR, else one that is there."""
+"""Opens a proposed file in the user's own editor: $VISUAL, else $EDITOR, else an installed one."""
 
 import asyncio
 import os
@@ -10,8 +10,10 @@ from pathlib import Path, PurePath
 from isthmus.errors import IsthmusError
 
 FALLBACKS = ("editor", "nano", "vim", "vi")
-"""Editors where no variable names one, the system's choice first. Debian's sensible-editor is left out: it asks which
-editor to take, in the middle of a question of ours."""
+"""Editors to use if no variable names one, the system's default first.
+
+Without Debian's sensible-editor, which would ask for an editor in the middle of our question.
+"""
 
 
 class TextEditorError(IsthmusError):
@@ -19,12 +21,12 @@ class TextEditorError(IsthmusError):
 
 
 async def edit_text(content: str, file_name: str) -> str:
-    """Return the content as the user leaves it. ``file_name`` gives the ending, by which editors choose a language.
+    """Return the content as the user leaves it. ``file_name`` has the suffix by which editors choose a language.
 
-    The file is private (0600) and gone afterwards. A final newline that the editor added by itself is taken away.
+    The file is private (0600) and removed afterwards. A final newline that the editor added by itself is removed.
 
     Raises:
-        EditorError: what was wrong, and which variable names the editor.
+        TextEditorError: the editor cannot be started, failed, or left a file that is not UTF-8.
     """
     command = _editor()
     folder = Path(tempfile.mkdtemp(prefix="isthmus-edit-"))
@@ -51,21 +53,21 @@ async def edit_text(content: str, file_name: str) -> str:
 
 
 def _editor() -> list[str]:
-    named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if named:
+    value = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if value:
         try:
-            command = shlex.split(named)
+            command = shlex.split(value)
         except ValueError as error:
-            raise TextEditorError(f"EDITOR is {named!r}, which is not a command: {error}") from error
+            raise TextEditorError(f"EDITOR is {value!r}, which is not a command: {error}") from error
         if command:
             return command
     found = next((name for name in FALLBACKS if shutil.which(name)), None)
     if found is None:
-        raise TextEditorError("there is no editor; set EDITOR to the command of one")
+        raise TextEditorError("no text editor was found; set EDITOR to the command of one")
     return [found]
 
 
 def _plain_name(file_name: str) -> str:
-    """Return the file's own name without anything a shell or an editor could take for more."""
+    """Return the file's name without characters that are special to a shell or an editor."""
     name = PurePath(file_name).name
     return "".join(character if character.isalnum() or character in "._-" else "_" for character in name).lstrip("-")

@@ -1,7 +1,6 @@
-"""A server's form filled in line by line: what is asked next, and what a typed line answers. Pure.
+"""A server's form that is filled in line by line: the next field, and the value of a typed line. Pure.
 
-Each value is held against the form as soon as it is typed; the answers together are a document such as ``$EDITOR``
-would leave. Deliberately not here: reading lines (a Prompter), and sending anything.
+Each value is checked against the form as soon as it is typed. The result is a document as if edited in ``$EDITOR``.
 """
 
 import json
@@ -19,40 +18,41 @@ from isthmus.terminal.sanitize import visible_line
 from isthmus.text.visible import with_ellipsis
 
 SHOWN_CHOICES = 30
-"""Choices of a field that are listed; others can be typed by name."""
+"""Maximum number of choices of a field that are listed; others can be typed by name."""
 LONGEST_SUGGESTION = 60
-"""Characters of a value in brackets."""
+"""Maximum number of characters of a suggested value in brackets."""
 LEAVE_OUT = "-"
-"""Typed for a value that is not told although one is suggested."""
+"""Input that leaves a field empty although a value is suggested."""
 NONE_OF_THEM = "none"
 _NUMBER = re.compile(r"[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?")
 _WORDS = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
 
 
-class _Unfit(Exception):
-    """A typed line is no value of its field; the text says why."""
+class _InvalidValue(Exception):
+    """A typed line is not a value of its field; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormFilling:
-    """A form on its way: ``told`` are the values by field name, ``position`` counts the fields that were asked.
+    """A partly filled form. ``position`` is the number of fields that have been asked.
 
-    What is told of a field that is still to be asked is suggested there. ``problem`` is with the last line.
+    ``values`` maps field names to values; for fields that are still to be asked they are suggestions. ``problem`` is
+    the reason why the last line was not accepted.
     """
 
     form: Form
-    told: Mapping[str, Any]
+    values: Mapping[str, Any]
     position: int = 0
     problem: str = ""
 
     @property
     def field(self) -> FormField | None:
-        """What is asked now; None when everything was."""
+        """Field to ask now; None after the last one."""
         return self.form.fields[self.position] if self.position < len(self.form.fields) else None
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What stands above the prompt: what is asked, what it takes, and what was wrong."""
+        """Lines above the prompt: the field, its valid values, and the problem with the last input."""
         if (field := self.field) is None:
             return ()
         need = "required" if field.is_required else "optional"
@@ -66,14 +66,14 @@ class FormFilling:
 
     @property
     def prompt(self) -> str:
-        """What stands before the typed line: the value that Enter takes in brackets."""
+        """Prompt before the typed line, with the value that Enter accepts in brackets."""
         if (field := self.field) is None:
             return ""
         suggested = self._suggested(field)
         return f"{_name(field)}{f' [{_shown(field, suggested)}]' if suggested is not None else ''}: "
 
-    def typed(self, line: str) -> "FormFilling":
-        """After a line of the user: the next field, or the same one with its ``problem``."""
+    def with_line(self, line: str) -> "FormFilling":
+        """Return the form after a line of the user: at the next field, or at the same one with a ``problem``."""
         if (field := self.field) is None:
             return self
         text = line.strip()
@@ -86,22 +86,22 @@ class FormFilling:
             return self._next(field, suggested)
         try:
             value = _value(field, text)
-        except _Unfit as error:
+        except _InvalidValue as error:
             return replace(self, problem=str(error))
         if (problem := field.problem(value)) is not None:
             return replace(self, problem=problem)
         return self._next(field, value)
 
     def document(self) -> str:
-        """Return the answers as a JSON document, null where nothing is told."""
-        answers = {field.name: self.told.get(field.name) for field in self.form.fields}
+        """Return the answers as a JSON document, with null for empty fields."""
+        answers = {field.name: self.values.get(field.name) for field in self.form.fields}
         return json.dumps(answers, ensure_ascii=False, indent=2) + "\n"
 
     def _next(self, field: FormField, value: Any) -> "FormFilling":
-        return FormFilling(self.form, {**self.told, field.name: value}, self.position + 1)
+        return FormFilling(self.form, {**self.values, field.name: value}, self.position + 1)
 
     def _suggested(self, field: FormField) -> Any:
-        return self.told.get(field.name)
+        return self.values.get(field.name)
 
     def _how(self, field: FormField) -> str:
         is_suggested = self._suggested(field) is not None
@@ -109,20 +109,20 @@ class FormFilling:
             case FieldKind.CHOICE:
                 how = "a number or a name"
             case FieldKind.CHOICES:
-                how = f"numbers or names, with commas between them; {NONE_OF_THEM} of them: {NONE_OF_THEM}"
+                how = f"numbers or names, separated by commas, or {NONE_OF_THEM}"
             case FieldKind.BOOLEAN:
                 how = "yes or no"
             case _:
                 how = field.expected
         if is_suggested:
-            return f"{how}; Enter takes what is in brackets" + (
+            return f"{how}; Enter accepts the value in brackets" + (
                 "" if field.is_required else f", {LEAVE_OUT} leaves it out"
             )
         return how if field.is_required else f"{how}; Enter leaves it out"
 
 
 def filling_of(call: ToolCall, document: str) -> FormFilling | None:
-    """The form that a call asks to fill in; what fits of ``document`` is suggested. None when it is no such call."""
+    """Return the form that a call asks the user to fill in, or None; valid values of ``document`` are suggested."""
     schema = call.input_parameters.get(REQUESTED_SCHEMA)
     if call.tool_name != ELICITATION or not isinstance(schema, Mapping):
         return None
@@ -154,7 +154,7 @@ def _value(field: FormField, text: str) -> Any:
             return _number(field, text)
         case FieldKind.BOOLEAN:
             if (word := _WORDS.get(text.casefold())) is None:
-                raise _Unfit(f"{visible_line(text)!r} is neither yes nor no")
+                raise _InvalidValue(f"{visible_line(text)!r} is neither yes nor no")
             return word
         case FieldKind.CHOICE:
             return _choice(field, text)
@@ -168,13 +168,14 @@ def _number(field: FormField, text: str) -> float:
             return int(text)
         if math.isfinite(value := float(text)):
             return int(value) if field.kind is FieldKind.INTEGER and value.is_integer() else value
-    raise _Unfit(f"{visible_line(text)!r} is no number; expected {field.expected}")
+    raise _InvalidValue(f"{visible_line(text)!r} is not a valid number; expected {field.expected}")
 
 
 def _choice(field: FormField, text: str) -> str:
     found = _find(field, text)
     if found is None:
-        raise _Unfit(f"{visible_line(text)!r} is none of them; type a number from 1 to {len(field.choices)}, or a name")
+        expected = f"a number from 1 to {len(field.choices)}, or a name"
+        raise _InvalidValue(f"{visible_line(text)!r} is not one of the choices; type {expected}")
     return found
 
 
@@ -190,7 +191,7 @@ def _several(field: FormField, text: str) -> list[str]:
 
 
 def _find(field: FormField, text: str) -> str | None:
-    """By its number as it is listed, else by its name or value, else by its name in other case."""
+    """Return the value of a choice given by its number in the list, its name or value, or its name in other case."""
     if text.isascii() and text.isdecimal() and len(text) <= 4 and 1 <= int(text) <= len(field.choices):
         return field.choices[int(text) - 1].value
     for choice in field.choices:

@@ -1,8 +1,8 @@
-"""A run without a user: one prompt in, the answer on stdout, an exit code that tells how it ended.
+"""A run without a user: one prompt, the answer on stdout, and an exit code for the outcome.
 
-It never waits for an answer: a question (which only an agent elsewhere asks, one in this process refuses by itself)
-is answered with a refusal, and stderr names what would allow it. Formats are in ``headless_output``. Neither rich
-nor prompt_toolkit is imported on this path.
+It never waits for an answer: a question (which only a remote agent asks; one in this process refuses by itself) is
+refused, and stderr says what would allow it. The formats are in ``headless_output``. Neither rich nor prompt_toolkit is
+imported on this path.
 """
 
 import asyncio
@@ -48,15 +48,15 @@ from isthmus.terminal.streaming import TaskStream, TerminalTimeouts
 
 OUTPUT_FORMATS = ("text", "json", "stream-json")
 MAX_REFUSALS = 100
-"""Questions that one run refuses before it stops the task."""
+"""Maximum number of questions that a run refuses before it stops the task."""
 STDIN_SECONDS = 0.5
-"""How long a pipe on stdin may stay silent when there is a prompt already."""
+"""Maximum wait for the first byte of a pipe on stdin if there is a prompt already."""
 STDIN_LIMIT = 8 * 1024 * 1024
-"""Bytes taken from stdin."""
+"""Maximum number of bytes read from stdin."""
 
 
 class ExitCode(IntEnum):
-    """How a headless run ended; the codes are Gemini CLI's, but for that of a required MCP server that is missing."""
+    """Exit code of a headless run; the codes are Gemini CLI's, except REQUIRED_SERVER."""
 
     COMPLETED = 0
     ERROR = 1
@@ -68,12 +68,12 @@ class ExitCode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class HeadlessOptions:
-    """A headless run.
+    """Options of a headless run.
 
-    ``settings`` are the AgentSettings of a new session. ``resume`` is ``latest`` or a session's id; ``workspace`` (an
-    absolute path) is where ``latest`` looks. ``model`` is shown in the ``init`` line when the agent does not tell it.
-    ``servers`` are the MCP servers as they stand at the beginning. ``permission_hint`` says what would allow a refused
-    call.
+    ``settings`` are the AgentSettings of a new session. ``resume`` is ``latest`` or a session's id; ``latest`` is
+    limited to sessions of ``workspace`` (an absolute path). ``model`` is for the ``init`` line if the agent does not
+    report its model. ``servers`` is the status of the MCP servers at the beginning. ``permission_hint`` says how to
+    allow a refused call.
     """
 
     prompt: str
@@ -131,7 +131,7 @@ class _Run:
         self.interrupted.set()
 
     async def to_the_end(self) -> RunError | None:
-        """None when the task completed."""
+        """Run the prompt and return the error, or None if the task completed."""
         work = asyncio.ensure_future(self._work())
         stop = asyncio.ensure_future(self._stop_when_interrupted(work))
         try:
@@ -145,7 +145,7 @@ class _Run:
             await asyncio.gather(work, stop, return_exceptions=True)
 
     async def _stop_when_interrupted(self, work: "asyncio.Task[RunError | None]") -> None:
-        """Ends when the task's own last events are in, for the statistics, or the time for that is over."""
+        """Cancel the task on an interruption, and wait a limited time for its last events, for the statistics."""
         await self.interrupted.wait()
         given_up = asyncio.ensure_future(self.given_up.wait())
         cancel = asyncio.ensure_future(self._cancel())
@@ -191,13 +191,13 @@ class _Run:
         return await self.agent.prompt(PromptMessage(self.options.prompt, context_id=context_id, settings=settings))
 
     async def _command(self, scope: CommandScope) -> CommandMessage | None:
-        """Return the slash command that the prompt is; None for a prompt, also one that begins with a path."""
+        """Return the slash command in the prompt; None for other prompts, even if they begin with a path."""
         if not self.options.prompt.lstrip().startswith("/"):
             return None
         try:
             tree = await self.agent.commands(scope)
         except TaskError:
-            return None  # an agent without commands
+            return None  # the agent has no commands
         line = read_line(self.options.prompt, tree)
         return CommandMessage(line.path, line.args, scope) if line is not None else None
 
@@ -207,7 +207,7 @@ class _Run:
             async for delivery in stream.deliveries():
                 self.output.event(delivery, self.view)
                 if self.out.is_broken and not self.interrupted.is_set():
-                    # Nobody reads what comes: as for any program in a pipe, the work ends here.
+                    # The reader of the pipe has gone: as for other programs, the work ends here.
                     self.interrupt()
             questions = self.view.questions
             if self.view.state is not TaskState.INPUT_REQUIRED or not questions:
@@ -216,10 +216,10 @@ class _Run:
             answer = refusal(call)
             refused += 1
             if answer is None or refused > MAX_REFUSALS:
-                self.output.warning(f"stopped: {_called(call)} waits for a user; {self.options.permission_hint}")
+                self.output.warning(f"stopped: {_describe(call)} waits for a user; {self.options.permission_hint}")
                 await self.agent.cancel(stream.task_id)
                 continue
-            self.output.warning(f"refused: {_called(call)} needs permission; {self.options.permission_hint}")
+            self.output.warning(f"refused: {_describe(call)} needs permission; {self.options.permission_hint}")
             await stream.answer(answer, answered_by="headless")
 
     async def _cancel(self) -> None:
@@ -228,7 +228,7 @@ class _Run:
         try:
             await self.agent.cancel(self.task_id)
         except TaskNotCancelable:
-            pass  # it has just ended by itself
+            pass  # the task has just ended by itself
         except IsthmusError as error:
             self.output.warning(f"the task could not be cancelled: {error}")
 
@@ -252,13 +252,13 @@ class _Run:
                 message = view.error or "the agent rejected the task"
                 return RunError(view.reason or "TaskRejected", message, ExitCode.ERROR)
             case TaskState.AUTH_REQUIRED:
-                message = view.error or "the agent waits for a login that is done elsewhere; continue with --resume"
+                message = view.error or "the agent waits for a login elsewhere; log in, then continue with --resume"
                 return RunError("AuthRequired", message, ExitCode.ERROR)
             case TaskState.INPUT_REQUIRED:
-                message = "the task waits for input that no one can give here; continue it with --resume"
+                message = "the task waits for input, which cannot be given here; continue it with --resume"
                 return RunError("InputRequired", message, ExitCode.ERROR)
             case TaskState.SUBMITTED | TaskState.WORKING:
-                message = "the stream ended before the task did; see how it goes on with --resume"
+                message = "the stream ended before the task did; see its progress with --resume"
                 return RunError("StreamEnded", message, ExitCode.ERROR)
 
 
@@ -266,7 +266,7 @@ def _bad_input(message: str) -> RunError:
     return RunError("FatalInputError", message, ExitCode.BAD_INPUT)
 
 
-def _called(call: ToolCall) -> str:
+def _describe(call: ToolCall) -> str:
     what = (call.description or "").partition("\n")[0]
     return f"{call.tool_name} ({what})" if what else call.tool_name
 
@@ -279,10 +279,10 @@ def prompt_with_stdin(
     seconds: float = STDIN_SECONDS,
     limit: int = STDIN_LIMIT,
 ) -> str:
-    """Return the prompt together with what was piped in, which comes first, as in Gemini CLI.
+    """Return the prompt after the text from stdin, in this order as in Gemini CLI.
 
-    A terminal is not read. With a prompt, a pipe that stays silent for so many seconds is left alone (some programs
-    start others with an open pipe that nobody writes to); at most ``limit`` bytes are taken. Both are said.
+    A terminal is not read. If there is a prompt, a pipe without data for ``seconds`` is ignored (some programs start
+    others with an open pipe that nobody writes to). At most ``limit`` bytes are read. A notice reports both cases.
     """
     if stdin is None or stdin.closed or stdin.isatty():
         return prompt
@@ -293,22 +293,22 @@ def prompt_with_stdin(
         piped = stdin.read(limit)
     else:
         if prompt.strip() and not select.select([descriptor], [], [], seconds)[0]:
-            notices.write(f"isthmus: nothing came from the pipe on stdin within {seconds:g} s; going on\n")
+            notices.write(f"isthmus: no data came from the pipe on stdin within {seconds:g} s; continuing without it\n")
             return prompt
         piped = _read(descriptor, notices, limit).decode("utf-8", "replace")
     return "\n\n".join(part for part in (piped.rstrip("\n"), prompt) if part.strip())
 
 
 def _read(descriptor: int, notices: OutputStream, limit: int) -> bytes:
-    taken = bytearray()
-    while len(taken) <= limit:
+    data = bytearray()
+    while len(data) <= limit:
         try:
             part = os.read(descriptor, 65536)
         except OSError:
-            break  # a closed or unreadable stdin has nothing to say
+            break  # a closed or unreadable stdin counts as empty
         if not part:
             break
-        taken += part
-    if len(taken) > limit:
+        data += part
+    if len(data) > limit:
         notices.write(f"isthmus: only the first {limit} bytes of stdin are used\n")
-    return bytes(taken[:limit])
+    return bytes(data[:limit])

@@ -1,8 +1,8 @@
-"""What a headless run prints: ``text``, ``json`` or ``stream-json``, the last two in Gemini CLI's shapes.
+"""Output formats of a headless run: ``text``, ``json`` and ``stream-json``, the last two with Gemini CLI's shapes.
 
-One class per format behind ``HeadlessOutput``; they write through ``OutputStream``, which outlives a reader that went
-away. The shapes are those of packages/core/src/output/types.ts of google-gemini/gemini-cli. No rich here: this is
-the path of scripts, and its start is part of their cost.
+Each format is a class behind ``HeadlessOutput``. They write through ``OutputStream``, which tolerates a reader that
+closes the pipe. The shapes are those of packages/core/src/output/types.ts of google-gemini/gemini-cli. Does not import
+rich, because scripts pay for the time to start.
 """
 
 import json
@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol, TextIO, assert_never
+
+from typing_extensions import override
 
 from isthmus.client import Delivery, TaskSnapshot
 from isthmus.development_tool import ToolCall, ToolCallStatus
@@ -35,7 +37,7 @@ from isthmus.terminal.statistics import session_metrics, stream_stats
 
 @dataclass(frozen=True, slots=True)
 class RunError:
-    """Why a run did not complete. ``code`` is the exit code, ``kind`` its name in Gemini CLI or of the failure."""
+    """Reason why a run did not complete. ``code`` is the exit code, ``kind`` Gemini CLI's or our name of the error."""
 
     kind: str
     message: str
@@ -44,7 +46,7 @@ class RunError:
 
 @dataclass(frozen=True, slots=True)
 class ServerLine:
-    """An MCP server at the beginning of a run. ``problem`` says why it is not connected, or what else is wrong."""
+    """Status of an MCP server at the beginning of a run. ``problem`` is, for example, why it is not connected."""
 
     name: str
     status: str
@@ -52,7 +54,7 @@ class ServerLine:
 
 
 def servers_json(servers: Sequence[ServerLine]) -> list[dict[str, str]] | None:
-    """Return servers as the JSON formats have them; None where there are none."""
+    """Return servers in the form of the JSON formats; None if there are none."""
     if not servers:
         return None
     return [
@@ -63,9 +65,9 @@ def servers_json(servers: Sequence[ServerLine]) -> list[dict[str, str]] | None:
 
 @dataclass(slots=True)
 class OutputStream:
-    """A text stream whose reader may go away: after that nothing is written, and ``is_broken`` says so.
+    """A text stream whose reader may close it: ``is_broken`` is True then, and nothing more is written.
 
-    None stands for a stream that was closed from the start, which is nobody's fault and no sign.
+    ``target`` is None if the stream was closed from the start, which does not count as broken.
     """
 
     target: TextIO | None
@@ -73,12 +75,12 @@ class OutputStream:
 
     @property
     def is_utf8(self) -> bool:
-        """Every character can be written as it is."""
+        """Whether the stream can write every character."""
         encoding = (getattr(self.target, "encoding", None) or "utf-8").lower().replace("_", "-")
         return encoding in ("utf-8", "utf8")
 
     def write(self, text: str) -> None:
-        """Write and flush; characters that the stream's encoding lacks become ``?``."""
+        """Write and flush; characters that the stream cannot encode become ``?``."""
         if self.target is None or self.is_broken:
             return
         if not self.is_utf8:
@@ -90,11 +92,11 @@ class OutputStream:
         except (OSError, ValueError):
             # The reader has gone, or the stream was closed.
             self.is_broken = True
-            let_go(self.target)
+            discard_buffer(self.target)
 
 
-def let_go(stream: TextIO) -> None:
-    """What is still buffered for a stream that cannot be written must not fail again at exit."""
+def discard_buffer(stream: TextIO) -> None:
+    """Discard the buffered text of a broken stream, so that flushing it does not fail again at exit."""
     with suppress(OSError, ValueError):
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, stream.fileno())
@@ -105,34 +107,36 @@ class HeadlessOutput(Protocol):
     """One output format. The calls come in this order: started, event ..., finished; or only finished."""
 
     def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
-        """The task is there."""
+        """Handle the start of the task."""
         ...
 
     def event(self, delivery: Delivery, view: TaskView) -> None:
-        """An event that ``view`` has already taken in."""
+        """Handle an event that ``view`` already includes."""
         ...
 
     def warning(self, message: str) -> None:
-        """Something to know that does not end the run."""
+        """Report a problem that does not end the run."""
         ...
 
     def finished(self, view: TaskView, error: RunError | None) -> None:
-        """The end; without an error the task completed."""
+        """Handle the end of the run; without an error the task completed."""
         ...
 
 
 @dataclass(slots=True)
-class TextOutput:
-    """The final text on stdout; tool calls, texts on the way and notices on stderr."""
+class TextOutput(HeadlessOutput):
+    """The final text on stdout; tool calls, intermediate texts and notices on stderr."""
 
     out: OutputStream
     notices: OutputStream
     written: dict[str, int] = field(default_factory=dict[str, int])
-    """How many increments of a text have gone to the notices."""
+    """Number of increments of a text that have gone to the notices, by message id."""
 
+    @override
     def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
         pass
 
+    @override
     def event(self, delivery: Delivery, view: TaskView) -> None:
         match delivery.event:
             case TextContent(message_id, replaces=torn) if torn is not None or message_id not in self.written:
@@ -148,9 +152,11 @@ class TextOutput:
             case _:
                 pass
 
+    @override
     def warning(self, message: str) -> None:
         self.notices.write(f"isthmus: {visible_line(message)}\n")
 
+    @override
     def finished(self, view: TaskView, error: RunError | None) -> None:
         final = view.final_text
         if final:
@@ -160,7 +166,7 @@ class TextOutput:
             self.warning(error.message)
 
     def _write_texts_so_far(self, view: TaskView) -> None:
-        """A text that a tool call or another text follows was said on the way to the answer."""
+        """Write the intermediate texts: those before a tool call or another text."""
         for message_id, count in self.written.items():
             increments = view.messages[message_id].increments
             if text := without_escapes("".join(increments[count:])).strip("\n"):
@@ -169,24 +175,28 @@ class TextOutput:
 
 
 @dataclass(slots=True)
-class JsonOutput:
-    """One object at the end: session_id, response, stats and, when it did not complete, error."""
+class JsonOutput(HeadlessOutput):
+    """One object at the end: session_id, response, stats and, if the task did not complete, error."""
 
     out: OutputStream
     notices: OutputStream
     servers: Sequence[ServerLine] = ()
     session_id: str = ""
 
+    @override
     def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
         self.session_id = snapshot.context_id
 
+    @override
     def event(self, delivery: Delivery, view: TaskView) -> None:
         if isinstance(delivery.event, RetryNotice):
             self.warning(retry_text(delivery.event))
 
+    @override
     def warning(self, message: str) -> None:
         self.notices.write(f"isthmus: {visible_line(message)}\n")
 
+    @override
     def finished(self, view: TaskView, error: RunError | None) -> None:
         result: dict[str, Any] = {
             "session_id": self.session_id,
@@ -202,7 +212,7 @@ class JsonOutput:
 
 
 @dataclass(slots=True)
-class StreamJsonOutput:
+class StreamJsonOutput(HeadlessOutput):
     """One line of JSON per event: init, message, tool_use, tool_result, error and, last, result."""
 
     out: OutputStream
@@ -211,18 +221,20 @@ class StreamJsonOutput:
     servers: Sequence[ServerLine] = ()
     used: set[str] = field(default_factory=set[str])
 
+    @override
     def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
         now = datetime.now(UTC).timestamp()
         model = snapshot.model or self.model
         self._emit("init", now, session_id=snapshot.context_id, model=model, mcp_servers=servers_json(self.servers))
         self._emit("message", now, role="user", content=prompt)
 
+    @override
     def event(self, delivery: Delivery, view: TaskView) -> None:
         event, at = delivery.event, delivery.at
         match event:
             case TextContent() | AgentMessage(was_streamed=False):
-                content, is_anew = without_escapes(event.text), True if event.replaces is not None else None
-                self._emit("message", at, role="assistant", content=content, delta=True, restart=is_anew)
+                content, restarts = without_escapes(event.text), True if event.replaces is not None else None
+                self._emit("message", at, role="assistant", content=content, delta=True, restart=restarts)
             case ToolCallUpdate():
                 self._call(event.tool_call, at)
             case RetryNotice():
@@ -241,10 +253,12 @@ class StreamJsonOutput:
             case _:
                 assert_never(event)
 
+    @override
     def warning(self, message: str) -> None:
         self._emit("error", datetime.now(UTC).timestamp(), severity="warning", message=message)
         self.notices.write(f"isthmus: {visible_line(message)}\n")
 
+    @override
     def finished(self, view: TaskView, error: RunError | None) -> None:
         result: dict[str, Any] = {"status": "success" if error is None else "error"}
         if error is not None:
@@ -274,14 +288,14 @@ class StreamJsonOutput:
 
 
 def failed_before_task(output_format: str, error: RunError, stdout: TextIO | None, stderr: TextIO | None) -> None:
-    """Print a failure that came before there was a task, in the ``json`` or the ``stream-json`` format."""
+    """Print a failure from before the task was created, in the ``json`` or the ``stream-json`` format."""
     out, notices = OutputStream(stdout), OutputStream(stderr)
     output = JsonOutput(out, notices) if output_format == "json" else StreamJsonOutput(out, notices)
     output.finished(TaskView(), error)
 
 
 def retry_text(notice: RetryNotice) -> str:
-    """Return a retry in one line, e.g. ``rate limited; trying again in 2 s (attempt 2 of 5)``."""
+    """Describe a retry in one line, e.g. ``rate limited; trying again in 2 s (attempt 2 of 5)``."""
     return f"{notice.reason}; trying again in {notice.delay:.3g} s (attempt {notice.attempt} of {notice.attempts})"
 
 
@@ -304,7 +318,7 @@ def _failure_text(call: ToolCall) -> str:
 
 def _call_line(call: ToolCall) -> str:
     described = (call.description or "").removeprefix(f"{call.tool_name} ").strip().split("\n")
-    # Every line of a shell command: the later ones do as much as the first. What other tools add are notes.
+    # All lines of a shell command, since each of them has effects; the further lines of other tools are only notes.
     shown = described if isinstance(call.input_parameters.get("command"), str) else described[:1]
     what = "\n    ".join(visible_line(line) for line in shown)
     what = f" {what}" if what else ""

@@ -1,8 +1,8 @@
 """A conversation in the scrollback of a terminal: prompts, streamed turns, questions, until the user leaves.
 
-Whoever answers a question first has answered it: this terminal, an editor, another client. So every question is
-asked and watched at the same time. Drawing is in ``render``, reading from the user in a ``Prompter``; heavy imports
-happen in ``run_interactive``. Deliberately not here: showing one turn (``turns``).
+The first answer to a question counts, from this terminal, an editor or another client. So every question is asked and
+watched at the same time. ``turns`` shows one turn, ``render`` draws, and a ``Prompter`` reads from the user. Heavy
+imports happen in ``run_interactive``.
 """
 
 import asyncio
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
     from isthmus.terminal.screen import Screen
 
 RESUMED_MESSAGES = 6
-"""Messages that are shown again when a session is resumed."""
+"""Maximum number of messages that are shown again when a session is resumed."""
 RESUMED_LINES = 40
-"""Lines of one such message."""
+"""Maximum number of lines of each of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class InteractiveOptions:
-    """A conversation.
+    """Options of a conversation.
 
-    ``settings`` are the AgentSettings that go with the first message of a session. ``workspace`` (an absolute path)
-    is whose sessions are listed, and where ``resume="latest"`` looks; None means all. ``resume`` may also be the id of
-    a session. ``heading`` is printed first, quietly. ``first_prompt`` is sent without being asked for. ``command`` is
-    how the user started the program, for advice such as ``isthmus --resume ID``. ``awaited_servers`` tells which MCP
-    servers a turn waits for now. ``pause``: seconds without a key before a question takes answers. ``announcements``
-    are shown as they come.
+    ``settings`` are the AgentSettings that are sent with the first message of a session. ``workspace`` (an absolute
+    path) limits the sessions that are listed and that ``resume="latest"`` finds; None means all. ``resume`` may also be
+    the id of a session. ``heading`` is printed first, dimmed. ``first_prompt`` is sent before the user is prompted.
+    ``command`` is the command that started the program, for advice such as ``isthmus --resume ID``. ``awaited_servers``
+    returns the MCP servers that a turn waits for now. ``pause`` is the time in seconds without a key before a question
+    accepts answers. ``announcements`` are shown as they come.
     """
 
     settings: JsonObject | None = None
@@ -67,10 +67,10 @@ class InteractiveOptions:
 
 
 async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> int:
-    """Talk until the user leaves, on stdin and stdout; returns the exit code.
+    """Hold a conversation on stdin and stdout until the user leaves, and return the exit code.
 
-    0 when the user left, 1 when the session to resume is not there, 128 + n after signal n. Tasks that wait for an
-    answer go on waiting.
+    The code is 0 if the user left, 1 if the session to resume does not exist, 128 + n after signal n. Tasks that wait
+    for an answer keep waiting.
     """
     from isthmus.terminal.render import TaskRenderer
     from isthmus.terminal.screen import Screen
@@ -109,7 +109,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
 
 
 def _prompter(screen: "Screen", history_file: Path | None, pause: float) -> "Prompter":
-    """Return the editable prompt where stdin and stdout are a real terminal, else plain lines."""
+    """Return the editable prompt if stdin and stdout are a real terminal, else one for plain lines."""
     is_typed = sys.stdin.isatty()
     if is_typed and screen.is_live and sys.platform != "win32":
         from isthmus.terminal.prompt_toolkit_input import PromptToolkitPrompter
@@ -140,7 +140,7 @@ class _Conversation:
     notices: list[str] = field(default_factory=list[str])
 
     async def run(self) -> int:
-        """Return the whole conversation."""
+        """Hold the conversation and return the exit code."""
         if self.options.heading:
             self.renderer.quiet(*self.options.heading)
         self.commands.load(self._scope())
@@ -154,16 +154,16 @@ class _Conversation:
                 await self._take(await self._read())
         except _Left:
             if self.context_id is not None and not self.is_advised:
-                self.renderer.quiet(f"{self._resume_command()} comes back to this session.")
+                self.renderer.quiet(f"To come back to this session: {self._resume_command()}")
             return 0
 
     def interrupt(self) -> None:
-        """SIGINT: cancels the turn that runs, or what is being typed."""
+        """Cancel the running turn, or what is being typed, on SIGINT."""
         if not self.turns.interrupt():
             self.prompter.interrupt()
 
     def announce(self, announcement: Announcement) -> None:
-        """Show what somebody else says: now, or when it disturbs nothing."""
+        """Show an announcement, now or as soon as it does not interrupt the user."""
         match announcement:
             case Notice(text):
                 self.notices.append(text)
@@ -182,7 +182,7 @@ class _Conversation:
     def _print_notices(self) -> None:
         texts, self.notices = self.notices, []
         if self.is_prompting:
-            self.screen.join("notice")  # an empty line stands above the prompt already
+            self.screen.join("notice")  # there is an empty line above the prompt already
         for text in texts:
             self.renderer.notice(text)
         if self.is_prompting and texts:
@@ -208,7 +208,7 @@ class _Conversation:
                     raise _Left from None
                 is_second = True
                 self.screen.forget_position()
-                self.renderer.quiet("Ctrl-C again leaves; so does Ctrl-D.")
+                self.renderer.quiet("Press Ctrl-C again, or Ctrl-D, to leave.")
             finally:
                 self.is_prompting = False
                 self.screen.forget_position()
@@ -224,7 +224,7 @@ class _Conversation:
             case "/quit" | "/exit" | "exit" | "quit":
                 raise _Left
             case "/help" | "/?":
-                # Anew: the commands of MCP servers come and go with these.
+                # Loaded again: the commands of MCP servers come and go with the servers.
                 self.commands.load(self._scope())
                 await self.commands.ready()
                 self.renderer.quiet(*self.commands.help_lines())
@@ -239,11 +239,11 @@ class _Conversation:
                 await self._send(text)
 
     async def _take_command(self, text: str) -> None:
-        """A command of the agent; what is none of any name may be a prompt that begins with a path."""
+        """Run a command of the agent, or send the text as a prompt if it begins with a path."""
         await self.commands.ready()
         line = self.commands.read(text)
         if (line is None and _is_command(text)) or (line is not None and line.command is None):
-            # It may have come since the list was made: MCP servers have commands, too.
+            # The command may be newer than the list: MCP servers have commands, too.
             self.commands.load(self._scope())
             await self.commands.ready()
             line = self.commands.read(text)
@@ -252,8 +252,8 @@ class _Conversation:
         elif line is not None or _is_command(text):
             name = "/" + " ".join(line.path) if line is not None else text.split()[0]
             likely = self.commands.likely(name)
-            meant = f"Did you mean {' or '.join(likely)}?" if likely else "/help lists them."
-            self.renderer.quiet(f"{name} is no command here. {meant}")
+            advice = f"Did you mean {' or '.join(likely)}?" if likely else "/help lists all commands."
+            self.renderer.quiet(f"Unknown command {name}. {advice}")
         else:
             await self._send(text)
 
@@ -277,7 +277,7 @@ class _Conversation:
             self.renderer.quiet(execution.message)
         self.context_id = self.context_id or turn.context_id or None
         await self._turn(TaskStream(self.agent, turn.snapshot, turn, self.options.timeouts), shown_prompt=typed)
-        # What it did may have changed which commands there are.
+        # The command may have changed the list of commands.
         self.commands.load(self._scope())
 
     async def _send(self, text: str) -> None:
@@ -305,7 +305,7 @@ class _Conversation:
         self.renderer.quiet(*(session_lines(sessions, time.time(), self.screen.width) or ["No sessions yet."]))
 
     async def _resume(self, wanted: str) -> bool:
-        """Show the end of the session, and go on with what waits or runs in it."""
+        """Show the end of the session, and continue with its waiting and running tasks."""
         try:
             session = await find_session(self.agent, wanted, self.options.workspace)
             self.context_id = session.context_id
@@ -340,13 +340,13 @@ class _Conversation:
         self.screen.end_text()
 
     async def _turn(self, stream: TaskStream, *, shown_prompt: str | None) -> None:
-        """Show a task until it ends, asking what it asks."""
+        """Show a task until it ends, and put its questions to the user."""
         end = await self.turns.show(stream, shown_prompt=shown_prompt, resume_command=self._resume_command())
         if end is TurnEnd.LEFT:
             self.is_advised = True
             raise _Left
         if end is TurnEnd.ASKED_IN_WORDS:
-            # The next prompt is the answer.
+            # The next prompt will be the answer.
             self.task_to_continue = stream.task_id
 
     def _resume_command(self) -> str:
@@ -354,6 +354,6 @@ class _Conversation:
 
 
 def _is_command(text: str) -> bool:
-    """``/word`` and nothing that could be a path."""
+    """Return whether a text begins with ``/word`` rather than with a path."""
     word = text.split()[0]
     return word.startswith("/") and word[1:].replace("-", "").isalpha()

@@ -5,4 +5,4 @@ A KeyboardInterrupt that leaves an asyncio task stops the whole event loop; this
 
 
 class Interrupted(Exception):
-    """The user pressed Ctrl-C where something was read."""
+    """The user pressed Ctrl-C during input."""

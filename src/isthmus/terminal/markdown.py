@@ -1,8 +1,8 @@
-"""Model text as it streams in: wrapped at words, with the little Markdown that reads well in a scrollback.
+"""Streamed text of a model: wrapped at words, with basic Markdown.
 
-``MarkdownStream`` takes increments and gives back styled pieces to print at once; nothing printed is ever taken
-back. Headings, code, emphasis in bold and list indents are understood line by line. Deliberately not a Markdown
-renderer: tables, links and everything else are left as the model wrote them.
+``MarkdownStream`` takes increments and returns styled pieces to print at once; printed text never changes. It supports
+headings, code, bold text and the indentation of lists, line by line. It is not a Markdown renderer: tables, links and
+everything else stay as the model wrote them.
 """
 
 import re
@@ -14,7 +14,7 @@ from isthmus.text.visible import visible_prose
 
 
 class Piece(NamedTuple):
-    """Text to print as it is. ``style`` is one of "", "heading", "strong", "code", "fence"."""
+    """Text to print unchanged. ``style`` is one of "", "heading", "strong", "code", "fence"."""
 
     text: str
     style: str = ""
@@ -24,13 +24,13 @@ _FENCE = re.compile(r"\s*(```|~~~)$")
 _HEADING = re.compile(r" {0,3}#{1,6} $")
 _LIST = re.compile(r"\s*(?:[-*+>]|\d{1,3}[.)]) +$")
 _LEAD_CHARACTERS = frozenset("#`~-*+> 0123456789.)")
-"""What a line can begin with before it is known what kind of line it is."""
+"""Characters at the start of a line that may determine its kind."""
 _LONGEST_LEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``width`` in cells (None: not wrapped), whether there are styles, and how many cells a text takes."""
+    """Layout of the text: ``width`` in cells (None: no wrapping), styles or not, and a function for a text's width."""
 
     width: int | None
     is_styled: bool
@@ -38,7 +38,7 @@ class Layout:
 
 
 class MarkdownStream:
-    """One text of the model. Feeding it in other increments prints the same, but for ``flush``."""
+    """One text of the model. The pieces do not depend on how it is split into increments, except after ``flush``."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -63,9 +63,9 @@ class MarkdownStream:
 
     @property
     def cursor(self) -> int:
-        """The cell in which the cursor stands: 0 before anything is printed, else that after the last character.
+        """Cell of the cursor: 0 before anything is printed, else the one after the last character.
 
-        Newlines are printed only when something follows them, so this is rarely 0.
+        Newlines are printed only when text follows them, so this is rarely 0.
         """
         return self._cursor
 
@@ -85,13 +85,13 @@ class MarkdownStream:
         return self._take()
 
     def flush(self) -> list[Piece]:
-        """What is held back until its word is complete, for when the model pauses."""
+        """Return the text that is held back until its word is complete, for when the model pauses."""
         if self._lead is None and not self._marker:
             self._put_word()
         return self._take()
 
     def finish(self) -> list[Piece]:
-        """The rest, and a newline when the text did not end with one. The stream is then at its beginning again."""
+        """Return the remaining pieces with a final newline, and reset the stream for another text."""
         if self._lead and (self._fence or self._lead.strip()):
             self._resolve_lead()
         self._settle_marker("")
@@ -133,7 +133,7 @@ class MarkdownStream:
         self._add(character)
 
     def _resolve_lead(self) -> None:
-        """The beginning of the line is known: decide what kind of line it is, and print it."""
+        """Decide on the kind of the line by its beginning, and print the beginning."""
         lead, self._lead = self._lead or "", None
         if fence := _FENCE.match(lead):
             if not self._fence:
@@ -188,7 +188,7 @@ class MarkdownStream:
             self._put_word()
 
     def _settle_marker(self, following: str) -> None:
-        """Markers were collected; what follows tells whether they are emphasis or themselves."""
+        """Decide by the character that follows whether the collected markers are emphasis or literal."""
         marker, self._marker = self._marker, ""
         if not marker:
             return
@@ -231,7 +231,7 @@ class MarkdownStream:
         if not text:
             return
         if self._newlines:
-            # At most one empty line outside of code, and none at the end of the text.
+            # At most one empty line outside code, and none at the end of the text.
             count = self._newlines if self._fence and style != "fence" else min(self._newlines, 2)
             self._out.append(Piece("\n" * count))
             self._newlines = 0
@@ -243,7 +243,7 @@ class MarkdownStream:
         self._cursor = self._column
 
     def _take(self) -> list[Piece]:
-        """What was put out, neighbours of one style joined."""
+        """Return the collected pieces, with adjacent ones of the same style joined."""
         joined: list[Piece] = []
         for piece in self._out:
             if joined and joined[-1].style == piece.style:

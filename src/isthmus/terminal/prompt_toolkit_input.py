@@ -1,7 +1,7 @@
 """The editable prompt: prompt_toolkit behind the ``Prompter`` port.
 
-prompt_toolkit is imported here, so import this module only to prompt. Cursor position requests are never sent, since
-not every terminal answers them, and all that they give is the height that is left for menus.
+Imports prompt_toolkit, so import this module only to prompt. Never requests the cursor position: not every terminal
+answers, and it is needed only for the height of menus.
 """
 
 import asyncio
@@ -29,29 +29,28 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle, PromptSession
 from prompt_toolkit.styles import Style
+from typing_extensions import override
 
 from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText
 from isthmus.terminal.interruption import Interrupted
-from isthmus.terminal.prompting import AskForCompletions, Complete
+from isthmus.terminal.prompting import AskForCompletions, Complete, Prompter
 from isthmus.terminal.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.screen import Glyphs
 
 STYLE = Style.from_dict({"prompt": "bold ansicyan", "quiet": "ansibrightblack"})
 YES_AND_NO = "yn"
 _REFERENCE = re.compile(r"(^|\s|[(\[])@\S*$")
-"""A reference to what an agent knows, at the end of a line."""
+"""A reference at the end of a line, which the agent can complete."""
 
 
-class PromptToolkitPrompter:
+class PromptToolkitPrompter(Prompter):
     """A ``Prompter`` on the terminal of stdin and stdout.
 
-    ``history_file`` keeps what was typed (mode 0600); None, or a file that cannot be used, keeps it in memory. A
-    question takes answers, and shows its choices, when no key was pressed for ``pause`` seconds.
+    ``history_file`` stores the input (mode 0600); it is kept in memory if that is None or cannot be used. A question
+    accepts answers, and shows its choices, after ``pause`` seconds without a key.
     """
-
-    echoes = True
 
     def __init__(self, glyphs: Glyphs, history_file: Path | None, pause: float = PAUSE_SECONDS) -> None:
         self._output = _output()
@@ -69,17 +68,17 @@ class PromptToolkitPrompter:
             output=self._output,
             enable_open_in_editor=False,
             interrupt_exception=Interrupted,
-            # On Tab, and below the prompt: a menu would need to know where the cursor is.
+            # On Tab, and below the prompt: a menu would need the cursor position.
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
         )
 
+    @override
     def offer(self, complete: Complete, ask: AskForCompletions | None = None) -> None:
-        """Complete on Tab: slash commands at once, what the agent knows when it has answered."""
         self._completer = self._prompt.completer = _LineCompleter(complete, ask)
 
     def _complete(self, event: KeyPressEvent) -> None:
-        """Tab. Whoever has to be asked is asked beside the typing; what was typed meanwhile makes the answer void."""
+        """Complete on Tab. Completions of the agent come in the background, and are ignored if the line has changed."""
         completer, line = self._completer, event.current_buffer.document.text_before_cursor
         if completer is None:
             return
@@ -94,10 +93,12 @@ class PromptToolkitPrompter:
 
         event.app.create_background_task(ask())
 
+    @override
     async def read_prompt(self) -> str:
         kept, self._kept = self._kept, ""
         return await self._read(self._prompt, [("class:prompt", f"{self._glyph} ")], kept)
 
+    @override
     async def read_choice(self, question: CallQuestion) -> AnswerChoice:
         note = await self._take_early_text(question)
         keys = [choice.key for choice in question.choices]
@@ -115,14 +116,15 @@ class PromptToolkitPrompter:
                 for style, text in choice_lines(question, self._output.get_size().columns)
             ),
         ]
-        said: StyleAndTextTuples = [("class:quiet", f"  {note}\n")] if note else []
-        hint: StyleAndTextTuples = [*said, ("class:prompt", f"  {self._glyph} ")]
+        noted: StyleAndTextTuples = [("class:quiet", f"  {note}\n")] if note else []
+        hint: StyleAndTextTuples = [*noted, ("class:prompt", f"  {self._glyph} ")]
         while True:
             typed = await self._read(session, [*message, *hint])
             if (choice := question.choice(typed)) is not None:
                 return choice
             hint = [("class:quiet", f"  one of {', '.join(keys)} "), ("class:prompt", f"{self._glyph} ")]
 
+    @override
     async def read_line(self, lines: Sequence[str], prompt: str) -> str:
         session: PromptSession[str] = PromptSession(
             style=STYLE, output=self._output, erase_when_done=True, interrupt_exception=Interrupted
@@ -130,10 +132,12 @@ class PromptToolkitPrompter:
         above: StyleAndTextTuples = [("", "\n"), *(("class:quiet", f"  {line}\n") for line in lines)]
         return await self._read(session, [*above, ("class:prompt", f"  {prompt}")])
 
+    @override
     def interrupt(self) -> None:
         if self._reading is not None and self._reading.app.is_running and not self._reading.app.is_done:
             self._reading.app.exit(exception=Interrupted())
 
+    @override
     def above(self, write: Callable[[], None]) -> bool:
         app = self._reading.app if self._reading is not None else None
         if app is None or not app.is_running or app.is_done:
@@ -142,18 +146,20 @@ class PromptToolkitPrompter:
             run_in_terminal(write)
         return True
 
+    @override
     @contextmanager
     def without_echo(self) -> Generator[None]:
         with _local_modes(lambda modes: modes & ~(termios.ECHO | termios.ICANON)):
             yield
 
+    @override
     @contextmanager
     def with_echo(self) -> Generator[None]:
         with _local_modes(lambda modes: modes | termios.ECHO | termios.ICANON):
             yield
 
     async def _take_early_text(self, question: CallQuestion) -> str:
-        """Read what is typed until no key has been pressed for a while; returns what is to be said of it."""
+        """Read input until no key has been pressed for a while, and return a note about it for the user."""
 
         def message() -> StyleAndTextTuples:
             return [("class:quiet", "  not an answer yet: ")] if session.default_buffer.text else []
@@ -188,7 +194,7 @@ class PromptToolkitPrompter:
             if timer is not None:
                 timer.cancel()
             early = EarlyText(session.default_buffer.text, question)
-            # Also when the question was answered elsewhere meanwhile: the text is the user's.
+            # Kept even if the question was answered elsewhere meanwhile: the text is the user's.
             self._kept = "\n".join(text for text in (self._kept, early.kept) if text)
         return early.note
 
@@ -201,31 +207,32 @@ class PromptToolkitPrompter:
 
 
 class _LineCompleter(Completer):
-    """Slash commands, and what somebody answered about one line."""
+    """Completer of slash commands, and of one line by the agent's last answer."""
 
     def __init__(self, complete: Complete, ask: AskForCompletions | None) -> None:
         self._complete = complete
         self._ask = ask
         self._answered: tuple[str, Sequence[Completion]] = ("", ())
 
+    @override
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[ToolkitCompletion]:
         line = document.text_before_cursor
         found = self._known(line)
         if not found and line == self._answered[0]:
             found = self._answered[1]
-        # What is replaced begins with a word, so that words are what is shown.
+        # The replaced text begins at a word, so that the menu shows whole words.
         same = min((_common(line, item.line) for item in found), default=0)
         start = max(line.rfind(" ", 0, same), line.rfind("\n", 0, same)) + 1
         for item in found:
             yield ToolkitCompletion(item.line[start:], start_position=start - len(line))
 
     def has_to_ask(self, line: str) -> bool:
-        """Return whether somebody else may know more of the line."""
+        """Return whether only the agent can complete the line."""
         is_argument = line.startswith("/") and " " in line
         return self._ask is not None and (is_argument or bool(_REFERENCE.search(line))) and not self._known(line)
 
     async def ask(self, line: str) -> None:
-        """Ask how the line may go on."""
+        """Ask the agent to complete the line."""
         if self._ask is not None:
             self._answered = (line, await self._ask(line))
 
@@ -234,13 +241,13 @@ class _LineCompleter(Completer):
 
 
 def _common(one: str, other: str) -> int:
-    """How many letters both begin with."""
+    """Return the length of the common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _output() -> Vt100_Output:
-    """Return the terminal of stdout, which is not asked where its cursor is."""
+    """Return the terminal of stdout, without requests for its cursor position."""
 
     def size() -> Size:
         with suppress(OSError, ValueError):
@@ -254,7 +261,7 @@ def _output() -> Vt100_Output:
 
 
 def _prompt_keys(complete: Callable[[KeyPressEvent], None]) -> KeyBindings:
-    """Enter sends; Alt-Enter, or Enter after a backslash, begins another line; Ctrl-C clears, or interrupts."""
+    """Return the keys: Enter sends, Alt-Enter or a backslash and Enter begin a line, Ctrl-C clears or interrupts."""
     keys = KeyBindings()
     keys.add("tab")(complete)
     keys.add("enter")(_send)
@@ -284,7 +291,7 @@ def _clear(event: KeyPressEvent) -> None:
 
 
 def _choice_keys(choices: list[str]) -> KeyBindings:
-    """One key answers when every choice has one; else the number is typed and sent with Enter."""
+    """Return keys that answer at once if every choice has a single one; else a number is typed and sent with Enter."""
     keys = KeyBindings()
     if all(len(choice) == 1 for choice in choices):
         keys.add(Keys.Any)(partial(_answer, (*choices, *YES_AND_NO)))
@@ -321,7 +328,7 @@ def _history(path: Path | None) -> History:
 
 @contextmanager
 def _local_modes(change: Callable[[int], int]) -> Generator[None]:
-    """Other local modes of the terminal on stdin; where it has none nothing changes. Ctrl-C stays a signal."""
+    """Change the local modes of the terminal on stdin, if there is one, meanwhile. Ctrl-C remains a signal."""
     try:
         descriptor = sys.stdin.fileno()
         before = termios.tcgetattr(descriptor)

@@ -1,7 +1,7 @@
-"""What the interactive front asks of a user, as a port, and its plain form: lines from any stdin.
+"""The ``Prompter`` port, through which the interactive front reads from a user, and its plain form.
 
-The plain form serves where there is no terminal to edit on (a pipe, a terminal of type "dumb", an output that is
-redirected). The form with an editable prompt is in ``prompt_toolkit_input``.
+The plain form reads lines from any stdin, for use without an editable terminal (a pipe, a terminal of type "dumb", a
+redirected output). The form with an editable prompt is in ``prompt_toolkit_input``.
 """
 
 import asyncio
@@ -10,6 +10,8 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from typing_extensions import override
 
 from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.blocks import choice_lines
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 
 
 Complete: TypeAlias = Callable[[str], Sequence[Completion]]
-"""How a line may go on: whole lines."""
+"""Function that returns completions of a line, as whole lines."""
 AskForCompletions: TypeAlias = Callable[[str], Awaitable[Sequence[Completion]]]
-"""The same, of somebody who takes a moment."""
+"""Function that asks the agent for completions of a line."""
 
 
 class Prompter(Protocol):
@@ -34,13 +36,8 @@ class Prompter(Protocol):
     Each raises EOFError when the user leaves (Ctrl-D, end of input) and Interrupted for Ctrl-C.
     """
 
-    @property
-    def echoes(self) -> bool:
-        """What is typed stands on the screen afterwards."""
-        ...
-
     def offer(self, complete: Complete, ask: AskForCompletions | None = None) -> None:
-        """What a line may go on as, for a user who asks (Tab); ``ask`` is asked where ``complete`` knows nothing."""
+        """Complete lines on Tab with ``complete``, and with ``ask`` if that returns nothing."""
         ...
 
     async def read_prompt(self) -> str:
@@ -48,27 +45,30 @@ class Prompter(Protocol):
         ...
 
     async def read_choice(self, question: CallQuestion) -> AnswerChoice:
-        """One of the choices of a question that is already on the screen.
+        """Return the user's choice for a question that is already on the screen.
 
-        On a terminal what was typed before, or before a pause in typing, is no answer: it is kept for the next prompt.
+        On a terminal, text typed before that, or without a pause after it, is not an answer: it is kept for the next
+        prompt.
         """
         ...
 
     async def read_line(self, lines: Sequence[str], prompt: str) -> str:
-        """One line, which may be empty, after ``prompt``; ``lines`` stand above it."""
+        """Return one line, which may be empty, typed after ``prompt`` and below ``lines``."""
         ...
 
     def interrupt(self) -> None:
-        """A SIGINT came while something is read."""
+        """Interrupt the current read on SIGINT."""
         ...
 
     def above(self, write: Callable[[], None]) -> bool:
-        """Call ``write``, which prints whole lines, above what is being read, and show that again below; False: nothing
-        is being read, and nothing was called."""
+        """Call ``write``, which prints whole lines, above the prompt, and redraw the prompt.
+
+        Return False, without a call, if nothing is being read.
+        """
         ...
 
     def without_echo(self) -> AbstractContextManager[None]:
-        """Keep what is typed between two reads for the next one, without showing it."""
+        """Keep input between two reads for the next one, without showing it."""
         ...
 
     def with_echo(self) -> AbstractContextManager[None]:
@@ -76,15 +76,15 @@ class Prompter(Protocol):
         ...
 
 
-class LinePrompter:
-    """A ``Prompter`` on plain lines of the file descriptor ``descriptor``, prompting through ``screen``.
+class LinePrompter(Prompter):
+    """A ``Prompter`` for plain lines of the file descriptor ``descriptor``, prompting through ``screen``.
 
-    Where it is a terminal (``echoes``), a question takes answers when no line came for ``pause`` seconds. Lines of a
-    file or of a pipe are written in advance: there each answers what is asked next.
+    On a terminal (``echoes``), a question accepts answers after ``pause`` seconds without a line. Lines of a file or a
+    pipe are written in advance: each of them answers the next question.
     """
 
     def __init__(self, descriptor: int, screen: "Screen", *, echoes: bool, pause: float = PAUSE_SECONDS) -> None:
-        self.echoes = echoes
+        self._echoes = echoes
         self._pause = pause
         self._kept: list[str] = []
         self._asked = ""
@@ -94,9 +94,11 @@ class LinePrompter:
         self._reader: threading.Thread | None = None
         self._reading: asyncio.Future[str | None] | None = None
 
+    @override
     def offer(self, complete: Complete, ask: AskForCompletions | None = None) -> None:
-        """Nothing is completed on plain lines."""
+        pass  # plain lines are not completed
 
+    @override
     async def read_prompt(self) -> str:
         glyph = self._screen.glyphs.prompt
         if self._kept:
@@ -109,43 +111,49 @@ class LinePrompter:
             lines.append(await self._line())
         return "\n".join(lines)
 
+    @override
     async def read_choice(self, question: CallQuestion) -> AnswerChoice:
-        if self.echoes:
+        if self._echoes:
             await self._take_early_lines(question)
-        # The choices are part of what is asked: they stay on the screen, nothing here can be redrawn.
+        # The choices are part of the question and stay on the screen: nothing can be redrawn here.
         self._print("".join(text for _, text in choice_lines(question, self._screen.width)))
         keys = ", ".join(choice.key for choice in question.choices)
         while True:
             typed = await self._line(f"  answer ({keys}): ")
             if (choice := question.choice(typed)) is not None:
                 return choice
-            self._print(f"  {visible_line(typed)!r} is none of {keys}\n")
+            self._print(f"  {visible_line(typed)!r} is not one of {keys}\n")
 
+    @override
     async def read_line(self, lines: Sequence[str], prompt: str) -> str:
         self._print("".join(f"  {line}\n" for line in lines))
         return await self._line(f"  {prompt}")
 
+    @override
     def interrupt(self) -> None:
         if self._reading is not None and not self._reading.done():
             self._reading.set_exception(Interrupted())
 
+    @override
     def above(self, write: Callable[[], None]) -> bool:
         if self._reading is None:
             return False
-        # What has been typed of a line stays where it is, and with the terminal.
+        # The unfinished input stays on its line; the terminal still holds it.
         self._print("\n" if self._asked else "")
         write()
         self._print(self._asked)
         return True
 
+    @override
     def without_echo(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    @override
     def with_echo(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     async def _take_early_lines(self, question: CallQuestion) -> None:
-        """Take the lines that come until none has come for a while; none of them is an answer."""
+        """Read lines until none has come for a while; they are not answers."""
         with suppress(TimeoutError):
             while True:
                 async with asyncio.timeout(self._pause):
@@ -165,8 +173,8 @@ class LinePrompter:
         self._print(asked)
         loop = asyncio.get_running_loop()
         if self._reader is None:
-            # A thread that may stay in its read for ever, when the answer came from elsewhere; hence a daemon, and
-            # os.read: a buffered stdin would be locked when the interpreter ends.
+            # The thread may never return from its read if the answer came from elsewhere: hence a daemon, and os.read,
+            # because a buffered stdin would be locked when the interpreter exits.
             self._reader = threading.Thread(target=self._read_lines, args=(loop,), name="stdin", daemon=True)
             self._reader.start()
         taking = asyncio.ensure_future(self._lines.get())
@@ -182,7 +190,7 @@ class LinePrompter:
         if line is None:
             self._lines.put_nowait(None)
             raise EOFError
-        if not self.echoes:
+        if not self._echoes:
             self._print(f"{visible_line(line)}\n")
         return line
 

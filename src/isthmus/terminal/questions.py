@@ -1,4 +1,4 @@
-"""Questions to a user as choices, and what an answer means. Pure: asking and drawing happen elsewhere."""
+"""Questions to a user as choices, and the meaning of an answer. Pure: asking and drawing happen elsewhere."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ PROCEED_ONCE = "proceed_once"
 FILL_IN = "f"
 REFUSALS = frozenset({CANCEL, "decline"})
 _SHORT = {"y": (PROCEED_ONCE, "accept", "yes"), "n": ("no", "decline", CANCEL)}
-"""The options that a letter may mean, the first of them that is offered."""
+"""Options that a letter may mean: the first of them that is offered."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerChoice:
-    """One line of the question: what is typed to choose it, and its text.
+    """One line of a question: the input that selects it, and its text.
 
     ``option_id`` is None for the front's own choices: to edit the proposal first, or to fill in a form.
     """
@@ -28,18 +28,18 @@ class AnswerChoice:
 
     @property
     def is_edit(self) -> bool:
-        """Chooses to edit the proposed file first."""
+        """Whether the choice is to edit the proposed file first."""
         return self.option_id is None and self.key != FILL_IN
 
     @property
     def is_filling_in(self) -> bool:
-        """Chooses to be asked for each value of a form."""
+        """Whether the choice is to be asked for each value of a form."""
         return self.option_id is None and self.key == FILL_IN
 
 
 @dataclass(frozen=True, slots=True)
 class CallQuestion:
-    """A pending call as it is put to a user; ``edited`` is the user's own version of the proposed file."""
+    """A question about a pending call; ``edited`` is the user's own version of the proposed file."""
 
     call: ToolCall
     choices: tuple[AnswerChoice, ...]
@@ -47,7 +47,7 @@ class CallQuestion:
 
     @property
     def file_diff(self) -> FileDiff | None:
-        """The change under review, with the user's edits in it."""
+        """Change under review, with the user's edits."""
         request = self.call.confirmation_request
         diff = request.file_edit_details if request is not None else None
         if diff is None or self.edited is None:
@@ -55,17 +55,17 @@ class CallQuestion:
         return FileDiff(diff.file_name, diff.file_path, self.edited, diff.old_content)
 
     def choice(self, typed: str) -> AnswerChoice | None:
-        """The choice that was typed: its key, the id or name of its option, ``y`` or ``n``; None when it is none."""
+        """Return the choice that was typed by its key, the id or name of its option, ``y`` or ``n``, or None."""
         word = typed.strip().casefold()
         for choice in self.choices:
             if word and word in (choice.key, (choice.option_id or "").casefold(), choice.name.casefold()):
                 return choice
-        wanted = _SHORT.get({"yes": "y", "no": "n"}.get(word, word), ())
+        option_ids = _SHORT.get({"yes": "y", "no": "n"}.get(word, word), ())
         by_id = {choice.option_id: choice for choice in self.choices}
-        return next((by_id[option_id] for option_id in wanted if option_id in by_id), None)
+        return next((by_id[option_id] for option_id in option_ids if option_id in by_id), None)
 
     def confirmation(self, choice: AnswerChoice) -> ToolCallConfirmation:
-        """Return the answer that a choice stands for; the user's edits go along unless the call is refused."""
+        """Return the answer for a choice, with the user's edits unless the call is refused."""
         option_id = choice.option_id or PROCEED_ONCE
         keeps_edits = self.edited is not None and option_id not in REFUSALS
         details = ModifiedFileDetails(self.edited) if keeps_edits and self.edited is not None else None
@@ -73,7 +73,7 @@ class CallQuestion:
 
 
 def question_of(call: ToolCall, edited: str | None = None) -> CallQuestion:
-    """The question of a pending call: its options numbered from 1, ``e`` to edit a proposed file, ``f`` for a form."""
+    """Return the question of a pending call: its options from 1, ``e`` to edit a proposed file, ``f`` for a form."""
     request = call.confirmation_request
     options = request.options if request is not None else ()
     choices = [
@@ -91,7 +91,7 @@ def question_of(call: ToolCall, edited: str | None = None) -> CallQuestion:
 
 
 def refusal(call: ToolCall) -> ToolCallConfirmation | None:
-    """Return the answer that refuses a call, for runs without a user; None when no option of it does."""
+    """Return the answer that refuses a call, for runs without a user; None if no option of it does."""
     request = call.confirmation_request
     for option in request.options if request is not None else ():
         if _refuses(option):

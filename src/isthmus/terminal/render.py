@@ -1,8 +1,7 @@
-"""Events of a task as they appear in the scrollback.
+"""Draws the events of a task in the scrollback.
 
-``TaskRenderer`` is told of every event, after the view has taken it in, and of the passing of time; it decides what
-is worth a line. What is running is in the live lines; what is over is printed once. It asks nothing and waits for
-nothing: that is ``interactive``.
+``TaskRenderer`` receives every event, after the view includes it, and regular ticks, and decides which get a line.
+Running calls are in the live lines; finished ones are printed once. It neither asks nor waits: see ``interactive``.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,20 +47,20 @@ from isthmus.terminal.sanitize import visible, visible_line
 from isthmus.terminal.screen import Screen
 
 QUIET_SECONDS = 0.4
-"""How long nothing happens before it is shown that something is waited for."""
+"""Time without events after which a waiting line is shown."""
 PAUSE_SECONDS = 1.5
-"""The same within a text, where the next words are expected at once."""
+"""Time without events after which a waiting line is shown within an unfinished text."""
 SHELL_TOOL = "run_shell_command"
 READING_TOOLS = frozenset({"glob", "grep_search", "list_directory", "read_file", "read_many_files"})
-"""What they give is the user's own files and not shown again; of other tools, as of MCP servers, the beginning is."""
+"""Tools whose output is not shown, because it is the user's own files; of other tools the beginning is shown."""
 RUNNING_SHOWN = 3
-"""Calls at work at the same time that are shown; the others are counted."""
+"""Maximum number of running calls that are shown; the others are counted."""
 
 
 class TaskRenderer:
-    """Draws one task after another. Times are those of a monotonic clock, in seconds.
+    """Draws one task after another. Times are in seconds of a monotonic clock.
 
-    ``awaited_servers`` tells which MCP servers a turn waits for now.
+    ``awaited_servers`` returns the MCP servers that a turn waits for now.
     """
 
     def __init__(self, screen: Screen, awaited_servers: Callable[[], Sequence[str]] = tuple) -> None:
@@ -80,7 +79,7 @@ class TaskRenderer:
         self._awaited_servers = awaited_servers
 
     def begin(self, view: TaskView, now: float, shown_prompt: str | None) -> None:
-        """Another task. ``shown_prompt`` stands on the screen already, as the user typed it."""
+        """Start to draw another task. ``shown_prompt`` is on the screen already, as the user typed it."""
         self._view, self._last_event, self._note = view, now, ""
         self._shown_prompt = shown_prompt
         self._text_id = ""
@@ -88,7 +87,7 @@ class TaskRenderer:
             self._remember(call.call)
 
     def note(self, text: str) -> None:
-        """What is going on, for the live line, in place of "working"."""
+        """Show a text in the live line in place of "working"; an empty one ends that."""
         self._note = text
 
     def _doing(self) -> str:
@@ -96,18 +95,18 @@ class TaskRenderer:
         return f"waiting for MCP servers: {visible_line(', '.join(awaited))}" if awaited else "working"
 
     def answered_here(self, tool_call_id: str) -> None:
-        """The answer to this call was given, and shown, in this terminal."""
+        """Record that the answer to this call was given, and shown, in this terminal."""
         self._own_answers.add(tool_call_id)
 
     def answered_elsewhere(self, tool_call_id: str) -> None:
-        """It was not, after all."""
+        """Revoke :meth:`answered_here`: the answer was not accepted."""
         self._own_answers.discard(tool_call_id)
 
     def event(self, event: AgentEvent, now: float) -> None:
-        """Show an event that the view has taken in."""
+        """Show an event that the view already includes."""
         self._last_event = now
         if isinstance(event, ToolCallUpdate) and event.is_ephemeral:
-            # Only the latest counts, and only as often as is looked at: the next tick draws it.
+            # Only the latest counts: the next tick draws it.
             self._remember(event.tool_call)
             self._began.setdefault(event.tool_call.tool_call_id, now)
             return
@@ -116,7 +115,7 @@ class TaskRenderer:
                 if event.message_id != self._text_id or event.replaces is not None:
                     self._screen.end_text()
                     if event.replaces is not None and event.replaces == self._text_id:
-                        notice = "The text above broke off with the agent's process; it begins again."
+                        notice = "The text above ended early because the agent's process ended; it starts again."
                         self._screen.block("work", [Text(f"! {notice}", "notice")])
                     self._screen.separate()
                     self._text_id = event.message_id
@@ -147,20 +146,20 @@ class TaskRenderer:
         self.tick(now)
 
     def tick(self, now: float) -> None:
-        """Time has passed: redraw what is live."""
+        """Redraw the live lines as time passes."""
         if now - self._last_event > QUIET_SECONDS:
             self._screen.flush_text()
         is_writing = self._screen.is_mid_text and now - self._last_event < PAUSE_SECONDS
         self._screen.live([] if is_writing else self._live_lines(now))
 
     def end(self) -> None:
-        """The stretch is over: no live lines, no unfinished text."""
+        """Remove the live lines and complete the text."""
         self._screen.end_text()
         self._screen.live([])
         self._began.clear()
 
     def prompt(self, text: str) -> None:
-        """A user's message that was not typed here."""
+        """Show a user's message that was not typed here."""
         glyph = self._screen.glyphs.prompt
         lines = visible(text.strip("\n")).split("\n")
         self._screen.block(
@@ -169,7 +168,7 @@ class TaskRenderer:
         self._screen.separate()
 
     def question(self, question: CallQuestion) -> None:
-        """Show what a user is about to be asked."""
+        """Show the question that the user is about to be asked."""
         self._screen.separate()
         self._screen.block(
             "question", question_block(question, self._view.workspace, self._screen.width, self._screen.glyphs)
@@ -178,7 +177,7 @@ class TaskRenderer:
             self._seen[question.call.tool_call_id] = diff.new_content
 
     def chosen(self, answer: str, *, is_refusal: bool, where: str = "") -> None:
-        """Show the answer to a question, below it; what comes of it follows without a gap."""
+        """Show the answer below its question; the events that follow it come without a gap."""
         line = Text(f"  {self._screen.glyphs.prompt} ", "quiet")
         line.append(visible_line(answer), "bad" if is_refusal else "good").append(where, "quiet")
         self._screen.block("question", [line])
@@ -227,7 +226,7 @@ class TaskRenderer:
         screen.block("work", lines)
 
     def _remember(self, call: ToolCall) -> None:
-        """What later events of the call do not say again: its options, and whether it is a program with an output."""
+        """Remember what later events of the call do not repeat: its options, and whether it runs a program."""
         request = call.confirmation_request
         for option in request.options if request is not None else ():
             self._option_names[call.tool_call_id, option.id] = option.name
@@ -253,7 +252,7 @@ class TaskRenderer:
     def _state(self, change: StateChange) -> None:
         if change.reason == MISSED_EVENTS:
             self._screen.end_text()
-            notice = "The connection broke; something may be missing here."
+            notice = "The connection was lost; some events may be missing here."
             self._screen.block("work", [Text(f"! {notice}", "notice")])
         if not change.state.is_terminal:
             return
@@ -264,7 +263,7 @@ class TaskRenderer:
             case TaskState.FAILED:
                 message = error or "The task failed."
                 if change.reason == "turn_limit":
-                    message = f"{error or 'The turn limit is reached.'}\nSend another prompt to go on."
+                    message = f"{error or 'The turn limit is reached.'}\nSend another prompt to continue."
                 self.error(message)
             case TaskState.REJECTED:
                 self.error(error or "The agent rejected the task.")
@@ -274,27 +273,27 @@ class TaskRenderer:
                 pass
 
     def error(self, message: str) -> None:
-        """Something went wrong."""
+        """Show an error."""
         lines = [line for part in visible(message).split("\n") for line in self._screen.wrapped(Text(part, "bad"), 2)]
         first, *rest = lines or [Text()]
         sign = Text(f"{self._screen.glyphs.failed} ", "bad")
         self._screen.block("error", [sign.append_text(first), *(Text("  ").append_text(line) for line in rest)])
 
     def quiet(self, *lines: str) -> None:
-        """Something to know."""
+        """Show information, dimmed."""
         self._screen.separate()
         texts = [Text(visible_line(line), "quiet") for line in lines]
         self._screen.block("quiet", [part for text in texts for part in self._screen.wrapped(text)])
 
     def notice(self, text: str) -> None:
-        """Something to know that goes wrong elsewhere."""
+        """Show a warning from another component."""
         lines = self._screen.wrapped(Text(visible_line(text), "notice"), 2)
         signs = [Text("! ", "notice"), *(Text("  ") for _ in lines[1:])]
         self._screen.block("notice", [sign.append_text(line) for sign, line in zip(signs, lines, strict=True)])
 
     def shown_in(self, editor: str) -> None:
-        """The question that was just shown is open in an editor, too."""
-        line = Text(f"  Open in {visible_line(editor)}, too; the first answer counts.", "quiet")
+        """Show that the question which was just shown is also open in an editor."""
+        line = Text(f"  Also open in {visible_line(editor)}; the first answer counts.", "quiet")
         self._screen.join("question")
         self._screen.block("question", [line])
 
@@ -314,9 +313,9 @@ class TaskRenderer:
             ending = f"  {seconds(now - began)}" if now - began >= 1 else ""
             hidden = (call.description or "").strip().count("\n") if is_command(call) else 0
             more = f" {screen.glyphs.ellipsis} {hidden} more lines" if hidden else ""
-            said = Text(f"  {describe(call)}{more}", "quiet")
-            said.truncate(max(0, screen.width - line.cell_len - len(ending) - 1), overflow="ellipsis")
-            lines.append(line.append_text(said).append(ending, "quiet"))
+            description = Text(f"  {describe(call)}{more}", "quiet")
+            description.truncate(max(0, screen.width - line.cell_len - len(ending) - 1), overflow="ellipsis")
+            lines.append(line.append_text(description).append(ending, "quiet"))
             if (live := self._view.live.get(call_id)) is not None:
                 room = max(2, min(TAIL_LINES, (screen.console.height - 4) // len(running)))
                 lines += tail_lines(live, screen.width, screen.glyphs, room)

@@ -1,8 +1,8 @@
-"""Untrusted text on its way to a terminal or a log: it may say anything and control nothing.
+"""Makes untrusted text safe for a terminal or a log, so that it cannot control them.
 
 Model text, tool output, file contents and file names all pass through here before they are printed. ``visible``
-shows what was hidden (for what a user reviews), ``without_escapes`` drops terminal sequences whole (for the output
-of programs, and for text that other programs read). Deliberately not here: any layout or colour.
+makes hidden characters visible (for text that a user reviews), ``without_escapes`` removes terminal sequences (for the
+output of programs, and for text that other programs read).
 """
 
 from isthmus.text.visible import ESCAPE_SEQUENCES, SUSPICIOUS, is_surrogate, visible, visible_line
@@ -11,7 +11,7 @@ __all__ = ["output_lines", "visible", "visible_line", "without_escapes"]
 
 
 def without_escapes(text: str) -> str:
-    """The text without terminal sequences; control characters that remain are dropped, CR alone is a line end."""
+    """Return the text without terminal sequences and other control characters; a CR alone becomes a newline."""
     if not SUSPICIOUS.search(text):
         return text
     plain = ESCAPE_SEQUENCES.sub("", text.replace("\r\n", "\n")).replace("\r", "\n")
@@ -19,7 +19,7 @@ def without_escapes(text: str) -> str:
 
 
 def output_lines(text: str) -> list[str]:
-    """The lines of a program's output as a terminal would leave them: of a line redrawn with CR the last version."""
+    """Return the lines of a program's output as a terminal shows them: of a line redrawn with CR the last version."""
     versions = (line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
     lines = without_escapes("\n".join(versions)).expandtabs(8).split("\n")
     while lines and not lines[-1].strip():

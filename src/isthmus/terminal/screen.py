@@ -1,8 +1,8 @@
-"""The terminal as a scroll of blocks: text that stays, and below it a few lines that are redrawn in place.
+"""The terminal as a sequence of blocks: text that stays, and below it live lines that are redrawn in place.
 
-Everything that is printed in the interactive front goes through one ``Screen``. It keeps one empty line between
-blocks of different kinds, and takes the live lines away before anything else is printed. Without a terminal there
-are no live lines, no colours and no wrapping. rich is imported here, so import this module only to draw.
+The interactive front prints everything through one ``Screen``. It puts one empty line between blocks of different
+kinds, and removes the live lines before anything else is printed. Live lines, colours and wrapping need a terminal.
+Imports rich, so import this module only to draw.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ MINIMUM_WIDTH = 20
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """The signs in front of lines; ASCII where the terminal's encoding has no others."""
+    """Signs in front of lines; see ASCII for terminals with another encoding than UTF-8."""
 
     done: str = "✓"
     failed: str = "✗"
@@ -57,7 +57,7 @@ ASCII = Glyphs("+", "x", "-", "?", ".", ">", "-", "...", "|/-\\")
 
 
 class Screen:
-    """Prints to ``output``; ``is_terminal`` is found out when None. NO_COLOR and TERM count."""
+    """Prints to ``output``; ``is_terminal`` is detected if None. Respects NO_COLOR and TERM."""
 
     def __init__(self, output: TextIO, *, is_terminal: bool | None = None, width: int | None = None) -> None:
         self._output = output
@@ -83,23 +83,23 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Cells in a line, now."""
+        """Current width of a line in cells."""
         return max(MINIMUM_WIDTH, self.console.width)
 
     @property
     def is_mid_text(self) -> bool:
-        """A text is being written and its line is not finished."""
+        """Whether a text is being written and its line is not finished."""
         return self._markdown is not None and self._markdown.cursor > 0
 
     @property
     def is_in_text(self) -> bool:
-        """A text is being written and has not ended."""
+        """Whether a text is being written and has not ended."""
         return self._markdown is not None
 
     # --- What stays -------------------------------------------------------------------------------------------------
 
     def block(self, kind: str, lines: Iterable[Text]) -> None:
-        """Print whole lines. An empty line goes before them when the block before was of another kind."""
+        """Print whole lines, after an empty line if the previous block was of another kind."""
         self.end_text()
         with self.console:
             self._erase_live()
@@ -108,7 +108,7 @@ class Screen:
                 self.console.print(line)
 
     def wrapped(self, line: Text, indent: int = 0) -> list[Text]:
-        """Return the line in pieces that fit beside an indent, broken at words; without a terminal it stays whole."""
+        """Return the line in pieces that fit beside an indent, broken at words; without a terminal, in one piece."""
         if not self.console.is_terminal:
             return [line]
         return list(line.wrap(self.console, self.width - indent))
@@ -122,26 +122,26 @@ class Screen:
         self._print_pieces(self._markdown.feed(increment))
 
     def flush_text(self) -> None:
-        """Print also the word that may not be complete yet."""
+        """Print the word that may not be complete yet."""
         if self._markdown is not None:
             self._print_pieces(self._markdown.flush())
 
     def end_text(self) -> None:
-        """The text is complete; what comes next begins a line."""
+        """Complete the text; the next output starts a line."""
         if self._markdown is not None:
             pieces, self._markdown = self._markdown.finish(), None
             self._print_pieces(pieces)
 
     def separate(self) -> None:
-        """What is printed next is set off by an empty line."""
+        """Put an empty line before the next output."""
         self._last_kind = "-"
 
     def join(self, kind: str) -> None:
-        """A block of this kind may follow without an empty line."""
+        """Allow a block of this kind to follow without an empty line."""
         self._last_kind = kind
 
     def forget_position(self) -> None:
-        """Somebody else wrote to the terminal (a prompt): the cursor is at the beginning of a line."""
+        """Assume the cursor at the start of a line, after something else (a prompt) wrote to the terminal."""
         self._live_widths = []
         self._last_kind, self._is_empty = "-", False
 
@@ -153,12 +153,12 @@ class Screen:
     # --- What is redrawn --------------------------------------------------------------------------------------------
 
     def live(self, lines: Sequence[Text]) -> None:
-        """Show these lines below everything, in place of the ones shown before; a text may go on afterwards."""
+        """Show these lines below everything, in place of the previous ones; a text may continue afterwards."""
         if not self.is_live:
             return
         column = self._markdown.cursor if self._markdown is not None else 0
         if column >= self.width:
-            lines = []  # the cursor waits in the last cell: there is no way back to it
+            lines = []  # the cursor is in the last cell, to which it could not return
         with self.console:
             self._erase_live()
             if not lines:
@@ -168,7 +168,7 @@ class Screen:
             self._live_column = column
             shown = [Text(), *lines] if not self._is_empty else lines
             for line in shown[-max(1, self.console.height - 3) :]:
-                # One cell stays free: a full line would make some terminals begin another.
+                # One cell stays free: after a full line some terminals start another.
                 line.truncate(self.width - 1, overflow="ellipsis")
                 self._live_widths.append(line.cell_len)
                 self.console.print(line)
@@ -181,7 +181,7 @@ class Screen:
     def _erase_live(self) -> None:
         if not self._live_widths:
             return
-        # The window may have become narrower since: then the lines take more rows.
+        # If the window has become narrower since, the lines take more rows.
         rows = sum(max(1, -(-width // self.width)) for width in self._live_widths)
         self._live_widths = []
         up: list[tuple[ControlType, int]] = [(ControlType.CURSOR_UP, 1), (ControlType.ERASE_IN_LINE, 2)]

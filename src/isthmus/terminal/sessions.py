@@ -1,6 +1,6 @@
-"""Sessions as a user speaks of them: a list, a short id, "latest". A session is a contextId and its tasks.
+"""Sessions for the user: a list, short ids, "latest". A session is a contextId and its tasks.
 
-Deliberately not here: storage. Everything comes from ``AgentClient.tasks``, most recently changed first.
+All data comes from ``AgentClient.tasks``, most recently changed first.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from isthmus.events import TaskState
 from isthmus.terminal.sanitize import visible_line
 
 SHORT_ID = 8
-"""Characters of an id in lists; any unambiguous beginning of at least MIN_PREFIX characters is understood."""
+"""Minimum length of ids in lists; any unambiguous prefix of at least MIN_PREFIX characters is accepted."""
 MIN_PREFIX = 4
 LATEST = "latest"
 
@@ -25,17 +25,17 @@ class Conversation:
 
     @property
     def title(self) -> str:
-        """The beginning of its first prompt, in one line."""
+        """Beginning of the first prompt, in one line."""
         return next((" ".join(task.title.split()) for task in self.tasks if task.title.strip()), "(no prompt)")
 
     @property
     def updated_at(self) -> float:
-        """Unix seconds of the last change."""
+        """Time of the last change in Unix seconds."""
         return max(task.updated_at for task in self.tasks)
 
     @property
     def state(self) -> TaskState:
-        """What waits or runs in it, else how it ended last."""
+        """State of a waiting task, else of a running one, else of the last one."""
         states = [task.state for task in self.tasks]
         if TaskState.INPUT_REQUIRED in states:
             return TaskState.INPUT_REQUIRED
@@ -43,14 +43,14 @@ class Conversation:
 
     @property
     def unfinished(self) -> tuple[TaskSnapshot, ...]:
-        """The tasks that wait for a user or are being worked on, oldest first."""
+        """Tasks that are waiting for the user or running, oldest first."""
         return tuple(task for task in self.tasks if not task.state.is_terminal)
 
 
 async def list_sessions(agent: AgentClient, workspace: str | None = None, limit: int = 1000) -> list[Conversation]:
     """Return the sessions among the last ``limit`` tasks, most recently changed first.
 
-    With ``workspace`` (an absolute path) only those of that folder.
+    ``workspace`` (an absolute path) limits them to those of that folder.
     """
     grouped: dict[str, list[TaskSnapshot]] = {}
     for task in await agent.tasks(limit):
@@ -61,10 +61,10 @@ async def list_sessions(agent: AgentClient, workspace: str | None = None, limit:
 
 
 async def find_session(agent: AgentClient, wanted: str, workspace: str | None = None) -> Conversation:
-    """Return the session that ``wanted`` names: ``latest`` (of the workspace), or an id, or the beginning of one.
+    """Return the session that ``wanted`` names: ``latest`` (of the workspace), or an id or its prefix.
 
     Raises:
-        TaskNotFound: there is none, or the beginning fits several; the message says what to do.
+        TaskNotFound: no session matches, or several do; the message says what to do.
     """
     if wanted == LATEST:
         here = await list_sessions(agent, workspace)
@@ -78,7 +78,7 @@ async def find_session(agent: AgentClient, wanted: str, workspace: str | None = 
         return matching[0]
     if matching:
         ids = ", ".join(session.context_id for session in matching[:5])
-        raise TaskNotFound(f"{wanted!r} is the beginning of {len(matching)} sessions ({ids}); give more of the id")
+        raise TaskNotFound(f"{wanted!r} matches {len(matching)} sessions ({ids}); give more of the id")
     raise TaskNotFound(
         f"no session has the id {wanted!r}; expected latest or an id (at least {MIN_PREFIX} characters of it) "
         "from --list-sessions"
@@ -95,7 +95,7 @@ def _oldest_first(tasks: Sequence[TaskSnapshot]) -> tuple[TaskSnapshot, ...]:
 
 
 def session_lines(sessions: Sequence[Conversation], now: float, width: int) -> list[str]:
-    """A table: short id, when it changed, state, title. At most ``width`` characters a line, titles cut to fit."""
+    """Return a table of short id, age of the last change, state and title, which is cut to ``width`` characters."""
     rows = [(_short(session, sessions), _when(now - session.updated_at), session.state.value) for session in sessions]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
     lines: list[str] = []
@@ -108,7 +108,7 @@ def session_lines(sessions: Sequence[Conversation], now: float, width: int) -> l
 
 
 def _short(session: Conversation, sessions: Sequence[Conversation]) -> str:
-    """Return the beginning of the id, as long as it takes to be the only one."""
+    """Return a prefix of the id that is long enough to be unique."""
     name = visible_line(session.context_id)
     length = SHORT_ID
     others = [other.context_id for other in sessions if other is not session]
@@ -118,7 +118,7 @@ def _short(session: Conversation, sessions: Sequence[Conversation]) -> str:
 
 
 def _when(age: float) -> str:
-    """How long ago, roughly; ages are seconds."""
+    """Return an age in seconds as a rough text: ``5 min ago``."""
     for limit, unit, size in ((60, "s", 1), (3600, "min", 60), (86400, "h", 3600)):
         if age < limit:
             return f"{max(0, int(age // size))} {unit} ago"

@@ -1,4 +1,4 @@
-"""Signals of this process as calls in the event loop, for as long as a front runs."""
+"""Handles signals of this process in the event loop while a front runs."""
 
 import asyncio
 import signal
@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def signal_handlers(handlers: Mapping[signal.Signals, Callable[[], object]]) -> Generator[None]:
-    """Call the handlers in the running loop; afterwards whatever handled the signals before does so again.
+    """Call the handlers in the running loop meanwhile, and restore the previous handlers at the end.
 
-    Where the platform or the thread has no such handlers, the signals keep their meaning.
+    If the platform or the thread does not support such handlers, the signals keep their meaning.
     """
     loop = asyncio.get_running_loop()
     before: dict[signal.Signals, object] = {}

@@ -1,8 +1,8 @@
-"""The statistics of a task in the JSON shapes of Gemini CLI, so that scripts written for it go on working.
+"""Statistics of a task in the JSON shapes of Gemini CLI, so that scripts written for it keep working.
 
 ``session_metrics`` is ``stats`` of ``-o json`` (SessionMetrics in packages/core/src/telemetry/uiTelemetry.ts there),
 ``stream_stats`` that of the ``result`` line of ``-o stream-json`` (StreamStats in packages/core/src/output/types.ts).
-Token counts are 0 when the agent does not tell them, which a remote one may not.
+Token counts are 0 if the agent does not report them, as a remote one may not.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ Counts = dict[str, Any]
 
 
 def session_metrics(view: TaskView) -> dict[str, Any]:
-    """``{"models": {name: ...}, "tools": {...}, "files": {...}}``; durations are whole milliseconds."""
+    """Return ``{"models": {name: ...}, "tools": {...}, "files": {...}}``; durations are whole milliseconds."""
     calls = _tool_calls(view)
     by_name: dict[str, list[CallView]] = {}
     for call in calls:
@@ -39,7 +39,7 @@ def session_metrics(view: TaskView) -> dict[str, Any]:
 
 
 def stream_stats(view: TaskView, duration: float) -> dict[str, int]:
-    """Return the sums over all models; ``duration`` is seconds."""
+    """Return the sums over all models; ``duration`` is in seconds."""
     models = view.models.values()
     prompt = sum(usage.input_tokens for usage in models)
     output = sum(usage.output_tokens for usage in models)
@@ -56,7 +56,7 @@ def stream_stats(view: TaskView, duration: float) -> dict[str, int]:
 
 
 def _tool_calls(view: TaskView) -> list[CallView]:
-    """Return the calls that ended, without what servers asked in the middle of them."""
+    """Return the calls that ended, without the questions of servers."""
     calls = [call for call in view.calls.values() if call.call.status.is_final]
     return [call for call in calls if call.call.tool_name not in (ELICITATION, SAMPLING)]
 
@@ -81,7 +81,7 @@ def _model_metrics(usage: ModelUsage) -> dict[str, Any]:
 
 
 def _candidates(usage: ModelUsage) -> int:
-    """Our output tokens include those of thoughts; Gemini's candidates do not."""
+    """Return the output tokens without those of thoughts, which Gemini's candidates exclude."""
     return max(0, usage.output_tokens - usage.thought_tokens)
 
 
@@ -98,7 +98,7 @@ def _tool_counts(calls: Iterable[CallView]) -> Counts:
 
 
 def _decision(view: CallView) -> str | None:
-    """Return the word of Gemini CLI for what a user, or the policy, decided; None when nothing was."""
+    """Return Gemini CLI's word for the decision of the user or of the policy; None if there was none."""
     if view.confirmation is not None:
         if view.confirmation.selected_option_id == "cancel":
             return "reject"

@@ -1,7 +1,7 @@
-"""One task's events in order and without repetition, over as many turns of the agent client as that takes.
+"""The events of one task in order and without repetition, over any number of turns of the agent client.
 
-A turn ends when a user is asked, and a connection may end at any time; ``TaskStream`` goes on where the last one
-stopped, so that fronts see one stream per task. It folds every event into a TaskView before it hands it on.
+A turn ends when a user is asked, and a connection may end at any time; ``TaskStream`` continues after the last event,
+so that fronts see one stream per task. It applies every event to a TaskView before it yields it.
 """
 
 import asyncio
@@ -14,27 +14,27 @@ from isthmus.events import ConfirmationAccepted, TaskState
 from isthmus.task_view import TaskView
 
 RETRIES = 5
-"""How often in a row a stream that ended too early, without anything new, is taken up again."""
+"""Maximum number of consecutive attempts to resume a stream that ended too early, without a new event."""
 WATCH_SECONDS = 0.5
-"""How often, at least, it is looked whether somebody else has answered: a stream ends at a question."""
+"""Maximum delay between checks for an answer given elsewhere, which are needed because a stream ends at a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalTimeouts:
-    """How long a front waits for its agent."""
+    """Timeouts, in seconds, of a front that waits for its agent."""
 
     retry_seconds: float = 0.2
-    """Pause before a stream that ended too early is taken up again; it doubles each time."""
+    """Delay before a stream that ended too early is resumed; it doubles each time."""
     return_seconds: float = 2.0
-    """Pause before it is looked again whether an agent that could not be reached is back."""
+    """Delay before an agent that could not be reached is tried again."""
     cancel_seconds: float = 10.0
     """Maximum time for a cancelled task to end."""
 
 
 class TaskStream:
-    """The events of a task after ``snapshot``: those of ``turn``, if there is one, then what follows.
+    """The events of a task after ``snapshot``: those of ``turn``, if there is one, then the following ones.
 
-    ``view`` is kept up to date, and knows which event was seen last.
+    ``view`` is kept up to date, and holds the number of the last event seen.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class TaskStream:
         self._retry_seconds = timeouts.retry_seconds
 
     async def deliveries(self) -> AsyncIterator[Delivery]:
-        """Yield the events until the work ends or a user is asked; a stream that breaks off before is taken up again.
+        """Yield the events until the task ends or a user is asked; resume a stream that ends before.
 
-        It ends as well when that fails RETRIES times in a row: then ``view.state`` is one of a task at work.
+        Ends as well if that fails RETRIES times in a row; ``view.state`` is then that of a running task.
         """
         attempts = 0
         while True:
@@ -73,29 +73,29 @@ class TaskStream:
             await asyncio.sleep(self._retry_seconds * 2**attempts)
 
     async def answer(self, confirmation: ToolCallConfirmation, answered_by: str) -> None:
-        """Answer a question; ``deliveries`` then goes on with what follows from it.
+        """Answer a question; ``deliveries`` then continues with the events that follow.
 
         Raises:
-            InvalidRequest: somebody else answered first; ``deliveries`` goes on as well.
+            InvalidRequest: another client answered first; ``deliveries`` continues as well.
         """
         seen = self.view.seq
         turn = await self._agent.answer(
             self.task_id, [confirmation], answered_by=answered_by, context_id=self.context_id
         )
-        # Known from here on, also when the agent does not repeat the answer: nobody is asked twice.
+        # Applied even if the agent does not repeat the answer, so that the user is not asked twice.
         self.view.take_answer(ConfirmationAccepted(confirmation, answered_by))
         if turn.snapshot.seq > seen:
-            # Something happened between our last event and the answer: take up our own thread instead.
+            # There were events between our last one and the answer: continue after our last one instead.
             await _close(turn)
         else:
             self._turn = turn
 
     async def while_asked(self) -> AsyncIterator[Delivery]:
-        """Yield the events while a question is open: what other surfaces do. Ends when the task has ended."""
+        """Yield the events while a question is open, caused by other surfaces, until the task has ended."""
         pause = self._retry_seconds
         while not self.view.state.is_terminal:
             snapshot = await self._agent.get(self.task_id, 0)
-            if not self._is_news(snapshot):
+            if not self._has_changed(snapshot):
                 await asyncio.sleep(pause)
                 pause = min(pause * 1.5, WATCH_SECONDS)
                 continue
@@ -106,18 +106,18 @@ class TaskStream:
                     progress = True
                     yield delivery
             if not progress:
-                # An agent that replays nothing: how it stands now is all there is to know.
+                # The agent does not replay events: its current state is all that is known.
                 self.view.take_snapshot(snapshot)
 
-    def _is_news(self, snapshot: TaskSnapshot) -> bool:
-        """Return whether the task is not as it was last seen."""
+    def _has_changed(self, snapshot: TaskSnapshot) -> bool:
+        """Return whether the task has changed since it was last seen."""
         asked = [question.call.tool_call_id for question in self.view.questions]
         pending = [call.tool_call_id for call in snapshot.pending]
         is_same = snapshot.state is self.view.state and sorted(asked) == sorted(pending)
         return not is_same or snapshot.seq > self.view.seq
 
     async def missed(self) -> AsyncIterator[Delivery]:
-        """What the agent has recorded that was not seen yet; does not wait for more."""
+        """Yield the recorded events that were not seen yet, without waiting for more."""
         target = (await self._agent.get(self.task_id, 0)).seq
         if target <= self.view.seq:
             return
@@ -129,15 +129,15 @@ class TaskStream:
 
     @property
     def is_asking(self) -> bool:
-        """A user is asked now."""
+        """Whether a question is open."""
         return self.view.state is TaskState.INPUT_REQUIRED and bool(self.view.questions)
 
 
 async def opened(agent: AgentClient, task_id: str, timeouts: TerminalTimeouts = TerminalTimeouts()) -> TaskStream:
-    """Return the stream of a task that somebody comes back to.
+    """Return the stream of a task that a user comes back to.
 
-    One that waits for what a server wants to know is followed at once: when that server has ended with its agent's
-    process, the task goes on by being followed, and its question need not be asked.
+    A task that waits for an answer to a server's question is followed at once: if that server ended with its agent's
+    process, following makes the task continue, and the question is not asked.
     """
     snapshot = await agent.get(task_id, 0)
     if all(call.tool_name not in (ELICITATION, SAMPLING) for call in snapshot.pending):
@@ -150,7 +150,7 @@ async def opened(agent: AgentClient, task_id: str, timeouts: TerminalTimeouts = 
 
 
 async def _closing(turn: Turn) -> AsyncIterator[Delivery]:
-    """Yield the turn's deliveries, let go of also when the iteration is left early."""
+    """Yield the turn's deliveries, and close them even if the iteration ends early."""
     try:
         async for delivery in turn.deliveries:
             yield delivery

@@ -1,7 +1,6 @@
-"""Turns on the screen: the events of a task until it ends or a user is asked, questions, Ctrl-C.
+"""Shows turns on the screen: the events of a task until it ends or a user is asked, questions, Ctrl-C.
 
-What is drawn is decided in ``render``, and how is asked in ``asking``. Deliberately not here: what a user may type
-between turns (``interactive``).
+``render`` decides what to draw; ``asking`` handles questions; ``interactive`` reads the user's input between turns.
 """
 
 import asyncio
@@ -25,22 +24,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TICK_SECONDS = 0.1
-"""How often what is live is redrawn."""
+"""Delay between redraws of the live lines."""
 
 
 class TurnEnd(Enum):
-    """How a turn ended for the user."""
+    """End of a turn for the user."""
 
     OVER = "over"
     ASKED_IN_WORDS = "asked in words"
     """The agent waits for an answer in words."""
     LEFT = "left"
-    """The user leaves; a question stays open."""
+    """The user left; a question stays open."""
 
 
 @dataclass(slots=True)
 class Turns:
-    """Shows one turn after another. ``resume_command`` is advice for a turn whose end is not seen here."""
+    """Shows one turn after another. ``resume_command`` is shown for a turn whose end is not seen here."""
 
     agent: AgentClient
     screen: "Screen"
@@ -52,13 +51,13 @@ class Turns:
     is_working: bool = False
 
     def interrupt(self) -> bool:
-        """Ctrl-C: stops what runs; False when nothing does, and it is for what is being typed."""
+        """Stop the running turn on Ctrl-C; return False if none is running and the user is typing."""
         if self.is_working:
             self.interrupted.set()
         return self.is_working or self.asking.is_editing
 
     async def unless_interrupted(self, request: Coroutine[Any, Any, T]) -> T | None:
-        """What the agent answers; None when Ctrl-C came first."""
+        """Return the agent's response; None if the user pressed Ctrl-C first."""
         self.interrupted.clear()
         self.is_working = True
         start = asyncio.ensure_future(request)
@@ -71,7 +70,7 @@ class Turns:
             await stop_all(start, stop)
 
     async def show(self, stream: TaskStream, *, shown_prompt: str | None, resume_command: str) -> TurnEnd:
-        """Show a task until it ends, asking what it asks. ``resume_command`` is what comes back to it later."""
+        """Show a task until it ends, and put its questions to the user. ``resume_command`` comes back to it later."""
         self.resume_command = resume_command
         self.renderer.begin(stream.view, time.monotonic(), shown_prompt)
         try:
@@ -94,14 +93,14 @@ class Turns:
             self.renderer.end()
             self.renderer.error(str(error))
             if not stream.view.state.is_terminal:
-                self.renderer.quiet(f"{resume_command} comes back to it.")
+                self.renderer.quiet(f"To come back to it: {resume_command}")
         is_asked = stream.view.state is TaskState.INPUT_REQUIRED and not stream.view.questions
         return TurnEnd.ASKED_IN_WORDS if is_asked else TurnEnd.OVER
 
     def _left_open(self, stream: TaskStream) -> str:
         if stream.view.questions and stream.view.questions[0].call.tool_name in (ELICITATION, SAMPLING):
-            # A server asks it, which may end with this program.
-            return f"{self.resume_command} comes back to it, and asks it again if the server still waits."
+            # An MCP server asked, which may end with this program.
+            return f"{self.resume_command} asks the question again if the server still waits for it."
         return f"The question stays open: {self.resume_command} asks it again."
 
     async def _work(self, stream: TaskStream) -> None:
@@ -115,7 +114,7 @@ class Turns:
         try:
             await asyncio.wait({show, stop, tick}, return_when=asyncio.FIRST_COMPLETED)
             if tick.done():
-                tick.result()  # it ends only by a bug
+                tick.result()  # raises: the ticks end only by a bug
             if not show.done():
                 await self._cancel(stream, show)
             if show.done():
@@ -139,7 +138,7 @@ class Turns:
             await asyncio.sleep(TICK_SECONDS)
 
     async def _cancel(self, stream: TaskStream, show: "asyncio.Task[None]") -> None:
-        """Cancel the task and wait for its last events; another Ctrl-C does not wait."""
+        """Cancel the task and wait for its last events, or for another Ctrl-C."""
         self.renderer.note("cancelling")
         self.interrupted.clear()
         cancel = asyncio.ensure_future(self.agent.cancel(stream.task_id))
@@ -158,7 +157,7 @@ class Turns:
             await stop_all(cancel, stop)
 
     async def _cancel_asked(self, stream: TaskStream) -> None:
-        """Ctrl-C at a question cancels the task as well."""
+        """Cancel the task after Ctrl-C at a question."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.timeouts.cancel_seconds):
                 with suppress(TaskNotCancelable):
