@@ -78,7 +78,7 @@ async def test_the_port_and_token_of_the_life_before_are_taken_over(workspace: P
     _, server = _server(workspace)
     async with _serving(server, workspace) as again:
         assert not again
-        former = server.life()
+        former = server.saved_state()
     _, following = _server(workspace)
     async with _serving(following, workspace, former) as again, claude_cli(workspace) as cli:
         assert again
@@ -88,13 +88,13 @@ async def test_the_port_and_token_of_the_life_before_are_taken_over(workspace: P
 async def test_a_port_that_somebody_took_is_left_with_its_token(workspace: Path) -> None:
     _, server = _server(workspace)
     async with _serving(server, workspace):
-        former = server.life()
+        former = server.saved_state()
     with socket.create_server(("127.0.0.1", former["port"])):
         _, following = _server(workspace)
         async with _serving(following, workspace, former) as again:
             assert not again
             assert following.port != former["port"]
-            assert following.life()["token"] != former["token"]
+            assert following.saved_state()["token"] != former["token"]
 
 
 @pytest.mark.parametrize(

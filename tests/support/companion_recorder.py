@@ -33,7 +33,7 @@ class Recorder:
     def context_changed(self, context: UserFocus) -> None:
         self.contexts.append(context)
 
-    def asked_again(self, file_path: str) -> None:
+    def discard_decisions(self, file_path: str) -> None:
         self.decisions = [review for review in self.decisions if review.file_path != file_path]
 
     def decided(self, review: DiffReview) -> str | None:

@@ -51,7 +51,7 @@ class Client(Protocol):
         """
         ...
 
-    def asked_again(self, file_path: str) -> None:
+    def discard_decisions(self, file_path: str) -> None:
         """Discard undelivered decisions about this file: the client has just opened a new review of it."""
         ...
 

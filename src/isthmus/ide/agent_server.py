@@ -31,7 +31,7 @@ class AgentServer(Protocol):
     async def start(self, former: JsonObject | None) -> bool:
         """Bind the port, and return whether it is the port of the former run.
 
-        ``former`` is what :meth:`life` returned in the former run.
+        ``former`` is what :meth:`saved_state` returned in the former run.
 
         Raises:
             OSError: no port can be bound.
@@ -63,7 +63,7 @@ class AgentServer(Protocol):
         """Return the environment variables with which a CLI in a terminal finds this server and no other."""
         ...
 
-    def life(self) -> JsonObject:
+    def saved_state(self) -> JsonObject:
         """Return the state that lets attached CLIs reconnect after a restart: ``port`` and ``token`` at least."""
         ...
 

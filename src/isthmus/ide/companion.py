@@ -15,7 +15,7 @@ from typing import assert_never
 
 from isthmus.files.locations import data_directory
 from isthmus.ide.agent_client import Client
-from isthmus.ide.context_tracker import ContextTracker, UserFocus, can_be_told
+from isthmus.ide.context_tracker import ContextTracker, UserFocus, can_be_sent
 from isthmus.ide.control.asking import CompanionQuestions
 from isthmus.ide.editor import (
     Capability,
@@ -238,7 +238,7 @@ class Companion:
 
         If the user decides at the same moment, the returned review holds their decision.
         """
-        return await self._queue.close_of(client, file_path)
+        return await self._queue.close_oldest(client, file_path)
 
     async def close_review(self, review_id: str) -> DiffReview | None:
         """Close a review whose client cannot receive its text; what the user typed is kept.
@@ -254,9 +254,9 @@ class Companion:
         """
         return await self._queue.close_all(client_id)
 
-    def is_heard(self, review: DiffReview) -> bool:
+    def is_client_connected(self, review: DiffReview) -> bool:
         """Return whether a decision would reach the client of a review right now."""
-        return self._queue.is_heard(review)
+        return self._queue.is_client_connected(review)
 
     def is_visible(self, review: DiffReview) -> bool:
         """Return whether the user can see a review; if not, it is queued or has ended."""
@@ -304,7 +304,7 @@ class Companion:
             EditorError: the file cannot be opened, or is hidden from agents; no agent is notified.
         """
         await self.workspace_folders()
-        if (reason := self._why_unmentioned(path)) is not None:
+        if (reason := self._mention_problem(path)) is not None:
             raise EditorError(reason)
         at = None
         if start_line is not None:
@@ -313,7 +313,7 @@ class Companion:
             await self.editor.open_file(path, at)
         elif not self._is_visible(path):
             raise EditorError(f"there is no file {path}")
-        self._mentions.tell(FileMentioned(path, start_line, start_line if end_line is None else end_line))
+        self._mentions.notify(FileMentioned(path, start_line, start_line if end_line is None else end_line))
 
     # The editor.
 
@@ -333,19 +333,19 @@ class Companion:
             case DiffEdited(review_id, content):
                 self._queue.typed(review_id, content)
             case FileMentioned():
-                if (reason := self._why_unmentioned(event.path)) is not None:
-                    self._queue.say(reason)
-                elif not self._mentions.tell(event):
-                    self._queue.say(self._mentions.why_untold(event.path))
+                if (reason := self._mention_problem(event.path)) is not None:
+                    self._queue.notify_user(reason)
+                elif not self._mentions.notify(event):
+                    self._queue.notify_user(self._mentions.undelivered_message(event.path))
             case DiagnosticsChanged():
                 pass  # no real client acts on a message about it
             case _:
                 assert_never(event)
 
-    def _why_unmentioned(self, path: str) -> str | None:
+    def _mention_problem(self, path: str) -> str | None:
         if not self.options.share_context:
             return "agents get no files: the companion was started with --no-context"
-        if not can_be_told(path):
+        if not can_be_sent(path):
             return f"{path!r} cannot be sent to agents: the name is not Unicode, or not absolute"
         if self._hidden.hides(path):
             return f"{path} is hidden from agents by its name, .geminiignore or .aiexclude; no agent was notified"

@@ -89,17 +89,17 @@ class ContextTracker:
 
     def filtered(self, files: Iterable[OpenFile]) -> tuple[OpenFile, ...]:
         """Return the files of ``files`` that agents may know of, in the order of :attr:`UserFocus.files`."""
-        existing = [file for file in files if can_be_told(file.path) and self._is_visible(file.path)]
+        existing = [file for file in files if can_be_sent(file.path) and self._is_visible(file.path)]
         active = next((file for file in existing if file.is_active), None)
         active = active or next((file for file in existing if file.path == self._active), None)
         self._active = active.path if active else None
-        rest = sorted((file for file in existing if file is not active), key=lambda file: -file.focused_at)
-        others = tuple(replace(file, is_active=False, cursor=None, selection=None) for file in rest)
+        unfocused = sorted((file for file in existing if file is not active), key=lambda file: -file.focused_at)
+        others = tuple(replace(file, is_active=False, cursor=None, selection=None) for file in unfocused)
         first = () if active is None else (replace(active, is_active=True),)
         return first + others
 
 
-def can_be_told(path: str) -> bool:
+def can_be_sent(path: str) -> bool:
     """Return whether a path can be sent to agents: it is absolute, and Unicode (names in JSON are)."""
     try:
         path.encode()

@@ -81,7 +81,7 @@ class CompanionHost:
         self._limits = limits
         self._stopping = asyncio.Event()
         self._workspace_changed = asyncio.Event()
-        self._lives: RestartStateFile | None = None
+        self._state_file: RestartStateFile | None = None
         self._servers: tuple[AgentServer, ...] = ()
         self._unannounced: frozenset[str] = frozenset()
         # The editor's terminals had these before: the companion was started by the editor, or in one of them.
@@ -105,13 +105,13 @@ class CompanionHost:
             load_tools(file, companion.tools)
         folders = await companion.workspace_folders()
         self._servers = servers = self._make_servers(companion)
-        lives = RestartStateFile(data_directory() / "companions", self._editor.identity.name, folders)
-        former = lives.take_over(fresh=options.fresh)
+        state_file = RestartStateFile(data_directory() / "companions", self._editor.identity.name, folders)
+        former = state_file.take_over(fresh=options.fresh)
         try:
             taken_over = [await server.start(former.server(server.name) if former else None) for server in servers]
         except OSError as error:
             raise CompanionError(f"the companion cannot start: {error}") from error
-        self._lives = lives
+        self._state_file = state_file
         control = ControlServer(companion, runtime_directory(), allow_agent_accept=options.allow_agent_accept)
         async with AsyncExitStack() as ending:  # callbacks run last to first; one that fails stops none
             ending.push_async_callback(self._editor.aclose)
@@ -119,17 +119,17 @@ class CompanionHost:
             ending.push_async_callback(control.cut_off)
             serving = [asyncio.create_task(server.serve()) for server in servers]
             ending.push_async_callback(_stop, servers, serving)
-            ending.callback(self._keep)  # with the undecided reviews: the next run shows them again
+            ending.callback(self._store_state)  # with the undecided reviews: the next run shows them again
             following = asyncio.create_task(companion.run())
             ending.push_async_callback(_cancel, following)  # end the reviews while their clients can be notified
-            ending.callback(lives.touch)
+            ending.callback(state_file.touch)
             ending.push_async_callback(control.stop)
             for server in servers:
                 ending.callback(server.withdraw)
             try:
                 await control.start()
                 await _listening(servers, serving)
-                self._keep()
+                self._store_state()
                 self._announce(folders, control)
                 await asyncio.to_thread(self._forget_abandoned)
             except OSError as error:
@@ -148,7 +148,7 @@ class CompanionHost:
 
     def _make_servers(self, companion: Companion) -> tuple[AgentServer, ...]:
         makers: dict[str, Callable[[], AgentServer]] = {
-            "gemini": lambda: GeminiServer(companion, self._keep, self._limits.gemini),
+            "gemini": lambda: GeminiServer(companion, self._store_state, self._limits.gemini),
             "claude": lambda: ClaudeServer(companion, self._limits.claude),
         }
         chosen = self._options.protocols
@@ -156,12 +156,12 @@ class CompanionHost:
             raise CompanionError(f"protocols: expected one or more of {', '.join(makers)}, received {list(chosen)}")
         return tuple(makers[name]() for name in chosen)
 
-    def _keep(self) -> None:
+    def _store_state(self) -> None:
         """Store what the next run needs."""
-        if self._lives is not None:
+        if self._state_file is not None:
             with suppress(OSError):  # without the file, clients only cannot reconnect after a restart
                 files = [file for server in self._servers for file in server.discovery_files]
-                self._lives.write({server.name: server.life() for server in self._servers}, files)
+                self._state_file.write({server.name: server.saved_state() for server in self._servers}, files)
 
     def _forget_abandoned(self) -> None:
         """Remove old partial files of companions that were killed while they wrote."""
@@ -246,8 +246,8 @@ class CompanionHost:
                     self._announce(folders, control)
             if moved or not lead_here:
                 lead_here = await self._set_terminals(folders)
-            if self._lives is not None:
-                self._lives.touch()
+            if self._state_file is not None:
+                self._state_file.touch()
             for server in self._servers:
                 await server.housekeep()
 

@@ -20,7 +20,7 @@ def hosts(port: int) -> tuple[str, ...]:
     return tuple(f"{host}:{port}" for host in HOSTS)
 
 
-def bound(port: int) -> socket.socket:
+def bind(port: int) -> socket.socket:
     """Return a socket that is bound to ``port`` (0: any that is free) and that no child process inherits.
 
     Raises:
@@ -39,7 +39,7 @@ def bound(port: int) -> socket.socket:
     return listener
 
 
-def bound_again(former: JsonObject | None) -> tuple[socket.socket, str] | None:
+def rebind(former: JsonObject | None) -> tuple[socket.socket, str] | None:
     """Return a socket on the port of the former run, and its token; ``former`` is the state that the server kept.
 
     Return None if nothing usable was kept, or another process has taken the port.
@@ -47,7 +47,7 @@ def bound_again(former: JsonObject | None) -> tuple[socket.socket, str] | None:
     port, token = (former or {}).get("port"), (former or {}).get("token")
     if isinstance(port, int) and isinstance(token, str) and token:
         with suppress(OSError, OverflowError):
-            return bound(port), token
+            return bind(port), token
     return None
 
 

@@ -18,7 +18,7 @@ class Mentions:
         self._clock = clock
         self._latest: deque[tuple[float, FileMentioned]] = deque(maxlen=KEPT_MENTIONS)
 
-    def tell(self, mention: FileMentioned) -> bool:
+    def notify(self, mention: FileMentioned) -> bool:
         """Notify the agent that the user works with: the last used one of those that take mentions.
 
         Return False if there is none; the mention is kept for one that connects soon.
@@ -31,7 +31,7 @@ class Mentions:
         latest[1].mentioned(mention)
         return True
 
-    def why_untold(self, path: str) -> str:
+    def undelivered_message(self, path: str) -> str:
         """Return the message to the user when no agent takes the mention of a file."""
         titles = sorted({client.title for client in self._clients.values() if client.connected})
         if not titles:

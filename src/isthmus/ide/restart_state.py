@@ -56,13 +56,13 @@ class RestartStateFile:
         now = time.time()
         paths = list(self._folder.glob("*-*.json")) if self._folder.is_dir() else []
         for path in paths:
-            life, seen = _read(path)
-            if life is not None and (process_is_alive(life.pid) or (path != self._path and _is_taken(path))):
+            state, seen = _read(path)
+            if state is not None and (process_is_alive(state.pid) or (path != self._path and _is_taken(path))):
                 continue
-            if life is not None:
-                _sweep(life)
-            if life is not None and not fresh and path.name.startswith(self._key) and now - seen <= HEAL_SECONDS:
-                candidates.append((seen, path, life))
+            if state is not None:
+                _sweep(state)
+            if state is not None and not fresh and path.name.startswith(self._key) and now - seen <= HEAL_SECONDS:
+                candidates.append((seen, path, state))
             else:
                 with suppress(OSError):
                     path.unlink()
@@ -70,10 +70,10 @@ class RestartStateFile:
         for _, path, _ in candidates[:-1]:
             with suppress(OSError):
                 path.unlink()
-        for _, path, life in candidates[-1:]:
+        for _, path, state in candidates[-1:]:
             with suppress(OSError):  # another companion has just taken it
                 path.rename(self._path)
-                return life
+                return state
         return None
 
     def write(self, servers: Mapping[str, JsonObject], discovery_files: Sequence[str]) -> None:
@@ -98,11 +98,11 @@ def _is_taken(path: Path) -> bool:
     return number.isdecimal() and process_is_alive(int(number))
 
 
-def _sweep(life: RestartState) -> None:
+def _sweep(state: RestartState) -> None:
     """Remove the discovery files that a dead companion left; one that another program has rewritten stays."""
-    kept = [life.server(name) or {} for name in life.servers]
+    kept = [state.server(name) or {} for name in state.servers]
     tokens = [server["token"] for server in kept if isinstance(server.get("token"), str)]
-    for path in map(Path, life.discovery_files):
+    for path in map(Path, state.discovery_files):
         if any(announces(path, token) for token in tokens):
             with suppress(OSError):
                 path.unlink()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from isthmus.ide.claude.client_wire import (
     PositionBase,
-    SelectionTold,
+    ReportedSelection,
     UnknownNotification,
     adapted,
     diagnostics_of,
@@ -51,21 +51,23 @@ def selection(**more: Any) -> Notification:
 def test_a_selection_is_read_in_either_counting() -> None:
     places = {"start": {"line": 2, "character": 3}, "end": {"line": 2, "character": 5}}
     told = selection(selection=places)
-    assert meaning(told, PositionBase(), ()) == SelectionTold("/w/a.py", "t", Range(Position(2, 3), Position(2, 5)))
+    assert meaning(told, PositionBase(), ()) == ReportedSelection("/w/a.py", "t", Range(Position(2, 3), Position(2, 5)))
     dialect = dialect_of("claude-code-ide-mcp")
-    assert meaning(told, dialect, ()) == SelectionTold("/w/a.py", "t", Range(Position(1, 2), Position(1, 4)))
+    assert meaning(told, dialect, ()) == ReportedSelection("/w/a.py", "t", Range(Position(1, 2), Position(1, 4)))
     assert not dialect.runs_python
 
 
 @pytest.mark.parametrize("value", [None, {}, {"start": {"line": None}}, {"start": "x"}, {"start": {"line": -1}}])
 def test_a_selection_without_a_place_is_that_of_a_file(value: object) -> None:
-    assert meaning(selection(selection=value), PositionBase(), ()) == SelectionTold("/w/a.py", "t", None)
+    assert meaning(selection(selection=value), PositionBase(), ()) == ReportedSelection("/w/a.py", "t", None)
 
 
 def test_a_backwards_selection_is_turned_and_a_file_may_be_named_by_its_url_alone() -> None:
     places = {"start": {"line": 2.0, "character": 0}, "end": {"line": 1, "character": 0}}
     told = Notification("selection_changed", {"fileUrl": "file:///w/a%20b.py", "selection": places})
-    assert meaning(told, PositionBase(), ()) == SelectionTold("/w/a b.py", "", Range(Position(1, 0), Position(2, 0)))
+    assert meaning(told, PositionBase(), ()) == ReportedSelection(
+        "/w/a b.py", "", Range(Position(1, 0), Position(2, 0))
+    )
 
 
 def test_a_mention_is_of_lines_or_of_a_file_and_may_be_relative() -> None:

@@ -30,7 +30,7 @@ async def test_of_proposals_that_wait_only_so_much_is_left_to_the_next_life(work
     for number in range(3):
         await companion.open_diff(agent, str(workspace / f"{number}.txt"), str(number) * (KEPT_CHARACTERS // 2))
     await companion.open_diff(agent, str(workspace / "last.txt"), "")
-    left = server.life()["waiting"][agent.id]["proposals"]
+    left = server.saved_state()["waiting"][agent.id]["proposals"]
     assert [Path(each["file_path"]).name for each in left] == ["0.txt", "1.txt", "last.txt"]
     await server.stop()
     await asyncio.wait_for(serving, 30)
@@ -51,7 +51,7 @@ class SlowCompanion(Companion):
 async def test_what_a_client_has_heard_is_written_before_it_hears_more(workspace: Path) -> None:
     companion = SlowCompanion(workspace)
     written: list[dict[str, Any]] = []
-    server = GeminiServer(companion, lambda: written.append(server.life()["waiting"]))
+    server = GeminiServer(companion, lambda: written.append(server.saved_state()["waiting"]))
     proposal = {"file_path": str(workspace / "open.txt"), "text": "new"}
     decision = {"file_path": str(workspace / "a.txt"), "event_id": "first-1", "message": "{}"}
     former = {

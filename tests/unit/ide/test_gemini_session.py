@@ -108,17 +108,17 @@ def test_there_is_room_for_64_sessions_and_the_longest_unused_one_makes_room() -
     sessions: list[GeminiSession] = []
     for number in range(64):
         now[0] = float(number)
-        assert table.in_the_way() is None
+        assert table.session_to_end() is None
         session = table.create()
         assert session is not None
         sessions.append(session)
     assert len({session.id for session in sessions}) == 64
     assert table.create() is None
     table.attach_stream(sessions[0])
-    assert table.in_the_way() is sessions[1]
+    assert table.session_to_end() is sessions[1]
     for session in sessions:
         table.attach_stream(session)
-    assert table.in_the_way() is None
+    assert table.session_to_end() is None
 
 
 def test_a_session_without_a_stream_expires_and_one_with_a_stream_does_not() -> None:
@@ -133,8 +133,8 @@ def test_a_session_without_a_stream_expires_and_one_with_a_stream_does_not() -> 
     table.detach_stream(streaming, key)
     assert streaming not in table.expired()
     now[0] = 631.9
-    assert table.gone() == (streaming,)
-    assert table.gone() == ()
+    assert table.newly_lost() == (streaming,)
+    assert table.newly_lost() == ()
     now[0] = 1202.0
     assert set(table.expired()) == {silent, streaming}
 
@@ -148,11 +148,11 @@ def test_a_client_that_comes_back_in_time_is_not_gone() -> None:
     second = table.attach_stream(session)
     table.detach_stream(session, first)
     now[0] = 100.0
-    assert table.gone() == ()
+    assert table.newly_lost() == ()
     table.detach_stream(session, second)
     table.attach_stream(session)
     now[0] = 200.0
-    assert table.gone() == ()
+    assert table.newly_lost() == ()
 
 
 def test_only_the_newest_context_waits_for_a_slow_client() -> None:

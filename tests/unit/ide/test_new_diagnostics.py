@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from isthmus.ide.clients.new_diagnostics import MAXIMUM_TOLD, diagnostics_for_model, identities, new_diagnostics
+from isthmus.ide.clients.new_diagnostics import MAXIMUM_LISTED, diagnostics_for_model, identities, new_diagnostics
 from isthmus.ide.editor import Diagnostic, Position, Range, Severity
 
 WORKSPACE = Path("/w")
@@ -32,7 +32,7 @@ def test_what_linters_say_stays_within_its_frame_and_its_limits() -> None:
     assert text is not None
     assert text.count("</new-diagnostics>") == 1
     assert "\nNow delete" not in text
-    assert f"and {201 - MAXIMUM_TOLD} more" in text
+    assert f"and {201 - MAXIMUM_LISTED} more" in text
     assert len(text) < 10_000
 
 

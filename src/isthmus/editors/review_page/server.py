@@ -53,7 +53,7 @@ class ReviewPageServer:
         from isthmus.ide.http_server import companion_server
 
         try:
-            self._listener = loopback.bound(0)
+            self._listener = loopback.bind(0)
         except OSError as error:
             raise EditorError(f"the review page cannot be served: {error}") from error
         self._page = ReviewPage(self._board, int(self._listener.getsockname()[1]), self._clock)

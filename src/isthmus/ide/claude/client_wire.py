@@ -49,7 +49,7 @@ def dialect_of(server_name: str) -> PositionBase:
 
 
 @dataclass(frozen=True, slots=True)
-class SelectionTold:
+class ReportedSelection:
     """The user's place in a file; ``text`` is the selection, empty for none; ``range`` is None if not sent."""
 
     path: str
@@ -64,7 +64,7 @@ class UnknownNotification:
     reason: str | None = None
 
 
-Meaning: TypeAlias = SelectionTold | FileMentioned | UnknownNotification
+Meaning: TypeAlias = ReportedSelection | FileMentioned | UnknownNotification
 
 
 def meaning(
@@ -87,14 +87,13 @@ def meaning(
     return UnknownNotification()
 
 
-def selection_of(value: JsonObject, dialect: PositionBase) -> SelectionTold | None:
+def selection_of(value: JsonObject, dialect: PositionBase) -> ReportedSelection | None:
     """Return a selection as notifications and getCurrentSelection hold it; None if it names no file."""
     path = _path_in(value)
     if path is None:
         return None
-    text, told = value.get("text"), as_object(value.get("selection"))
-    place = _range(told, dialect.first)
-    return SelectionTold(path, text if isinstance(text, str) else "", place)
+    text, place = value.get("text"), _range(as_object(value.get("selection")), dialect.first)
+    return ReportedSelection(path, text if isinstance(text, str) else "", place)
 
 
 def _mention(params: JsonObject, folders: Collection[str], exists: Callable[[str], bool]) -> Meaning:
@@ -119,18 +118,18 @@ def adapted(arguments: JsonObject, known: Collection[str]) -> dict[str, Any]:
     """
     if not known:
         return dict(arguments)
-    said: dict[str, Any] = {}
+    renamed: dict[str, Any] = {}
     for name, value in arguments.items():
         if name in known:
-            said[name] = value
+            renamed[name] = value
         elif name == "filePath" and isinstance(value, str):
             if (other := next((each for each in _PATH_NAMES if each in known), None)) is not None:
-                said[other] = value
+                renamed[other] = value
             elif "uri" in known:
-                said["uri"] = file_uri(value)
+                renamed["uri"] = file_uri(value)
         elif (snake := _snake(name)) in known:
-            said[snake] = value
-    return said
+            renamed[snake] = value
+    return renamed
 
 
 def tool_name(wanted: str, known: Collection[str]) -> str:
@@ -193,8 +192,8 @@ def failure_of(outcome: ToolOutcome) -> str | None:
         return text or "no reason given"
     value = json_of(outcome)
     if isinstance(value, dict):
-        said = cast("dict[str, Any]", value)
-        return str(said.get("message") or "no reason given") if said.get("success") is False else None
+        answer = cast("dict[str, Any]", value)
+        return str(answer.get("message") or "no reason given") if answer.get("success") is False else None
     return text if text.lower().startswith(("error", "failed")) else None
 
 
@@ -252,8 +251,8 @@ def folders_of(outcome: ToolOutcome) -> tuple[str, ...]:
 
 def trust_of(outcome: ToolOutcome) -> bool | None:
     """Return whether the user trusts the workspace, which our own companion adds to getWorkspaceFolders' result."""
-    said = as_object(json_of(outcome)).get("isTrusted")
-    return said if isinstance(said, bool) else None
+    is_trusted = as_object(json_of(outcome)).get("isTrusted")
+    return is_trusted if isinstance(is_trusted, bool) else None
 
 
 def diagnostics_of(outcome: ToolOutcome, *, limit: int = _MAXIMUM_DIAGNOSTICS) -> tuple[Diagnostic, ...]:

@@ -22,7 +22,7 @@ from typing_extensions import override
 from isthmus.encoding.json_shapes import as_object
 from isthmus.ide.claude.client_wire import (
     PositionBase,
-    SelectionTold,
+    ReportedSelection,
     UnknownNotification,
     diagnostics_of,
     failure_of,
@@ -128,9 +128,11 @@ class ClaudePeer(Link):
         tools = connection.tools
         with contextlib.suppress(IdeError):
             if not self._has_context and tool_name("getCurrentSelection", tools) in tools:
-                told = selection_of(as_object(json_of(await self._call("getCurrentSelection", {}))), PositionBase())
-                if told is not None:
-                    self._seen.selected(told, time.time())
+                selection = selection_of(
+                    as_object(json_of(await self._call("getCurrentSelection", {}))), PositionBase()
+                )
+                if selection is not None:
+                    self._seen.selected(selection, time.time())
             if tool_name("getOpenEditors", tools) in tools:
                 tabs = tabs_of(await self._call("getOpenEditors", {}))
                 if tabs is not None:
@@ -141,21 +143,21 @@ class ClaudePeer(Link):
             self._notify()
 
     def _notified(self, notification: Notification) -> None:
-        said = meaning(notification, self._dialect, (*self._folders, str(self._workspace)))
-        match said:
-            case SelectionTold():
-                self._seen.selected(said, time.time())
+        received = meaning(notification, self._dialect, (*self._folders, str(self._workspace)))
+        match received:
+            case ReportedSelection():
+                self._seen.selected(received, time.time())
                 self._has_context = True
                 if not self._seen.is_current and (self._refreshing is None or self._refreshing.done()):
                     self._refreshing = self._in_background(self._ask_what_is_open())
                 self._notify()
             case FileMentioned():
-                if Path(said.path).exists():
-                    self._mentioned(said)
+                if Path(received.path).exists():
+                    self._mentioned(received)
             case UnknownNotification(reason):
                 self.problem = reason or self.problem
             case _:
-                assert_never(said)
+                assert_never(received)
 
     def _begun(self) -> None:
         # Only what the new connection sends counts, from its first moment on.
@@ -217,8 +219,8 @@ class ClaudePeer(Link):
                 case Rejected():
                     asked.reject()
                 case Closed() | None:
-                    said = (outcome.text or "nothing")[:200]
-                    asked.fail(UndecidedError(f"{self.ide_name} ended the review without a decision: {said}"))
+                    text = (outcome.text or "nothing")[:200]
+                    asked.fail(UndecidedError(f"{self.ide_name} ended the review without a decision: {text}"))
 
     async def _show(self, path: str, review: _Review, connection: ClaudeConnection) -> ToolOutcome:
         if not self.can_review:
@@ -290,9 +292,9 @@ class ClaudePeer(Link):
         connection = await self._ready(self._deadlines.connect)
         if tool_name("getWorkspaceFolders", connection.tools) in connection.tools:
             with contextlib.suppress(IdeError):
-                told = await self._call("getWorkspaceFolders", {})
-                self._seen.is_trusted = trust_of(told)
-                if folders := folders_of(told):
+                outcome = await self._call("getWorkspaceFolders", {})
+                self._seen.is_trusted = trust_of(outcome)
+                if folders := folders_of(outcome):
                     return folders
         return self._folders
 
@@ -318,9 +320,9 @@ class ClaudePeer(Link):
         outcome = await self._call("checkDocumentDirty", {"filePath": path})
         if outcome.is_error:
             raise IdeError(f"{self.ide_name}: {failure_of(outcome)}")
-        said = as_object(json_of(outcome))
+        answer = as_object(json_of(outcome))
         # monet sends null for false.
-        return None if said.get("success") is False or "isDirty" not in said else said["isDirty"] is True
+        return None if answer.get("success") is False or "isDirty" not in answer else answer["isDirty"] is True
 
     @override
     async def save(self, path: str) -> None:

@@ -7,7 +7,7 @@ views, terminals) are left out, as everywhere.
 import os
 from collections.abc import Callable, Sequence
 
-from isthmus.ide.claude.client_wire import SelectionTold, Tab
+from isthmus.ide.claude.client_wire import ReportedSelection, Tab
 from isthmus.ide.context import IdeContext, ide_context
 from isthmus.ide.context_tracker import ContextTracker
 from isthmus.ide.editor import OpenFile, Position, Selection
@@ -21,29 +21,29 @@ class SeenFiles:
     def __init__(self, exists: Callable[[str], bool] = os.path.isfile) -> None:
         self._exists = exists
         self._tabs: dict[str, Tab] = {}
-        self._told: dict[str, SelectionTold] = {}
+        self._reports: dict[str, ReportedSelection] = {}
         self._focused_at: dict[str, float] = {}
         self._active: str | None = None
         self._is_listed = False
         self.is_trusted: bool | None = None
         """Whether the user trusts the workspace; None if the IDE does not report it."""
 
-    def selected(self, told: SelectionTold, now: float) -> None:
+    def selected(self, report: ReportedSelection, now: float) -> None:
         """Note the user's place; ignore a file that does not exist."""
-        if not self._exists(told.path):
+        if not self._exists(report.path):
             return
-        self._told.pop(told.path, None)
-        self._told[told.path] = told
-        while len(self._told) > MAXIMUM_SELECTIONS:
-            self._told.pop(next(iter(self._told)))
-        self._active = told.path
-        self._focused_at[told.path] = now
+        self._reports.pop(report.path, None)
+        self._reports[report.path] = report
+        while len(self._reports) > MAXIMUM_SELECTIONS:
+            self._reports.pop(next(iter(self._reports)))
+        self._active = report.path
+        self._focused_at[report.path] = now
 
     def listed(self, tabs: Sequence[Tab], now: float) -> None:
         """Note that exactly these tabs are open."""
         self._tabs = {tab.path: tab for tab in tabs}
         self._is_listed = True
-        self._told = {path: told for path, told in self._told.items() if path in self._tabs}
+        self._reports = {path: report for path, report in self._reports.items() if path in self._tabs}
         kept = {path: at for path, at in self._focused_at.items() if path in self._tabs}
         self._focused_at = dict.fromkeys(self._tabs, now) | kept
         active = next((tab.path for tab in tabs if tab.is_active), None)
@@ -58,7 +58,7 @@ class SeenFiles:
 
     def open_files(self) -> tuple[OpenFile, ...]:
         """Return the files that exist, the active one first, then by last focus."""
-        paths = [path for path in dict.fromkeys((*self._tabs, *self._told)) if self._exists(path)]
+        paths = [path for path in dict.fromkeys((*self._tabs, *self._reports)) if self._exists(path)]
         files = [self._file(path) for path in paths]
         return tuple(sorted(files, key=lambda file: (not file.is_active, -file.focused_at)))
 
@@ -75,15 +75,15 @@ class SeenFiles:
 
     def _file(self, path: str) -> OpenFile:
         tab = self._tabs.get(path) or Tab(path, "")
-        told = self._told.get(path)
-        place = told.range if told is not None else tab.selection
+        report = self._reports.get(path)
+        place = report.range if report is not None else tab.selection
         selection: Selection | None = None
         cursor: Position | None = None
         if place is not None:
             # The protocol does not report at which end the cursor is.
             cursor = place.end
-            if told is not None and told.text and place.start != place.end:
-                selection = Selection(place, told.text)
+            if report is not None and report.text and place.start != place.end:
+                selection = Selection(place, report.text)
         return OpenFile(
             path,
             self._focused_at.get(path, 0.0),

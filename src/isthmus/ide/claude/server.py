@@ -71,8 +71,8 @@ class ClaudeServer(AgentServer):
 
     async def start(self, former: JsonObject | None) -> bool:
         """Bind the former port with its token, or else a random port with a new token."""
-        again = loopback.bound_again(former)
-        self._listener, self._token = again or (_bound_at_random(), str(uuid4()))
+        again = loopback.rebind(former)
+        self._listener, self._token = again or (_bind_random(), str(uuid4()))
         self._port = int(self._listener.getsockname()[1])
         self._gate = UpgradeGate(self._token, self._port)
         self._lock_file = LockFile(self._companion.editor.identity, self._port)
@@ -148,7 +148,7 @@ class ClaudeServer(AgentServer):
     def variables(self, folders: Sequence[str]) -> Mapping[str, str]:
         return claude_variables(self.port)
 
-    def life(self) -> JsonObject:
+    def saved_state(self) -> JsonObject:
         """Return port and token only: a CLI that reconnects starts a new session."""
         return {"port": self.port, "token": self._token}
 
@@ -203,7 +203,7 @@ class ClaudeServer(AgentServer):
         return None
 
 
-def _bound_at_random() -> "socket.socket":
+def _bind_random() -> "socket.socket":
     """Return a socket on any free port of the range that real editors use.
 
     Raises:
@@ -211,5 +211,5 @@ def _bound_at_random() -> "socket.socket":
     """
     for _ in range(PORT_ATTEMPTS - 1):
         with suppress(OSError):
-            return loopback.bound(LOWEST_PORT + secrets.randbelow(HIGHEST_PORT - LOWEST_PORT + 1))
-    return loopback.bound(LOWEST_PORT + secrets.randbelow(HIGHEST_PORT - LOWEST_PORT + 1))
+            return loopback.bind(LOWEST_PORT + secrets.randbelow(HIGHEST_PORT - LOWEST_PORT + 1))
+    return loopback.bind(LOWEST_PORT + secrets.randbelow(HIGHEST_PORT - LOWEST_PORT + 1))

@@ -120,16 +120,16 @@ class ClaudeSession:
         self.wake.clear()
         if not self.is_initialized:
             return []
-        taken: list[bytes] = []
+        messages: list[bytes] = []
         if self._are_tools_queued:
-            taken.append(encode_ascii(notification(notifications.TOOLS_CHANGED, {})))
+            messages.append(encode_ascii(notification(notifications.TOOLS_CHANGED, {})))
         if self._is_selection_queued and self._selection is not None:
-            taken.append(encode_ascii(notifications.selection_changed(self._selection)))
+            messages.append(encode_ascii(notifications.selection_changed(self._selection)))
         self._are_tools_queued = self._is_selection_queued = False
         if self._is_settled:
-            taken.extend(encode_ascii(notifications.at_mentioned(mention)) for mention in self._mentions)
+            messages.extend(encode_ascii(notifications.at_mentioned(mention)) for mention in self._mentions)
             self._mentions.clear()
-        return taken
+        return messages
 
     # Reviews: openDiff blocks until its review is decided.
 
@@ -157,7 +157,7 @@ class ClaudeSession:
         """Answer the openDiff of a review that was closed (close_tab, closeAllDiffTabs), replaced, or ended with us."""
         self._resolve(review)
 
-    def asked_again(self, file_path: str) -> None:
+    def discard_decisions(self, file_path: str) -> None:
         """Do nothing: an answer belongs to one call, and cannot be taken for another's."""
 
     def reject_waiting(self) -> None:
@@ -170,8 +170,8 @@ class ClaudeSession:
         if not future.done():
             future.set_result(review)
         if len(self._decisions) > KEPT_DECISIONS:
-            settled = [review_id for review_id, waiting in self._decisions.items() if waiting.done()]
-            for review_id in settled[:-1]:
+            decided = [review_id for review_id, waiting in self._decisions.items() if waiting.done()]
+            for review_id in decided[:-1]:
                 del self._decisions[review_id]
 
     def _decision(self, review_id: str) -> asyncio.Future[DiffReview]:

@@ -176,7 +176,7 @@ async def accept(companion: Companion, request: JsonObject) -> JsonObject:
         numbers = {number for number in cast("list[object]", cells) if isinstance(number, int)}
         content = await asyncio.to_thread(with_accepted_cells, review.file_path, review.proposed, numbers)
     decided = await companion.accept(review.id, content)
-    return {**_decided(review, decided, "accepted"), "agent_connected": companion.is_heard(review)}
+    return {**_decided(review, decided, "accepted"), "agent_connected": companion.is_client_connected(review)}
 
 
 async def reject(companion: Companion, request: JsonObject) -> JsonObject:
@@ -244,7 +244,7 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
         raise ControlCommandError(f"no diff is open for {path}; open diffs: {waiting}")
     # The one that the user sees: two agents that propose the same file are answered in the order they asked. One that
     # is gone, perhaps for good, comes after one that waits.
-    return min(found, key=lambda review: (not companion.is_heard(review), not companion.is_visible(review)))
+    return min(found, key=lambda review: (not companion.is_client_connected(review), not companion.is_visible(review)))
 
 
 def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> JsonObject:

@@ -222,10 +222,10 @@ def sweep(folder: Path) -> None:
         for path in sorted(folder.iterdir()):
             matched = _LEFT.fullmatch(path.name)
             if matched and not process_is_alive(int(matched[1])):
-                remove_left(path)
+                remove_leftover(path)
 
 
-def remove_left(path: Path) -> None:
+def remove_leftover(path: Path) -> None:
     """Remove the file or the socket of a dead companion, and the socket that the file names."""
     if path.suffix == ".json":
         with suppress(OSError, ValueError, KeyError, TypeError):

@@ -15,7 +15,7 @@ from typing import Any, cast
 from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.files.locations import runtime_directory
-from isthmus.ide.control.control import MAXIMUM_LINE_BYTES, remove_left
+from isthmus.ide.control.control import MAXIMUM_LINE_BYTES, remove_leftover
 from isthmus.ide.processes import process_is_alive
 
 ANSWER_SECONDS = 30.0
@@ -65,7 +65,7 @@ def running(folder: Path | None = None) -> list[RunningCompanion]:
         if process_is_alive(companion.pid):
             found.append((changed, companion))
         else:
-            remove_left(path)
+            remove_leftover(path)
     return [companion for _, companion in sorted(found, key=lambda entry: -entry[0])]
 
 

@@ -102,10 +102,10 @@ def _of_gemini(cli: _Cli, folder: Path, environment: Mapping[str, str]) -> Itera
     files = (cli.defaults_file(environment), user, project, cli.system_file(environment))
     merged = [values for path in files if (values := _read(path)) is not None]
     if _last(merged, "ide.enabled") is not True:
-        told = f"{IDE_MODE_IS_OFF}: set ide.enabled to true in {user}, or enter /ide enable in it and start it again"
+        advice = f"{IDE_MODE_IS_OFF}: set ide.enabled to true in {user}, or enter /ide enable in it and start it again"
         if _last(merged, "ide.hasSeenNudge") is not True:
-            told += ". To its question whether to connect an editor answer No: Yes looks for an extension to install"
-        yield told
+            advice += ". To its question whether to connect an editor answer No: Yes looks for an extension to install"
+        yield advice
     mode = _last(merged, cli.mode_key, cli.mode)
     if mode in AUTOMATIC_MODES:
         yield (

@@ -92,8 +92,8 @@ class McpEndpoint:
             if head.accept is not None and not _accepts(head.accept, "text/event-stream"):
                 return _error(406, "Not Acceptable: a GET opens an event stream; expected accept: text/event-stream")
             self._companion.attach(session)
-            session.tell_left(head.last_event_id)
-            for proposal in session.left.proposals.values():
+            session.queue_former_decisions(head.last_event_id)
+            for proposal in session.unsettled.proposals.values():
                 self._show_again(session, proposal)
             headers = {"cache-control": "no-cache, no-transform", "mcp-session-id": session.id}
             stream = self._stream(session, head.last_event_id)
@@ -140,7 +140,7 @@ class McpEndpoint:
         return response
 
     async def _create(self) -> GeminiSession | None:
-        if (old := self._sessions.in_the_way()) is not None:
+        if (old := self._sessions.session_to_end()) is not None:
             self._sessions.remove(old.id)
             await self._companion.detach(old.id)
         return self._sessions.create()
@@ -152,7 +152,9 @@ class McpEndpoint:
                 return _json(400 if malformed else 200, encode_ascii(message))
             case mcp_peer.CallTool(request_id):
                 self._companion.attach(session)
-                session.left.forget(str(received.arguments.get("filePath")))  # was answered in the agent's terminal
+                session.unsettled.forget(
+                    str(received.arguments.get("filePath"))
+                )  # was answered in the agent's terminal
                 key = (session.id, request_id)
                 task = self._calls[key] = asyncio.create_task(
                     call_tool(self._companion, session, session.client_name, received)
@@ -183,8 +185,8 @@ class McpEndpoint:
         async def show() -> None:
             with contextlib.suppress(EditorError):
                 await self._companion.open_diff(session, proposal.file_path, proposal.text)
-            if session.left.proposals.get(proposal.file_path) is proposal:
-                del session.left.proposals[proposal.file_path]
+            if session.unsettled.proposals.get(proposal.file_path) is proposal:
+                del session.unsettled.proposals[proposal.file_path]
             self._sessions_changed()
 
         key = (session.id, proposal.file_path)

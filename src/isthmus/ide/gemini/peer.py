@@ -338,8 +338,8 @@ class GeminiPeer(ClientBase):
             await self._call(CLOSE_DIFF, {"filePath": path, "suppressNotification": True}, self._deadlines.close_diff)
 
     def _notified(self, notification: Notification) -> None:
-        said = meaning(notification)
-        match said:
+        received = meaning(notification)
+        match received:
             case ContextUpdated(context):
                 self._context = context
                 self._has_context.set()
@@ -353,7 +353,7 @@ class GeminiPeer(ClientBase):
             case UnknownNotification(reason):
                 self.problem = reason or self.problem
             case _:
-                assert_never(said)
+                assert_never(received)
 
     def _fail_reviews(self, reason: str) -> None:
         for review in self._reviews.values():

@@ -38,7 +38,7 @@ It is written with each change, while nothing else happens.
 class GeminiServer(AgentServer):
     """Lets Gemini CLI and Qwen Code attach to a companion.
 
-    ``clients_changed`` is called when the result of :meth:`life` changes: the clients, or what waits for them.
+    ``clients_changed`` is called when the result of :meth:`saved_state` changes: the clients, or what waits for them.
     """
 
     def __init__(
@@ -70,19 +70,19 @@ class GeminiServer(AgentServer):
 
     async def start(self, former: JsonObject | None) -> bool:
         """Bind the former port with its token and its sessions, or else any other with new ones."""
-        again = loopback.bound_again(former)
-        self._listener, self._token = again or (loopback.bound(0), secrets.token_urlsafe(32))
+        again = loopback.rebind(former)
+        self._listener, self._token = again or (loopback.bind(0), secrets.token_urlsafe(32))
         self._port = int(self._listener.getsockname()[1])
-        restorable, left = (_clients(former), _left(former)) if again else ({}, {})
+        restorable, unsettled = (_clients(former), _unsettled(former)) if again else ({}, {})
         # Distinguishes the event ids of this run from those of the former one.
         epoch = f"{time.time_ns() // 1_000_000:x}"
         tools, limits = offered_tools(self._companion), self._limits
-        self._sessions = SessionTable(epoch, restorable, time.monotonic, tools, left, limits.lost_stream_seconds)
+        self._sessions = SessionTable(epoch, restorable, time.monotonic, tools, unsettled, limits.lost_stream_seconds)
         self._discovery = DiscoveryFile(self._identity, self.port)
         self._qwen_lock = QwenLockFile(self._identity, self.port)
         self._announced: list[Path] = []
         gate = HttpGate(self._token, self.port)
-        endpoint = McpEndpoint(self._companion, self._sessions, gate, self._note, limits.keep_alive_seconds)
+        endpoint = McpEndpoint(self._companion, self._sessions, gate, self._report_changes, limits.keep_alive_seconds)
         self._server = companion_server(endpoint, self._listener, "the companion's HTTP server", limits)
         return again is not None
 
@@ -114,7 +114,7 @@ class GeminiServer(AgentServer):
     def variables(self, folders: Sequence[str]) -> Mapping[str, str]:
         return agent_variables(self.port, self._token, folders, self._identity.pid, in_container=is_in_container())
 
-    def life(self) -> JsonObject:
+    def saved_state(self) -> JsonObject:
         """Return port, token, the sessions by id, and what waits for them, by session and file."""
         clients = {
             key: {"name": client.name, "version": client.version, "protocol_version": client.protocol_version}
@@ -134,23 +134,23 @@ class GeminiServer(AgentServer):
                 room -= len(review.proposed)
                 proposal = Proposal(review.file_path, review.proposed)
                 waiting.setdefault(review.owner, UnsettledProposals()).proposals[review.file_path] = proposal
-        left = {key: found.to_json() for key, found in waiting.items() if found}
-        self._kept = {"port": self.port, "token": self._token, "sessions": clients, "waiting": left}
+        unsettled = {key: found.to_json() for key, found in waiting.items() if found}
+        self._kept = {"port": self.port, "token": self._token, "sessions": clients, "waiting": unsettled}
         return self._kept
 
     @override
     async def housekeep(self) -> None:
-        for session in self._sessions.gone():
+        for session in self._sessions.newly_lost():
             await self._companion.detach(session.id)  # one that does reconnect is attached again
         for session in self._sessions.expired():
             self._sessions.remove(session.id)
             await self._companion.detach(session.id)
-        self._note()
+        self._report_changes()
 
-    def _note(self) -> None:
-        """Report a change of :meth:`life` since the last call, so that it is stored for the next run."""
+    def _report_changes(self) -> None:
+        """Report a change of :meth:`saved_state` since the last call, so that it is stored for the next run."""
         before = self._kept
-        if self.life() != before:
+        if self.saved_state() != before:
             self._clients_changed()
 
     @override
@@ -173,7 +173,7 @@ def _clients(former: JsonObject | None) -> dict[str, ClientInfo]:
     return found
 
 
-def _left(former: JsonObject | None) -> dict[str, UnsettledProposals]:
+def _unsettled(former: JsonObject | None) -> dict[str, UnsettledProposals]:
     """Return what waited in the former run, by session; unreadable entries are left out."""
     found: dict[str, UnsettledProposals] = {}
     waiting = (former or {}).get("waiting")

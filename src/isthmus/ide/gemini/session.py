@@ -17,7 +17,7 @@ from isthmus.ide.context import IdeContext, ide_context
 from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.gemini import wire
-from isthmus.ide.gemini.waiting import PendingDecision, UnsettledProposals, is_heard, parts_of
+from isthmus.ide.gemini.waiting import PendingDecision, UnsettledProposals, has_received, parts_of
 from isthmus.ide.limits import GeminiServerLimits
 from isthmus.ide.mcp.mcp_peer import ClientInfo, McpPeer, ToolDefinition
 from isthmus.ide.reviews.review import DiffReview
@@ -127,7 +127,7 @@ class GeminiSession:
         """Stream that is attached now; a new one replaces it."""
         self.seen = now
         self.stream_lost: float | None = None
-        self.left = UnsettledProposals()
+        self.unsettled = UnsettledProposals()
         """Proposals and decisions that wait since the companion's former run, which was killed."""
         self._id = session_id
         self._context: bytes | None = None
@@ -166,14 +166,14 @@ class GeminiSession:
     def waiting(self) -> UnsettledProposals:
         """Proposals and decisions that the next run needs, without the proposals that are shown."""
         unsent = {path: PendingDecision(path, event_id, data.decode()) for event_id, data, path in self.log.unsent()}
-        return UnsettledProposals(dict(self.left.proposals), self.left.decisions | unsent)
+        return UnsettledProposals(dict(self.unsettled.proposals), self.unsettled.decisions | unsent)
 
-    def tell_left(self, last_event_id: str | None) -> None:
+    def queue_former_decisions(self, last_event_id: str | None) -> None:
         """Queue the decisions of the former run, except those sent with or before this event."""
-        for file_path, decision in self.left.decisions.items():
-            if not is_heard(decision.event_id, last_event_id):
+        for file_path, decision in self.unsettled.decisions.items():
+            if not has_received(decision.event_id, last_event_id):
                 self.log.append(decision.message.encode(), file_path)
-        self.left.decisions.clear()
+        self.unsettled.decisions.clear()
 
     def context_changed(self, context: UserFocus) -> None:
         """Queue the context, unless this client would see no difference."""
@@ -192,10 +192,10 @@ class GeminiSession:
     def review_closed(self, review: DiffReview) -> None:
         """Do nothing: openDiff was answered when the view was shown, and the client expects no more."""
 
-    def asked_again(self, file_path: str) -> None:
+    def discard_decisions(self, file_path: str) -> None:
         """Forget the decisions of older reviews: clients know reviews by path and would take one for the new one's."""
         self.log.drop(file_path)
-        self.left.forget(file_path)
+        self.unsettled.forget(file_path)
 
     def decided(self, review: DiffReview) -> str | None:
         """Queue the decision; return a warning to show to the user, if any."""
@@ -215,7 +215,7 @@ def _encoded(context: IdeContext) -> bytes:
 class SessionTable:
     """The sessions by id. ``restorable`` holds those of the former run; they return when a client names them.
 
-    ``left`` is what waited in that run, by session.
+    ``unsettled`` is what waited in that run, by session.
     """
 
     def __init__(
@@ -224,18 +224,18 @@ class SessionTable:
         restorable: dict[str, ClientInfo],
         clock: Callable[[], float],
         tools: Sequence[ToolDefinition] = wire.TOOLS,
-        left: Mapping[str, UnsettledProposals] | None = None,
+        unsettled: Mapping[str, UnsettledProposals] | None = None,
         lost_stream_seconds: float = GeminiServerLimits().lost_stream_seconds,
     ) -> None:
         self._tools = tools
-        self._left = dict(left or {})
+        self._unsettled = dict(unsettled or {})
         self._epoch = epoch
         self._restorable = restorable
         self._lost_stream_seconds = lost_stream_seconds
         self._clock = clock
         self._sessions: dict[str, GeminiSession] = {}
 
-    def in_the_way(self) -> GeminiSession | None:
+    def session_to_end(self) -> GeminiSession | None:
         """Return the longest unused session if it must end before another one can be made; None while there is room."""
         idle = [session for session in self._sessions.values() if session.stream is None]
         if len(self._sessions) < MAXIMUM_SESSIONS or not idle:
@@ -257,7 +257,7 @@ class SessionTable:
         session = self._sessions.get(session_id)
         if session is None and (client := self._restorable.pop(session_id, None)) is not None:
             session = GeminiSession(session_id, self._epoch, self._clock(), client, self._tools)
-            session.left = self._left.pop(session_id, session.left)
+            session.unsettled = self._unsettled.pop(session_id, session.unsettled)
             self._sessions[session_id] = session
         if session is not None:
             session.seen = self._clock()
@@ -280,7 +280,7 @@ class SessionTable:
     def waiting(self) -> dict[str, UnsettledProposals]:
         """Return by session what the next run needs, without the proposals that are shown."""
         return {
-            key: UnsettledProposals(dict(left.proposals), dict(left.decisions)) for key, left in self._left.items()
+            key: UnsettledProposals(dict(left.proposals), dict(left.decisions)) for key, left in self._unsettled.items()
         } | {session.id: session.waiting for session in self._sessions.values()}
 
     def attach_stream(self, session: GeminiSession) -> object:
@@ -296,7 +296,7 @@ class SessionTable:
             session.stream = None
             session.seen = session.stream_lost = self._clock()
 
-    def gone(self) -> tuple[GeminiSession, ...]:
+    def newly_lost(self) -> tuple[GeminiSession, ...]:
         """Return each session once that lost its stream a while ago, so that its views are closed."""
         limit = self._clock() - self._lost_stream_seconds
         lost = [s for s in self._sessions.values() if s.stream_lost is not None and s.stream_lost < limit]

@@ -64,7 +64,7 @@ class UnsettledProposals:
         return cls({each.file_path: each for each in kept.proposals}, {each.file_path: each for each in kept.decisions})
 
 
-def is_heard(event_id: str, last_event_id: str | None) -> bool:
+def has_received(event_id: str, last_event_id: str | None) -> bool:
     """Return whether a client whose last received event is `last_event_id` has received the event `event_id`."""
     if last_event_id is None:
         return False

@@ -58,7 +58,7 @@ class ReviewQueue:
         if client.id not in self._clients:  # it left during its call: no one would close the view
             raise EditorError("openDiff: the agent that asked has left")
         target = target_of(file_path)
-        if (left := self._left_behind(client, file_path, proposed)) is not None:
+        if (left := self._find_orphan(client, file_path, proposed)) is not None:
             return self.reviews.hand_over(left.id, client.id, client.title, tab_name)
         replaced = self.reviews.find(client.id, file_path, tab_name)
         maximum = self._limits.maximum_open
@@ -69,7 +69,7 @@ class ReviewQueue:
         former = self.reviews.open(review)
         if former is not None:
             self._remember(former)  # the user's answer may be under way
-        client.asked_again(file_path)
+        client.discard_decisions(file_path)
         try:
             if former is not None:
                 try:
@@ -91,7 +91,7 @@ class ReviewQueue:
         await self._announce()
         return review
 
-    async def close_of(self, client: Client, file_path: str) -> DiffReview | None:
+    async def close_oldest(self, client: Client, file_path: str) -> DiffReview | None:
         """Withdraw the oldest review of a file; return it with its final text, or None if there was none."""
         review = self.reviews.find(client.id, file_path)
         if review is None:
@@ -99,7 +99,7 @@ class ReviewQueue:
             # Only the last one: an answer to an earlier proposal says nothing about one withdrawn since.
             return None if not ended or isinstance(ended[-1].state, Closed) else ended[-1]
         before = FileStamp.of(review.target)
-        closed = await self._take_back(review)
+        closed = await self._withdraw(review)
         if closed is not None and isinstance(closed.state, Closed) and closed.state.content != closed.proposed:
             self._later(self._keep_unless_written(closed, closed.state.content, before))
         return closed
@@ -107,7 +107,7 @@ class ReviewQueue:
     async def close(self, review_id: str) -> DiffReview | None:
         """Withdraw a review and keep what the user typed; return it as it ended, or None if unknown."""
         review = self.reviews.get(review_id)
-        closed = await self._take_back(review) if review is not None else self._ended.get(review_id)
+        closed = await self._withdraw(review) if review is not None else self._ended.get(review_id)
         if review is not None and closed is not None and isinstance(closed.state, Closed):
             # The protocol has no way to send the client what was typed.
             await self._keep(closed, closed.state.content)
@@ -170,7 +170,7 @@ class ReviewQueue:
                     await self._changed.wait_for(lambda: len(self.reviews) > 0)
         return self.reviews.all()
 
-    def is_heard(self, review: DiffReview) -> bool:
+    def is_client_connected(self, review: DiffReview) -> bool:
         """Return whether a decision would reach the client of a review right now."""
         owner = self._clients.get(review.owner)
         return owner is not None and owner.connected
@@ -217,13 +217,13 @@ class ReviewQueue:
                 closed = self.reviews.close(review.id)
                 self._later(self._views.put_away(review.id))
                 if closed is not None:
-                    self._tell_closed(replace(closed, state=Closed(closed.proposed, str(error))))
-                    self.say(f"the review of {review.file_path} could not be shown: {error}")
+                    self._notify_closed(replace(closed, state=Closed(closed.proposed, str(error))))
+                    self.notify_user(f"the review of {review.file_path} could not be shown: {error}")
             await self._announce()
 
     def _settle(self, review: DiffReview, before: FileStamp | None) -> None:
         """Give the client of an ended review a moment to write, before others' reviews of the file are shown."""
-        if self.is_heard(review) and len(self._clients) > 1 and not self.is_stopped:
+        if self.is_client_connected(review) and len(self._clients) > 1 and not self.is_stopped:
             self._stop_settling(review.target)
             task = self._later(self._until_written(review.target, before))
             self._settling[review.target] = (review.owner, task)
@@ -239,13 +239,13 @@ class ReviewQueue:
         if (settling := self._settling.pop(target, None)) is not None:
             settling[1].cancel()
 
-    def _left_behind(self, client: Client, file_path: str, proposed: str) -> DiffReview | None:
+    def _find_orphan(self, client: Client, file_path: str, proposed: str) -> DiffReview | None:
         """Return the same proposal of the same kind of agent, if that agent is not connected any more."""
         if self.reviews.find(client.id, file_path) is not None:
             return None
         for review in self.reviews.all():
             is_same = (review.file_path, review.proposed, review.title) == (file_path, proposed, client.title)
-            if is_same and not self.is_heard(review):
+            if is_same and not self.is_client_connected(review):
                 return review
         return None
 
@@ -267,7 +267,7 @@ class ReviewQueue:
             return None  # answered in the editor a moment ago
         return self._typed.get(review_id, review.proposed) if text is None else text
 
-    async def _take_back(self, review: DiffReview) -> DiffReview | None:
+    async def _withdraw(self, review: DiffReview) -> DiffReview | None:
         """End a review at its client's request; if the user answers at the same moment, return their answer."""
         content = self._typed.get(review.id)
         before = FileStamp.of(review.target)
@@ -294,7 +294,7 @@ class ReviewQueue:
         if self.is_stopped:
             self.reviews.unanswered.append(closed)
         self._remember(closed)
-        self._tell_closed(closed)
+        self._notify_closed(closed)
         return await self._put_away(closed, was_shown)
 
     async def _put_away(self, closed: DiffReview, was_shown: bool) -> DiffReview:
@@ -322,13 +322,13 @@ class ReviewQueue:
         self._remember(review)
         if isinstance(review.state, Accepted):
             self._settle(review, before)
-            if not self.is_heard(review):  # its client may never reconnect
+            if not self.is_client_connected(review):  # its client may never reconnect
                 await self._keep(review, review.state.content)
         else:
             self._later(self._advance(review.target))
         await self._announce()
         if warning is not None:
-            self.say(warning)
+            self.notify_user(warning)
         return review
 
     def _remember(self, review: DiffReview) -> None:
@@ -350,7 +350,7 @@ class ReviewQueue:
         else:
             message = str(kept)
         _log.warning("%s", message)
-        self.say(message)
+        self.notify_user(message)
 
     async def _keep_unless_written(self, review: DiffReview, text: str, before: FileStamp | None) -> None:
         """Keep a text that was sent to the client, unless the client writes it: it may have refused its own edit."""
@@ -358,7 +358,7 @@ class ReviewQueue:
         if await asyncio.to_thread(text_on_disk, review.target) != text:
             await self._keep(review, text)
 
-    def _tell_closed(self, review: DiffReview) -> None:
+    def _notify_closed(self, review: DiffReview) -> None:
         if (client := self._clients.get(review.owner)) is not None:
             client.review_closed(review)
 
@@ -372,7 +372,7 @@ class ReviewQueue:
                 return False
         return True
 
-    def say(self, text: str) -> None:
+    def notify_user(self, text: str) -> None:
         """Show the user a message in the editor, without waiting: an editor that hangs must not block anything."""
         self._later(self._show_message(text))
 

@@ -52,12 +52,12 @@ class _Found:
     """The range to select, and the message to the client; ``at`` is None if the cursor stays where it is."""
 
     at: Range | None
-    told: str
+    message: str
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
     """Open the file, and report what was selected."""
-    wanted = _Wanted.of(arguments)
+    search = _Search.of(arguments)
     path = await locate(companion, arguments.required_path("filePath"))
     file = await find_open(companion, path)
     if file is None:
@@ -68,9 +68,9 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
         await companion.editor.open_file(target, focus=focus)
         if not focus:
             return json_result({"success": True, "filePath": path, "languageId": language_id(path)})
-        note = " (it is hidden from agents and was not searched)" if wanted.is_selection else ""
+        note = " (it is hidden from agents and was not searched)" if search.is_selection else ""
         return CallToolResult.text(f"Opened file: {path}{note}")
-    found = wanted.find(await text_of(companion, target)) if wanted.is_selection else None
+    found = search.find(await text_of(companion, target)) if search.is_selection else None
     await companion.editor.open_file(target, found.at if found is not None else None, focus=focus)
     if not focus:
         document = await shown(companion, path, await find_open(companion, path))
@@ -82,11 +82,11 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
                 "lineCount": document.line_count,
             }
         )
-    return CallToolResult.text(found.told if found is not None else f"Opened file: {path}")
+    return CallToolResult.text(found.message if found is not None else f"Opened file: {path}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Search:
     start_text: str | None
     end_text: str | None
     start_line: int | None
@@ -94,23 +94,23 @@ class _Wanted:
     to_end_of_line: bool
 
     @staticmethod
-    def of(arguments: Arguments) -> "_Wanted":
-        wanted = _Wanted(
+    def of(arguments: Arguments) -> "_Search":
+        search = _Search(
             arguments.text("startText") or None,
             arguments.text("endText") or None,
             arguments.number("startLine"),
             arguments.number("endLine"),
             arguments.flag("selectToEndOfLine", default=False),
         )
-        if wanted.end_text is not None and wanted.start_text is None:
+        if search.end_text is not None and search.start_text is None:
             raise ArgumentError("openFile: endText needs startText; the selection goes from one to the other")
-        if wanted.end_line is not None and wanted.start_line is None:
+        if search.end_line is not None and search.start_line is None:
             raise ArgumentError("openFile: endLine needs startLine")
-        if wanted.end_line is not None and wanted.start_line is not None and wanted.end_line < wanted.start_line:
+        if search.end_line is not None and search.start_line is not None and search.end_line < search.start_line:
             raise ArgumentError(
-                f"openFile: expected endLine not before startLine, received {wanted.start_line} to {wanted.end_line}"
+                f"openFile: expected endLine not before startLine, received {search.start_line} to {search.end_line}"
             )
-        return wanted
+        return search
 
     @property
     def is_selection(self) -> bool:
@@ -137,19 +137,19 @@ class _Wanted:
         if start < 0:
             return _Found(None, f'Opened file, but text "{named}" not found')
         end = start + len(start_text)
-        told = f'Opened file and selected text "{named}"'
+        message = f'Opened file and selected text "{named}"'
         if self.end_text is not None:
             end_text = self.end_text.replace("\r\n", "\n")
             found = text.find(end_text, end)
             if found < 0:
                 place = position_at(text, start)
-                told = f'Opened file and positioned at "{named}" (end text "{_cut(self.end_text)}" not found)'
-                return _Found(Range(place, place), told)
+                message = f'Opened file and positioned at "{named}" (end text "{_cut(self.end_text)}" not found)'
+                return _Found(Range(place, place), message)
             end = found + len(end_text)
-            told = f'Opened file and selected text from "{named}" to "{_cut(self.end_text)}"'
+            message = f'Opened file and selected text from "{named}" to "{_cut(self.end_text)}"'
         if self.to_end_of_line:
             end = _end_of_line(text, end)
-        return _Found(Range(position_at(text, start), position_at(text, end)), told)
+        return _Found(Range(position_at(text, start), position_at(text, end)), message)
 
 
 def _cut(text: str) -> str:
