@@ -28,12 +28,12 @@ TASKS = {1: 300, 8: 480, CLIENTS: 640}
 FEW_TASKS = {1: 30, 8: 48, CLIENTS: 64}
 SUBSCRIPTIONS = 40
 ATTEMPTS = 3
-"""How often a peer may fail at the same before it is left out."""
+"""Maximum number of failures of a peer before it is left out."""
 EVENTS = 2_000
 LONG_EVENTS = 16_000
 LONG_ROUNDS = 5
 TASK_EVENTS = 4
-"""Of a trivial task: the Task, working, its text, completed."""
+"""Number of events of a trivial task: the Task, working, its text, completed."""
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Server:
     headers: dict[str, str] = field(default_factory=dict[str, str])
     found: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
     failed: set[str] = field(default_factory=set[str])
-    """What is not measured any more, because it failed at it."""
+    """Measurements in which the peer failed, and which are skipped from then on."""
 
     def add(self, name: str, value: float) -> None:
         """Keep a value of this round."""
@@ -128,7 +128,7 @@ async def _bear(each: Server, what: str, measure: Callable[[Server], Awaitable[N
 
 
 async def _subscribe(each: Server) -> None:
-    """The time from a request to follow a task that runs to its first event, which tells how the task stands."""
+    """Measure the time from a request to follow a running task to its first event, which has the task's state."""
     async with each.connect() as connection:
         opened = await connection.first_event(each.request("hold"))
     task = json.loads(opened.body[opened.body.index(b"data: ") + 6 :].partition(b"\n")[0])["result"]
@@ -204,7 +204,7 @@ def _figures(ours: Server, peers: Sequence[Server]) -> Iterator[Figure]:
 
 
 def _beside(peer: SdkPeer, title: str, name: str, value: float, unit: str, theirs: float) -> Figure:
-    """Only CPU and rate of tasks have budgets, with one client and with many."""
+    """Return a figure beside a peer's; only CPU and rate of tasks have budgets, with one client and with many."""
     is_cpu, is_rate = name in ("task 1", f"task {CLIENTS}"), name == f"rate {CLIENTS}"
     cpu = peer.cpu_at_most if is_cpu else None
     rate = peer.rate_at_least if is_rate else None

@@ -1,4 +1,4 @@
-"""What a benchmark finds: a figure, its peer's in the same run, the ratio, the budget, and whether it is met."""
+"""Results of benchmarks: a figure, its peer's in the same run, the ratio, the budget, and whether it is met."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def beside(
     at_least: float | None = None,
     no_budget: str = "",
 ) -> Figure:
-    """A figure beside a peer's, with a budget for the ratio when one is given; `no_budget` says why there is none."""
+    """Return a figure beside a peer's, with a budget for the ratio if given; `no_budget` says why there is none."""
     ratio = value / peer_value
     if at_most is not None:
         return Figure(name, value, unit, peer, peer_value, f"<= {at_most:.3g}x", ratio <= at_most)

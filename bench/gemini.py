@@ -24,7 +24,7 @@ _SETTINGS = {
 
 
 class GeminiCli:
-    """Its command and environment, in a home of :func:`bench.processes.clean_home`."""
+    """The command and environment of Gemini CLI, in a home of :func:`bench.processes.clean_home`."""
 
     def __init__(self, environment: Mapping[str, str], endpoint: str | None = None) -> None:
         self._bundle = PACKAGE / "bundle" / "gemini.js"
@@ -39,13 +39,13 @@ class GeminiCli:
         self.environment = {**environment, "GEMINI_API_KEY": "none", "RES_OPTIONS": "timeout:1 attempts:1", **more}
 
     def command(self, *arguments: str) -> list[str]:
-        """As npm would start it: with its own relaunch, unless GEMINI_CLI_NO_RELAUNCH is set."""
+        """Return the command as npm starts it: with its own relaunch, unless GEMINI_CLI_NO_RELAUNCH is set."""
         return [program("node"), str(self._bundle), *arguments]
 
 
 @contextmanager
 def endpoint(environment: Mapping[str, str]) -> Generator[str]:
-    """A Gemini endpoint in a process of its own that answers every prompt at once."""
+    """Run a Gemini endpoint in a process of its own that answers every prompt at once, and yield its URL."""
     script = Path(environment["TMPDIR"]) / "replies.yaml"
     script.write_text("- {text: Hello., finish: stop}\n", encoding="utf-8")
     with server(python_program("support.gemini_wire", "--script", str(script)), environment) as running:

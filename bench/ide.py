@@ -73,7 +73,7 @@ def run(rounds: int | None) -> list[Figure]:
 
 
 def _socket_figures(socket: ide_socket.Found, sdk: float) -> list[Figure]:
-    """Those of spec 3's WebSocket. p99 has room for what else the machine does."""
+    """Return the figures of the Claude IDE protocol's WebSocket. p99 has room for other work of the machine."""
     echo, name = "websockets echo", "WebSocket tools/call, best"
     calls, bare = socket.calls, socket.echo
     return [

@@ -1,4 +1,4 @@
-"""How long a selection takes from the event of an editor to an agent, beside the debounce that is meant to be there.
+"""Delay of a selection from the editor's event to an agent, beside the intended debounce.
 
 This process is both: the plugin of an editor, over the standard streams of a companion of its own (as in
 docs/reference/editor-port.md), and an agent at its WebSocket. Used by :mod:`bench.ide`.
@@ -55,7 +55,7 @@ class Plugin:
                     pass
 
     def select(self, characters: int) -> None:
-        """As if the user had selected so many characters of the first line."""
+        """Select the first ``characters`` of the first line, as the user would."""
         end = {"line": 0, "character": characters}
         self._file |= {
             "selection": {"start": {"line": 0, "character": 0}, "end": end},

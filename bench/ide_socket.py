@@ -1,4 +1,4 @@
-"""The companion's WebSocket of spec 3 beside a bare ``websockets`` echo: calls, a large review, and idling.
+"""The companion's WebSocket for the Claude IDE protocol beside a bare ``websockets`` echo.
 
 Used by :mod:`bench.ide`, in one run with its other figures. Each client here is the same `websockets` client.
 """
@@ -39,6 +39,7 @@ class Round:
 
     @staticmethod
     def of(seconds: list[float]) -> "Round":
+        """Return the figures of a round from its times."""
         return Round(median(seconds), quantiles(seconds, n=100)[98])
 
 

@@ -16,7 +16,7 @@ RECEIVE_BYTES = 65536
 """The receive buffer, so that a server cannot be far ahead of what was counted here."""
 _NUMBERS = itertools.count(1)
 TOKEN = "benchmark"
-"""What our server expects."""
+"""The token of our server."""
 
 
 @dataclass(frozen=True, slots=True)

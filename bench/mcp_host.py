@@ -32,7 +32,7 @@ from isthmus.tools.workspace import Workspace
 
 ROUNDS = 5
 CALLS = 150
-"""In a round, of each."""
+"""Number of calls of each kind in a round."""
 PACKAGES = ROOT / "tests" / "peers" / "node" / "node_modules" / "@modelcontextprotocol"
 ECHO = [sys.executable, "-m", "bench.programs.mcp_echo"]
 MARK = "ISTHMUS_BENCH_MCP"
@@ -117,7 +117,7 @@ async def _turn_call(tool: Tool, context: ToolContext) -> None:
 
 @contextlib.asynccontextmanager
 async def _bare(environment: Mapping[str, str]) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
-    """A call by the SDK's own client and transport."""
+    """Yield a function that makes a call by the SDK's own client and transport."""
     from mcp import Client, StdioServerParameters
 
     parameters = StdioServerParameters(command=ECHO[0], args=ECHO[1:], env=dict(environment), cwd=environment["PWD"])
@@ -224,7 +224,7 @@ def _write(home: Path, servers: Mapping[str, Any]) -> None:
 
 
 def _first_prompt(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
-    """With twenty servers, one of which hangs, beside none."""
+    """Measure the first prompt with twenty servers, one of which hangs, and without any."""
     home = Path(environment["HOME"])
     env = {"PYTHONPATH": environment["PYTHONPATH"], **_mark(environment)}
     hanging = {"command": sys.executable, "args": ["-S", "-c", "import time; time.sleep(1000)"], "env": env}
@@ -254,7 +254,7 @@ def _first_prompt(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
 
 
 def _prompt_seconds(environment: Mapping[str, str]) -> float:
-    """From the start of ``isthmus`` in a terminal to its prompt."""
+    """Return the time from the start of ``isthmus`` in a terminal to its prompt."""
     ours, its = pty.openpty()
     begin = time.perf_counter()
     command = [program("isthmus"), "-m", "demo"]
@@ -282,7 +282,7 @@ def _prompt_seconds(environment: Mapping[str, str]) -> float:
 
 
 def _left(environment: Mapping[str, str]) -> list[int]:
-    """Processes of this run's servers that are still there; they get two seconds to be gone."""
+    """Return the processes of this run's servers that have not ended after two seconds."""
     deadline = time.monotonic() + 2
     while True:
         left: list[int] = []

@@ -27,7 +27,7 @@ MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a program took: CPU seconds, MiB, and seconds on the clock."""
+    """Resources used by a program: CPU seconds, MiB, and wall-clock seconds."""
 
     cpu: float
     memory: float
@@ -47,7 +47,7 @@ def python_program(module: str, *arguments: str) -> list[str]:
 
 @contextmanager
 def clean_home() -> Generator[dict[str, str]]:
-    """An environment with a home and temporary folder of its own, and no keys of the user who runs this."""
+    """Yield an environment with its own home and temporary folder, without the keys of the user."""
     with tempfile.TemporaryDirectory(prefix="isthmus-bench-") as folder:
         home = Path(folder)
         for name in ("home", "tmp", "work"):
@@ -142,12 +142,12 @@ class ServerProgram:
     process: "subprocess.Popen[str]"
     first_line: str
     ready_seconds: float
-    """From its start to its line."""
+    """Time from its start to its line."""
     ready_cpu: float
     """CPU seconds up to then; in steps of 0.01 s."""
 
     def ask(self) -> dict[str, float]:
-        """The figures of a server of :mod:`bench.programs`: ``cpu`` (s), ``memory`` (MiB), ``tasks`` (of asyncio)."""
+        """Return a server's figures (:mod:`bench.programs`): ``cpu`` (s), ``memory`` (MiB), ``tasks`` (of asyncio)."""
         _pipe(self.process.stdin).write("?\n")
         _pipe(self.process.stdin).flush()
         found: dict[str, Any] = json.loads(_pipe(self.process.stdout).readline())

@@ -37,7 +37,7 @@ class SdkPeer:
     rate_at_least: float | None = None
     budget: str = ""
     few_tasks: bool = False
-    """It is so slow that few must do."""
+    """Whether it is so slow that few tasks must suffice."""
     streams: bool = True
     """Whether it gets long streams, too: not on SQLite, where each event writes the whole history again."""
     tells_at_once: bool = True
@@ -45,7 +45,7 @@ class SdkPeer:
 
 
 def sdk_peers(database: Path) -> Iterator[SdkPeer]:
-    """Those that are installed; `database` is where one of them keeps its tasks."""
+    """Yield the installed peers; `database` is where one of them keeps its tasks."""
     if INSTALLED.is_file():
         python = str(FOLDER / "bin" / "python")
         command = [python, "-m", "bench.programs.sdk_a2a_1"]
@@ -68,7 +68,7 @@ def sdk_peers(database: Path) -> Iterator[SdkPeer]:
 
 
 def _version(python: str) -> str:
-    """Of the SDK that this interpreter would import; it is asked, so that the table says what really ran."""
+    """Return the version of the SDK that this interpreter imports, so that the table names what really ran."""
     code = "import importlib.metadata; print(importlib.metadata.version('a2a-sdk'))"
     asked = subprocess.run([python, "-c", code], capture_output=True, text=True, encoding="utf-8", timeout=60)
     if asked.returncode != 0:

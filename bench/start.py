@@ -1,4 +1,4 @@
-"""What it costs to say the version and the help.
+"""Cost of printing the version and the help.
 
 Beside an interpreter that does nothing, and beside the real Gemini CLI.
 """

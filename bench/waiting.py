@@ -1,6 +1,6 @@
-"""What 200 tasks cost that wait for a user's answer: memory, asyncio tasks, CPU while nothing happens.
+"""Cost of 200 tasks that wait for a user's answer: memory, asyncio tasks, CPU while nothing happens.
 
-Beside the same server before they came, warm from others that have waited and ended.
+The peer is the same server before them, warm from other tasks that have waited and ended.
 """
 
 import asyncio

@@ -33,9 +33,6 @@ PENDING = (
     "src/isthmus/editors/",
     "src/isthmus/terminal/",
     "tests/",
-    "bench/",
-    "examples/",
-    "scripts/",
 )
 """Paths that are not checked yet: they have been written before this gate."""
 

@@ -45,7 +45,7 @@ def python_files(root: Path) -> Iterator[Path]:
 
 
 def count_lines(path: Path) -> int:
-    """Number of lines of the file, a last one without a line break included."""
+    """Return the number of lines of the file, with a last one without a line break."""
     return len(path.read_bytes().splitlines())
 
 

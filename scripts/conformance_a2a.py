@@ -64,7 +64,7 @@ def check_out(kit: Path, version: str, folder: Path) -> Path:
     """Return the folder with the kit of a version, taken out of the git repository `kit` when it is not there yet.
 
     Raises:
-        KitError: `kit` is no such repository, or does not have the revision.
+        KitError: `kit` is not such a repository, or does not have the revision.
     """
     revision = REVISIONS[version]
     place = folder / f"kit-{version}-{revision[:12]}"

@@ -1,4 +1,4 @@
-"""What is known to fail in the official test kits, and whether a run failed in just that.
+"""Known failures in the official test kits, compared with those of a run.
 
 The list is scripts/conformance/known_failures.toml; docs/reference/conformance.md has the reasons.
 """

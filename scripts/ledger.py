@@ -44,7 +44,7 @@ class LedgerError(Exception):
 
 
 class State(StrEnum):
-    """What is known about a requirement."""
+    """State of a requirement."""
 
     COVERED = "covered"
     PENDING = "pending"
@@ -71,7 +71,7 @@ class Requirement:
 
 
 def ledger_file(root: Path) -> Path:
-    """Where the ledger of the checkout at `root` is."""
+    """Return the path of the ledger of the checkout at `root`."""
     return root / "tests" / "requirements.toml"
 
 
@@ -136,7 +136,7 @@ def _toml_string(text: str) -> str:
 
 
 def tests_by_id(marks: Marks) -> dict[str, list[MarkedTest]]:
-    """For each id that a test carries, the tests that do."""
+    """Return the tests by the ids that they carry."""
     found: dict[str, list[MarkedTest]] = {}
     for test in marks.tests:
         for name in test.ids:
@@ -196,7 +196,7 @@ def table(requirements: Iterable[Requirement], marks: Marks) -> str:
 
 
 def totals(requirements: Sequence[Requirement]) -> str:
-    """How many requirements of each document and part are in each state."""
+    """Return the number of requirements of each document and part in each state, as text."""
     counts = Counter((requirement.document, requirement.part, requirement.state) for requirement in requirements)
     groups = list(dict.fromkeys((requirement.document, requirement.part) for requirement in requirements))
     lines = ["document part  " + "".join(f"{state:>12}" for state in State) + f"{'of':>8}"]

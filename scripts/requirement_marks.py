@@ -24,7 +24,7 @@ class MarkedTest:
     path: Path
     """Relative to the checkout."""
     name: str
-    """As pytest writes it after the path: `test_x`, or `TestY::test_x`."""
+    """The name as pytest writes it after the path: `test_x`, or `TestY::test_x`."""
     ids: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Marks:
 
 
 def read_marks(root: Path) -> Marks:
-    """The marks of every `test_*.py` below `tests/` of the checkout at `root`, in the order of paths and lines."""
+    """Return the marks of every `test_*.py` in `tests/` of the checkout at `root`, in the order of paths and lines."""
     marks = Marks()
     for path in _test_files(root / "tests"):
         relative = path.relative_to(root)
@@ -112,7 +112,7 @@ class _ModuleReader:
         self._marks.tests.append(MarkedTest(self._path, f"{prefix}{function.name}", ids))
 
     def _read_loose(self, module: ast.Module) -> None:
-        """Marks in data that tests use (a list of `pytest.param`), and marks in a form that cannot be read."""
+        """Collect marks in data that tests use (a list of `pytest.param`), and marks in a form that cannot be read."""
         for statement in module.body:
             for node in ast.walk(statement):
                 if node in self._taken or not _is_requirement(node):

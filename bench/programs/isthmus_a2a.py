@@ -27,7 +27,7 @@ class BenchAgent:
     """One of four, by the words of the prompt."""
 
     async def advance(self, turn: AgentTurn) -> StateChange:
-        """Implements the engine's Agent port."""
+        """Emit a text, and complete the task."""
         session = turn.session
         prompt = "".join(part.text for part in session.messages[-1].parts if isinstance(part, Text))
         if session.calls or prompt.startswith("ask"):

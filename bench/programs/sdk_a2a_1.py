@@ -28,7 +28,7 @@ class Executor(AgentExecutor):
     """Answers ``stream N`` with N thoughts, ``hold`` never, every other prompt with its own words."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """Implements the SDK's port."""
+        """Answer with a text, and complete the task."""
         assert context.message is not None
         task = new_task_from_user_message(context.message)
         await event_queue.enqueue_event(task)

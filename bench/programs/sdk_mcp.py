@@ -14,7 +14,7 @@ peer = MCPServer("peer")
 
 @peer.tool(name="closeDiff")
 def close_diff(filePath: str) -> str:
-    """What the companion answers for a file without a diff."""
+    """Return the companion's answer for a file without a diff."""
     return f"no diff is open for {filePath}"
 
 

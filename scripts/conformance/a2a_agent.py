@@ -39,7 +39,10 @@ LONG_SECONDS = 4.0
 
 
 class ConformanceAgent:
+    """The agent whose answers the kits select by the ids of their messages."""
+
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        """Answer as the beginning of the message's id asks."""
         message_id = session.message.message_id if session.message is not None else ""
         artifact = next((part for prefix, part in ARTIFACTS.items() if message_id.startswith(prefix)), None)
         if artifact is not None:
@@ -68,6 +71,7 @@ async def anybody(_: RequestHead) -> str | None:
 
 
 def main() -> None:
+    """Serve the agent on the port and in the version that are given as arguments."""
     port, version = int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "1.0"
     with tempfile.TemporaryDirectory() as folder:
         hosting = Hosting(
