@@ -17,7 +17,7 @@ from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
 from support.isthmus_program import isthmus
 from support.mcp_hosting import hostile, hosting, status_when, write_servers
-from support.model_bench import GEMINI, Provider, each_provider
+from support.model_bench import GEMINI, Provider, each_built_in_provider
 from support.scripted_wire import Call, Reply, Say
 
 MANY = Path(__file__).resolve().parent.parent / "support" / "many_tools_mcp_server.py"
@@ -49,7 +49,7 @@ def declared(provider: Provider, body: Mapping[str, Any]) -> list[str]:
             return [item["function"]["name"] for item in body["tools"]]
 
 
-@each_provider
+@each_built_in_provider
 def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
     isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
 ) -> None:
