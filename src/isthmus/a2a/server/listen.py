@@ -18,8 +18,8 @@ from pathlib import Path
 from types import FrameType
 
 from isthmus.a2a.server.application import Application
-from isthmus.a2a.server.gathering import GatheringProtocol
 from isthmus.errors import IsthmusError
+from isthmus.listeners.gathering import GatheringProtocol
 from isthmus.listeners.http_server import HttpServer
 from isthmus.listeners.limits import ServerLimits
 from isthmus.listeners.listener import BACKLOG

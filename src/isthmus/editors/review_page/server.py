@@ -50,14 +50,18 @@ class ReviewPageServer:
         Raises:
             EditorError: there is none.
         """
-        from isthmus.ide.http_server import companion_server
+        from isthmus.ide.limits import HttpServerLimits
+        from isthmus.listeners.close_delimited import CloseDelimitedProtocol
+        from isthmus.listeners.http_server import HttpServer
 
         try:
             self._listener = loopback.bind(0)
         except OSError as error:
             raise EditorError(f"the review page cannot be served: {error}") from error
         self._page = ReviewPage(self._board, int(self._listener.getsockname()[1]), self._clock)
-        self._server = companion_server(self, self._listener, "the review page")
+        self._server = HttpServer(
+            self, self._listener, name="the review page", protocol=CloseDelimitedProtocol, limits=HttpServerLimits()
+        )
         self._serving = asyncio.create_task(self._server.run_until_stopped())
         await self._server.listening.wait()
 

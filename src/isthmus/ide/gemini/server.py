@@ -21,13 +21,15 @@ from isthmus.ide.gemini.qwen_lock import QwenLockFile
 from isthmus.ide.gemini.session import SessionTable
 from isthmus.ide.gemini.tools import offered_tools
 from isthmus.ide.gemini.waiting import Proposal, UnsettledProposals
-from isthmus.ide.http_server import companion_server
 from isthmus.ide.limits import GeminiServerLimits
 from isthmus.ide.mcp.mcp_peer import ClientInfo
+from isthmus.listeners.close_delimited import CloseDelimitedProtocol
+from isthmus.listeners.http_server import HttpServer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+LOG_NAME = "the companion's HTTP server"
 KEPT_CHARACTERS = 4 * 1024 * 1024
 """Maximum length of all that waits, for a companion that is killed: decisions first, then the oldest proposals.
 
@@ -83,7 +85,9 @@ class GeminiServer(AgentServer):
         self._announced: list[Path] = []
         gate = HttpGate(self._token, self.port)
         endpoint = McpEndpoint(self._companion, self._sessions, gate, self._report_changes, limits.keep_alive_seconds)
-        self._server = companion_server(endpoint, self._listener, "the companion's HTTP server", limits)
+        self._server = HttpServer(
+            endpoint, self._listener, name=LOG_NAME, protocol=CloseDelimitedProtocol, limits=limits
+        )
         return again is not None
 
     @override

@@ -1,4 +1,4 @@
-"""HTTP servers of the companion, whose HTTP/1.1 event streams end with the connection instead of a last chunk.
+"""HTTP/1.1 event streams that end with the connection instead of a last chunk, as agent CLIs need them.
 
 When a server is killed, its connection is closed like any other, so a client's stream has simply ended, and the client
 opens it again. A chunked stream that is cut off is an error, after which Gemini CLI and Qwen Code do not reconnect.
@@ -6,7 +6,6 @@ uvicorn chunks every body of unknown length, whatever its headers say; h11 does 
 """
 
 import asyncio
-import socket
 from typing import Any
 
 import h11
@@ -15,19 +14,9 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from isthmus.ide.limits import HttpServerLimits
 from isthmus.listeners.http_protocol import HttpProtocol
-from isthmus.listeners.http_server import HttpApplication, HttpServer
-from isthmus.listeners.limits import ServerLimits
 
 EVENT_STREAM = b"text/event-stream"
-
-
-def companion_server(
-    application: HttpApplication, listener: socket.socket, name: str, limits: ServerLimits = HttpServerLimits()
-) -> HttpServer:
-    """Return the server of an application on a bound socket; ``name`` is its name in the log."""
-    return HttpServer(application, listener, name=name, protocol=CloseDelimitedProtocol, limits=limits)
 
 
 class CloseDelimitedConnection(h11.Connection):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.a2a.server.gathering import GATHERED_BYTES, GatheringTransport
+from isthmus.listeners.gathering import GATHERED_BYTES, GatheringTransport
 
 pytestmark = pytest.mark.anyio
 

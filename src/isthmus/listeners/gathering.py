@@ -1,7 +1,7 @@
-"""Gathers what one turn of the event loop writes to a connection into one system call.
+"""Gathers the writes of one turn of the event loop to a connection into one system call.
 
 uvicorn writes the head of an answer, every event and the last chunk by themselves; a small answer is then six packets.
-Nothing waits longer than the turn that wrote it. Deliberately not here: HTTP.
+Nothing waits longer than the turn that wrote it.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from isthmus.listeners.http_protocol import HttpProtocol
 
 GATHERED_BYTES = 65536
-"""What is written at once at the latest, so that the connection can push back on a fast writer."""
+"""Number of gathered bytes that is written at once, so that the connection can push back on a fast writer."""
 
 
 class GatheringTransport(asyncio.Transport):
@@ -27,7 +27,7 @@ class GatheringTransport(asyncio.Transport):
         self._size = 0
 
     def write(self, data: "bytes | bytearray | memoryview[Any]") -> None:
-        """Write with what else comes in this turn of the loop."""
+        """Write together with all other writes of this turn of the loop."""
         if not data:
             return
         if not self._pieces:
@@ -38,7 +38,7 @@ class GatheringTransport(asyncio.Transport):
             self.flush()
 
     def flush(self) -> None:
-        """Write now what is left."""
+        """Write everything gathered so far."""
         if self._pieces:
             data = b"".join(self._pieces)
             self._pieces.clear()
@@ -47,7 +47,7 @@ class GatheringTransport(asyncio.Transport):
                 self._inner.write(data)
 
     def close(self) -> None:
-        """Write what is left, then close."""
+        """Write everything gathered so far, then close."""
         self.flush()
         self._inner.close()
 
@@ -85,7 +85,7 @@ class GatheringTransport(asyncio.Transport):
 
 
 class GatheringProtocol(HttpProtocol, AutoHTTPProtocol):
-    """uvicorn's HTTP protocol, the one it would choose itself, on such a transport."""
+    """uvicorn's HTTP protocol, the one that it would choose itself, on a :class:`GatheringTransport`."""
 
     _gathering: GatheringTransport
 
@@ -95,6 +95,6 @@ class GatheringProtocol(HttpProtocol, AutoHTTPProtocol):
         super().connection_made(self._gathering)
 
     def on_response_complete(self) -> None:
-        """See uvicorn; the answer is whole, so nothing is gained by waiting."""
+        """Write the answer at once: it is whole, so nothing is gained by waiting."""
         self._gathering.flush()
         cast("Any", super()).on_response_complete()
