@@ -29,9 +29,7 @@ PATTERNS = {
 
 PENDING = (
     "src/isthmus/a2a/",
-    "src/isthmus/cli/",
     "src/isthmus/editors/",
-    "src/isthmus/terminal/",
     "tests/",
 )
 """Paths that are not checked yet: they have been written before this gate."""

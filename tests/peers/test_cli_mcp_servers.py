@@ -342,7 +342,7 @@ async def test_a_user_logs_in_at_a_terminal_and_out_again(home: Path, workspace:
 
     async with oauth_mcp_server() as server, plain_client() as browser:
         write_servers(home, {"notes": {"httpUrl": server.url}})
-        wanted = f"! notes: {server.url} (http) - Needs login\n    it wants a login: isthmus mcp login notes"
+        wanted = f"! notes: {server.url} (http) - Needs login\n    it requires a login: isthmus mcp login notes"
         assert wanted in await listed()
         async with login_to_notes(workspace, browser) as (_, address):
             assert (await browser.get(address)).status_code == 200

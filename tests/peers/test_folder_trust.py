@@ -130,7 +130,7 @@ def test_trust_is_shown_without_a_change_and_contradicting_options_are_refused(
 ) -> None:
     project(workspace)
     shown = isthmus("trust", "--show", str(workspace), folder=workspace)
-    assert "no trust was stated" in shown.stdout
+    assert "nothing was decided for it" in shown.stdout
     assert "Its files would start:\n  - MCP server theirs:" in shown.stdout
     assert isthmus("trust", "--show", "--no", folder=workspace).returncode == 42
     assert not trusted_folders_path(isolated_folders.home).exists()

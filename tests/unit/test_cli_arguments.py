@@ -196,4 +196,4 @@ def test_a_folder_that_was_deleted_meanwhile_is_one_line_and_not_a_traceback(
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert run(arguments) == 42
-    assert "does not exist any more" in capsys.readouterr().err
+    assert "no longer exists" in capsys.readouterr().err

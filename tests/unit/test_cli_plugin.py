@@ -19,7 +19,7 @@ def test_all_of_them_are_listed_with_what_to_do() -> None:
     printed = CliRunner().invoke(command, []).output
     for name, plugin in PLUGINS.items():
         assert f"{name} " in printed
-        assert plugin.place in printed
+        assert plugin.path in printed
 
 
 def test_what_sublime_text_gets_is_a_whole_package() -> None:

@@ -17,8 +17,8 @@ def test_a_headless_turn_says_once_at_a_terminal_for_which_servers_it_waits() ->
     notice(["slow", "hang\x1b[2J"], 3.0)
     notice(["slow"], 4.5)
     assert terminal.getvalue().splitlines() == [
-        "isthmus: waiting for MCP servers to connect, 20 s at the most: slow, hang␛[2J",
-        "isthmus: waiting for MCP servers to connect, 20 s at the most: slow",
+        "isthmus: waiting up to 20 s for MCP servers to connect: slow, hang␛[2J",
+        "isthmus: waiting up to 20 s for MCP servers to connect: slow",
     ]
 
 

@@ -23,7 +23,7 @@ WITH_EXTENSIONS = ("vscode", "code", "cursor", "windsurf", "jetbrains", "intelli
 
 
 class EditorName(click.Choice[str]):
-    """An editor by its name; a refused name is answered with how that editor is served."""
+    """Name of an editor; the error for another name says how that editor works with agents."""
 
     name = "editor"
 
@@ -32,9 +32,11 @@ class EditorName(click.Choice[str]):
         if value == "neovim":
             return "nvim"
         if value in STARTED_BY_PLUGIN:
-            self.fail(f"{value} has a plugin that starts the companion by itself: `isthmus plugin {value}`", param, ctx)
+            self.fail(f"a plugin in {value} starts the companion; get it with `isthmus plugin {value}`", param, ctx)
         if value in WITH_EXTENSIONS:
-            self.fail(f"{value} has extensions for agents, which `isthmus bridge` lets every agent use", param, ctx)
+            self.fail(
+                f"{value} has extensions of its own; `isthmus bridge` shares one of them with every agent", param, ctx
+            )
         return super().convert(value, param, ctx)
 
 

@@ -39,7 +39,7 @@ class CompanionUser:
         return locate(file, self._folders)
 
     def parse(self, place: str) -> tuple[str, int | None, int | None, int | None, int | None]:
-        """Return a place that the user named, in the form of :func:`parse_range`."""
+        """Parse a file with a position or a range, as :func:`parse_range` does."""
         return parse_range(place, self._folders)
 
     def ask(self, command: str, *, patience: float = 0.0, **arguments: object) -> Result:
@@ -153,7 +153,7 @@ def select(user: CompanionUser, place: str) -> None:
     """
     path, line, character, end_line, end_character = user.parse(place)
     if line is None:
-        raise click.UsageError(f"expected lines behind an existing file, as in src/main.py:3-5; received {place}")
+        raise click.UsageError(f"expected a line after an existing file, as in src/main.py:3-5; received {place}")
     if end_line is None and character is not None:
         end_line, end_character = line, character
     elif end_character is None:
@@ -233,7 +233,7 @@ def diffs(user: CompanionUser, wait: float | None) -> None:
     """
     result = user.ask("diffs", patience=_patience(wait), wait=wait)
     asked = user.ask("questions")["questions"]
-    lines = [_shown(review) for review in result["diffs"]] or ["no diff waits for an answer"]
+    lines = [_describe_review(review) for review in result["diffs"]] or ["no diff waits for an answer"]
     lines += [f"Question waits for an answer: {question['id']}: {question['title']}" for question in asked]
     page = _page(user) if result["diffs"] or asked else None
     if page is not None:
@@ -264,7 +264,11 @@ def accept(user: CompanionUser, file: str, content: str | None, cells: str | Non
     text = _read(content) if content is not None else None
     numbers = _numbers(cells) if cells is not None else None
     result = user.ask("accept", path=user.locate(file), content=text, cells=numbers)
-    then = "the agent writes it" if result["agent_connected"] else "the agent is gone; it is told if it comes back soon"
+    then = (
+        "the agent writes it"
+        if result["agent_connected"]
+        else "the agent has left; it gets the answer if it is back soon"
+    )
     user.show(result, f"accepted: {result['file']} ({then})")
 
 
@@ -325,7 +329,7 @@ def _page(user: CompanionUser) -> str | None:
 
 
 def _numbers(text: str) -> list[int]:
-    """Return the numbers of ``1,3`` and ``2-4``."""
+    """Return the numbers in a list such as ``1,3`` or ``2-4``."""
     numbers: list[int] = []
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
@@ -365,7 +369,7 @@ def _heading(review: Result) -> str:
     return f"{review['file']} ({review['agent']}{process}{turn})"
 
 
-def _shown(review: Result) -> str:
+def _describe_review(review: Result) -> str:
     from isthmus.ide.reviews.reviewed_file import text_on_disk
     from isthmus.notebooks.view import changes_between, describe
     from isthmus.text.diff import unified_diff

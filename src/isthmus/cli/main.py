@@ -1,6 +1,6 @@
 """The ``isthmus`` command: a conversation with the local agent, and a table of the other commands.
 
-Each command is a module of its own, which is imported when it is used; showing the help imports nothing heavy.
+Each command is a module, which is imported only when it runs, so that the help is shown at once.
 """
 
 import codecs
@@ -36,9 +36,11 @@ class _Command:
 COMMANDS = {
     "serve": _Command("isthmus.cli.serve", "Serve the agent to A2A clients."),
     "connect": _Command("isthmus.cli.connect", "Talk to an agent that runs elsewhere."),
-    "mcp": _Command("isthmus.cli.mcp.command", "Add, list, remove and try the MCP servers that give it more tools."),
-    "trust": _Command("isthmus.cli.trust", "Say whether what a folder's files configure may run on this machine."),
-    "tasks": _Command("isthmus.cli.tasks", "Look at the tasks that are stored here; export or delete them."),
+    "mcp": _Command(
+        "isthmus.cli.mcp.command", "Add, list, remove and try MCP servers, which give the agent more tools."
+    ),
+    "trust": _Command("isthmus.cli.trust", "Decide whether the configuration in a folder may start programs here."),
+    "tasks": _Command("isthmus.cli.tasks", "Show, export or delete the tasks that are stored on this machine."),
     "companion": _Command("isthmus.cli.companion", "Serve an editor to agent CLIs: share context, review their edits."),
     "ide": _Command("isthmus.cli.ide", "Act as the user in a running companion."),
     "bridge": _Command("isthmus.cli.bridge", "Let every agent CLI use an IDE extension that was made for one of them."),
@@ -124,7 +126,7 @@ def command(
 
 
 def _refuse_options_before(name: str, context: click.Context) -> None:
-    """Raise UsageError for an option before `name`: it would be ignored, such as an approval mode, without notice."""
+    """Raise UsageError for an option before the command `name`, which would silently ignore it."""
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         if source is click.core.ParameterSource.COMMANDLINE:
@@ -160,8 +162,8 @@ def run(arguments: Sequence[str]) -> int:
             click.echo(f"isthmus: {visible(str(error))}", err=True)  # it may quote a server
         return 1
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and _is_nowhere():
-            message = "the current folder does not exist any more; change to another one"
+        if isinstance(error, FileNotFoundError) and _folder_is_gone():
+            message = "the current folder no longer exists; change to another one"
             if not _failed_as_json(arguments, "FatalInputError", message, BAD_INPUT):
                 click.echo(f"isthmus: {message}", err=True)
             return BAD_INPUT
@@ -175,7 +177,7 @@ def run(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _is_nowhere() -> bool:
+def _folder_is_gone() -> bool:
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -184,7 +186,7 @@ def _is_nowhere() -> bool:
 
 
 def _open_closed_streams() -> None:
-    """Replace closed standard streams by empty ones, so that no other file gets their numbers."""
+    """Replace closed standard streams by /dev/null, so that no other file gets their descriptors."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - stays open

@@ -11,10 +11,10 @@ from isthmus.errors import IsthmusError
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An editor plugin. ``place`` is below the folder of plugins; ``use`` says how to install it."""
+    """An editor plugin: its path below the folder of plugins, and how to install it."""
 
-    place: str
-    use: str
+    path: str
+    installation: str
 
 
 PLUGINS = {
@@ -22,7 +22,7 @@ PLUGINS = {
     "emacs": Plugin("emacs/isthmus.el", 'in init.el: (load "{path}") (isthmus-mode 1)'),
     "jupyter": Plugin(
         "jupyter/isthmus.json",
-        "copy {path} into ~/.jupyter/jupyter_server_config.d (Isthmus has to be in Jupyter's environment)",
+        "copy {path} into ~/.jupyter/jupyter_server_config.d (Isthmus must be installed in Jupyter's environment)",
     ),
     "sublime": Plugin(
         "sublime", "copy the folder {path} to Packages/Isthmus (Preferences > Browse Packages shows Packages)"
@@ -42,12 +42,12 @@ def command(editor: str | None) -> None:
     """
     for name in [editor] if editor else PLUGINS:
         plugin = PLUGINS[name]
-        path = plugins_folder() / plugin.place
-        click.echo(str(path) if editor else f"{name:8} {plugin.use.format(path=path)}")
+        path = plugins_folder() / plugin.path
+        click.echo(str(path) if editor else f"{name:8} {plugin.installation.format(path=path)}")
 
 
 def plugins_folder() -> Path:
-    """Return the folder of plugins: in the installed package, or in the checkout that is running.
+    """Return the folder of plugins: in the installed package, or in the checkout that runs.
 
     Raises:
         IsthmusError: it is in neither.

@@ -68,7 +68,7 @@ def whole_prompt(prompt: str | None) -> str:
 
 
 class WaitingNotice:
-    """Callback that names the MCP servers a turn waits for on a terminal ``output``, each list of them once."""
+    """Callback that prints the MCP servers a turn waits for, if ``output`` is a terminal; the same list only once."""
 
     def __init__(self, output: TextIO) -> None:
         self._output = output
@@ -80,8 +80,7 @@ class WaitingNotice:
             return
         self._told = tuple(servers)
         names = visible_line(", ".join(servers))
-        most = f"{UNATTENDED_PATIENCE:.0f} s at the most"
-        self._output.write(f"isthmus: waiting for MCP servers to connect, {most}: {names}\n")
+        self._output.write(f"isthmus: waiting up to {UNATTENDED_PATIENCE:.0f} s for MCP servers to connect: {names}\n")
         self._output.flush()
 
 
@@ -137,7 +136,7 @@ def missing_notice(servers: "Sequence[ServerStatus]") -> str:
     """Return one line on the servers whose tools are missing from a run, and why; empty when none are."""
     from isthmus.tools.servers import ServerState
 
-    told: list[str] = []
+    missing: list[str] = []
     for status in servers:
         if not status.is_missing:
             continue
@@ -148,13 +147,13 @@ def missing_notice(servers: "Sequence[ServerStatus]") -> str:
                 why = f"needs a login: isthmus mcp login {status.name}"
             case _:
                 why = with_ellipsis((status.problem or status.state.value).partition("; its last output:")[0], 200)
-        told.append(f"{status.name} ({why})")
-    if not told:
+        missing.append(f"{status.name} ({why})")
+    if not missing:
         return ""
-    shown = ", ".join(told[:MAXIMUM_MISSING]) + (
-        f" and {len(told) - MAXIMUM_MISSING} more" * (len(told) > MAXIMUM_MISSING)
-    )
-    return visible_line(f"without the tools of these MCP servers: {shown}; isthmus mcp doctor NAME says more")
+    shown = ", ".join(missing[:MAXIMUM_MISSING])
+    if len(missing) > MAXIMUM_MISSING:
+        shown += f" and {len(missing) - MAXIMUM_MISSING} more"
+    return visible_line(f"running without the tools of these MCP servers: {shown}; isthmus mcp doctor NAME says more")
 
 
 async def _interactive(setup: Setup, resume: str | None) -> int:

@@ -160,12 +160,12 @@ def _public_url(url: str | None) -> str | None:
 
 def _certificate(file: Path | None, key: Path | None) -> tuple[Path, Path] | None:
     if (file is None) != (key is None):
-        raise BadInputError("--tls-cert and --tls-key belong together: expected both files")
+        raise BadInputError("--tls-cert and --tls-key belong together; give both files")
     return (file, key) if file is not None and key is not None else None
 
 
 def _folders(folders: tuple[Path, ...]) -> tuple[Path, ...]:
     for folder in folders:
         if not folder.is_dir():
-            raise BadInputError(f"--allow-workspace {folder} is not a folder")
+            raise BadInputError(f"--allow-workspace: {folder} is not a folder; expected an existing one")
     return tuple(folder.resolve() for folder in folders)

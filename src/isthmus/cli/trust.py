@@ -1,4 +1,4 @@
-"""``isthmus trust``: say whether what a folder's files configure may run on this machine."""
+"""``isthmus trust``: decide whether the configuration in a folder may start programs on this machine."""
 
 import os
 from pathlib import Path
@@ -19,9 +19,9 @@ from isthmus.terminal.sanitize import visible_line
 @click.option("--parent", "is_parent", is_flag=True, help="Trust the folder around it, with everything in that folder.")
 @click.option("--show", "is_shown", is_flag=True, help="Change nothing; show its trust and what would be started.")
 def command(folder: Path, is_refused: bool, is_parent: bool, is_shown: bool) -> None:
-    """Trust FOLDER (by default the current one): let what its files configure run on this machine.
+    """Trust FOLDER (by default the current one): let its configuration start programs on this machine.
 
-    This covers the MCP servers of its .gemini/settings.json and .mcp.json, and the shell commands in its custom
+    This covers the MCP servers in its .gemini/settings.json and .mcp.json, and the shell commands in its custom
     commands. The answer is stored in ~/.gemini/trustedFolders.json, which Gemini CLI reads, too. An editor that has the
     folder open and says whether it is trusted takes precedence.
     """
@@ -31,13 +31,13 @@ def command(folder: Path, is_refused: bool, is_parent: bool, is_shown: bool) -> 
     if not is_shown:
         rule = TrustRule.NOT if is_refused else TrustRule.PARENT if is_parent else TrustRule.FOLDER
         state_trust(home, place, rule)
-    for line in _told(place, home):
+    for line in _describe(place, home):
         click.echo(visible_line(line))
 
 
-def _told(place: Path, home: Path) -> list[str]:
+def _describe(place: Path, home: Path) -> list[str]:
     stated = stated_trust(home, place)
-    words = {True: "is trusted", False: "is not trusted", None: "is not trusted: no trust was stated"}
+    words = {True: "is trusted", False: "is not trusted", None: "is not trusted, because nothing was decided for it"}
     lines = [f"{place} {words[stated]} ({trusted_folders_path(home)})."]
     starts = project_starts(place, home, os.environ)
     if starts:

@@ -1,4 +1,4 @@
-"""Makes the entry of ``mcpServers`` from the arguments of ``isthmus mcp add``. Pure.
+"""Makes an entry of ``mcpServers`` from the arguments of ``isthmus mcp add``. Pure.
 
 Streamable HTTP is written as ``httpUrl``, SSE as ``url`` with ``type``: all versions of Gemini CLI read both, even the
 first ones, which do not know ``type``.
@@ -71,13 +71,13 @@ def _stdio(server: NewServer) -> dict[str, Any]:
     command = server.command_or_url
     if is_url(command):
         raise BadInputError(
-            f"{_shown(command)} is a URL, and --transport stdio (the default) starts a command; say --transport http "
+            f"{_shown(command)} is a URL, and --transport stdio (the default) starts a command; use --transport http "
             "or --transport sse"
         )
     if not command.strip():
         raise BadInputError("expected the command that starts the server, received an empty text")
     if server.header:
-        raise BadInputError("--header is for --transport http and sse; a command gets its settings by --env and args")
+        raise BadInputError("--header is for --transport http and sse; configure a command by --env and its arguments")
     found: dict[str, Any] = {"command": command}
     if server.args:
         found["args"] = list(server.args)
@@ -90,9 +90,9 @@ def _http(server: NewServer) -> dict[str, Any]:
     url = server.command_or_url
     _require_url(url, server.transport)
     if server.env:
-        raise BadInputError("--env is for --transport stdio: nothing is started for a URL; headers go by --header")
+        raise BadInputError("--env is for --transport stdio: nothing is started for a URL; set headers by --header")
     if server.args:
-        raise BadInputError(f"a URL takes no arguments, received {' '.join(server.args)[:80]!r} behind it")
+        raise BadInputError(f"a URL takes no arguments, received {' '.join(server.args)[:80]!r} after it")
     found: dict[str, Any] = {"httpUrl": url} if server.transport == HTTP else {"url": url, "type": SSE}
     if server.header:
         found["headers"] = dict(_header(text) for text in server.header)
@@ -103,8 +103,8 @@ def _require_name(name: str) -> None:
     is_fitting = 0 < len(name) <= LONGEST_NAME and name[0].isalnum() and name.isprintable()
     if not is_fitting or not all(character.isalnum() or character in "_-." for character in name):
         raise BadInputError(
-            f"the name {name[:80]!r}: expected letters, digits, '-', '_' and '.', a letter or digit first, and "
-            f"{LONGEST_NAME} characters at the most; it becomes a part of tool names"
+            f"the name {name[:80]!r}: expected letters, digits, '-', '_' and '.', a letter or digit first, at "
+            f"most {LONGEST_NAME} characters, because it becomes a part of tool names"
         )
 
 
@@ -144,8 +144,10 @@ def _header(text: str) -> tuple[str, str]:
     name, colon, value = (part.strip() for part in text.partition(":"))
     if not colon or not _HEADER_NAME.fullmatch(name) or not value or not value.isprintable():
         # The rest may be a token, so it is not repeated.
-        what = f"what begins with {name[:40]!r} is none" if colon else "what came has no colon"
-        raise BadInputError(f'--header: expected "Name: value" on one line, such as "X-Api-Key: 1a2b"; {what}')
+        received = f"a text that begins with {name[:40]!r}" if colon else "a text without a colon"
+        raise BadInputError(
+            f'--header: expected "Name: value" on one line, e.g. "X-Api-Key: 1a2b", received {received}'
+        )
     return name, value
 
 

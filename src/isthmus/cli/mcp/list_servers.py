@@ -122,7 +122,7 @@ class Row:
                 self.tools = len(connection.offer.tools)
             case ServerState.NEEDS_LOGIN:
                 self.status = NEEDS_LOGIN
-                self.details.append(f"it wants a login: isthmus mcp login {connection.config.name}")
+                self.details.append(f"it requires a login: isthmus mcp login {connection.config.name}")
             case _:
                 self.status = DISCONNECTED
                 self.details.append(connection.problem or "it did not answer in time")
