@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 SENDERS = 8
 MESSAGES = INBOX_MESSAGES + 64
-"""Number of messages; the engine gets more, without the wire, in tests/unit/engine/test_engine_users.py."""
+"""Number of messages; the engine gets more, without the wire, in tests/unit/engine/test_users.py."""
 
 
 async def test_messages_to_one_task_are_refused_beyond_the_cap_with_the_reason(tmp_path: Path, workspace: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from isthmus.terminal.headless import prompt_with_stdin
 
-TESTS = Path(__file__).resolve().parent.parent
+TESTS = Path(__file__).resolve().parents[2]
 
 
 def program(arguments: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:

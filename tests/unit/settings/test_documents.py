@@ -8,7 +8,7 @@ import pytest
 from isthmus.settings.guards import GUARDS
 from isthmus.settings.keys import KEYS, SettingKey
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 def table(page: str, name: str) -> list[str]:

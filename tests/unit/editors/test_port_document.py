@@ -12,7 +12,7 @@ from isthmus.encoding.codec import MAXIMUM_DEPTH
 from isthmus.ide.editor import Capability
 from isthmus.rpc import lsp
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = (ROOT / "docs" / "reference" / "editor-port.md").read_text(encoding="utf-8")
 METHOD = r"(?:\$|companion|editor|textDocument|window|workspace)/[A-Za-z]+"
 LIFE = {"initialize", "initialized", "shutdown", "exit"}

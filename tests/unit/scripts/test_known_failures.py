@@ -7,7 +7,7 @@ import pytest
 from conformance_a2a import KitError, check_out, read_report
 from known_failures import differences, known_failures
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "conformance.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "conformance.md"
 
 
 def test_a_run_that_fails_as_it_is_known_to_differs_in_nothing() -> None:

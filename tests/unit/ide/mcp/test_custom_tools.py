@@ -285,7 +285,7 @@ async def read(page: Page) -> str:
 
 @pytest.mark.usefixtures("sys_path")
 async def test_the_example_of_the_documentation_works(tools: ToolRegistry, tmp_path: Path) -> None:
-    guide = (Path(__file__).resolve().parents[3] / "docs" / "how-to" / "companion-tools.md").read_text(encoding="utf-8")
+    guide = (Path(__file__).resolve().parents[4] / "docs" / "how-to" / "companion-tools.md").read_text(encoding="utf-8")
     file = tmp_path / "tools.py"
     file.write_text(guide.split("```python\n", 1)[1].split("```", 1)[0], encoding="utf-8")
     load_tools(str(file), tools)
