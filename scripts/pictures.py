@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 ISTHMUS = [sys.executable, "-m", "isthmus"]
 PROGRAM = """def greet(name):
-    print("Hello, " + name)
+    print("Hello,", name)
 
 
 if __name__ == "__main__":
@@ -43,19 +43,20 @@ name: demo-model
 scenarios:
   - prompt: empty
     replies:
-      - text: greet() prints "Hello, " when the name is empty. I will give it a default.
+      - text: greet() prints a bare "Hello," then. I will give the name a default.
         call:
           name: replace
           arguments:
-            file_path: greeting.py
-            old_string: '    print("Hello, " + name)'
-            new_string: '    print("Hello, " + (name or "you"))'
+            file_path: hi.py
+            old_string: '    print("Hello,", name)'
+            new_string: '    print("Hello,", name or "you")'
       - text: Done. An empty name is greeted as "you".
 """
 ROWS = 22
 PROMPT = r"(?m)^\u203a ?$"
-EDITOR_COLUMNS = 96
-AGENT_COLUMNS = 70
+# The widest picture is shown in about 830 pixels by GitHub: fewer columns are larger letters.
+EDITOR_COLUMNS = 103
+AGENT_COLUMNS = 62
 
 
 def cell_style(cell: "pyte.screens.Char") -> Style:
@@ -114,7 +115,7 @@ async def main() -> None:
         home = Path(name)
         folder = home / "project"
         folder.mkdir()
-        (folder / "greeting.py").write_text(PROGRAM, encoding="utf-8")
+        (folder / "hi.py").write_text(PROGRAM, encoding="utf-8")
         (home / "script.yaml").write_text(SCRIPT, encoding="utf-8")
         environment = {
             "HOME": str(home), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -122,7 +123,7 @@ async def main() -> None:
             "LANG": "C.UTF-8", "TMPDIR": str(home), "XDG_RUNTIME_DIR": str(home), "PS1": "$ ",
         }  # fmt: skip
         await asyncio.to_thread(_draw_review, home, folder, environment)
-        (folder / "greeting.py").write_text(PROGRAM, encoding="utf-8")
+        (folder / "hi.py").write_text(PROGRAM, encoding="utf-8")
         await asyncio.to_thread(_draw_kill, home, folder, environment)
 
 
@@ -130,8 +131,8 @@ def _draw_review(home: Path, folder: Path, environment: dict[str, str]) -> None:
     settings = vim_literal({"program": ISTHMUS})
     neovim = [
         require("nvim"), "--clean", "-n", "--cmd", f"set runtimepath^={PLUGIN}", "--cmd", f"let g:isthmus = {settings}",
-        "--cmd", "set number noruler laststatus=2 termguicolors shortmess+=I",
-        "--cmd", "let g:isthmus_review = {'pause': 0, 'reading': 0}", "greeting.py",
+        "--cmd", "set number noruler laststatus=2 showtabline=0 termguicolors shortmess+=I diffopt+=foldcolumn:0",
+        "--cmd", "let g:isthmus_review = {'pause': 0, 'reading': 0}", "hi.py",
     ]  # fmt: skip
     agent = [*ISTHMUS, "-m", f"scripted:{home / 'script.yaml'}"]
     with pty_program(neovim, folder=folder, environment=environment, columns=EDITOR_COLUMNS, rows=ROWS) as editor:
