@@ -1,12 +1,14 @@
 import re
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from isthmus.mcp_host.config.oauth_settings import OAuthSettings
 from isthmus.mcp_host.connection.errors import OAuthError
-from isthmus.mcp_host.oauth.discovery import is_part_of, metadata_urls, resource_urls
-from isthmus.mcp_host.oauth.http import OAuthHttp
+from isthmus.mcp_host.oauth.discovery import discover
+from isthmus.mcp_host.oauth.http import Answer, OAuthHttp
 from isthmus.mcp_host.oauth.messages import (
     Challenge,
     Endpoints,
@@ -16,7 +18,6 @@ from isthmus.mcp_host.oauth.messages import (
     authenticated,
     authorization_url,
     granted,
-    is_same_issuer,
     pasted,
     registered,
     require_redirect,
@@ -46,25 +47,107 @@ def test_a_challenge_is_read_in_every_notation(header: str | None, expected: Cha
     assert Challenge.of(header) == expected
 
 
-def test_metadata_is_looked_for_where_each_standard_puts_it() -> None:
-    assert metadata_urls("https://as.example/tenant/") == [
+class PublishedDocuments(OAuthHttp):
+    """Answers with these documents, and notes the addresses that were asked."""
+
+    def __init__(self, server_url: str, documents: Mapping[str, Any]) -> None:
+        super().__init__(server_url)
+        self.documents = documents
+        self.asked: list[str] = []
+
+    async def get(self, url: str, what: str) -> Answer:
+        self.asked.append(url)
+        return Answer(200, self.documents[url]) if url in self.documents else Answer(404, None)
+
+
+RESOURCE = "https://m.example/.well-known/oauth-protected-resource"
+METADATA = "https://as.example/.well-known/oauth-authorization-server"
+ENDPOINTS_OF_AS = {
+    "issuer": "https://as.example",
+    "authorization_endpoint": "https://as.example/authorize",
+    "token_endpoint": "https://as.example/token",
+}
+
+
+@pytest.mark.anyio
+async def test_metadata_is_looked_for_where_each_standard_puts_it() -> None:
+    appended = "https://as.example/tenant/.well-known/openid-configuration"
+    documents = {
+        RESOURCE: {"authorization_servers": ["https://as.example/tenant/"]},
+        appended: {**ENDPOINTS_OF_AS, "issuer": "https://as.example/tenant/"},
+    }
+    http = PublishedDocuments("https://m.example/a/mcp?x=1", documents)
+    challenge = Challenge(resource_metadata="https://m.example/meta")
+    found = await discover(http, "https://me:pass@m.example/a/mcp?x=1", OAuthSettings(), challenge)
+    assert found.resource == "https://m.example/a/mcp"
+    assert http.asked == [
+        "https://m.example/meta",
+        "https://m.example/.well-known/oauth-protected-resource/a/mcp",
+        "https://m.example/.well-known/oauth-protected-resource",
         "https://as.example/.well-known/oauth-authorization-server/tenant",
         "https://as.example/.well-known/openid-configuration/tenant",
         "https://as.example/tenant/.well-known/openid-configuration",
     ]
-    assert len(metadata_urls("https://as.example")) == 2
-    assert resource_urls("https://m.example/a/mcp?x=1", Challenge(resource_metadata="https://m.example/meta")) == [
-        "https://m.example/meta",
-        "https://m.example/.well-known/oauth-protected-resource/a/mcp",
-        "https://m.example/.well-known/oauth-protected-resource",
-    ]
 
 
-def test_a_resource_is_itself_or_what_it_lies_below() -> None:
-    assert is_part_of("https://M.example/mcp", "https://m.example")
-    assert is_part_of("https://m.example/mcp/", "https://m.example/mcp")
-    for other in ("https://m.example/mc", "https://evil.example", "http://m.example/mcp", "https://m.example:8/mcp"):
-        assert not is_part_of("https://m.example/mcp", other)
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("server_url", "named", "is_taken"),
+    [
+        ("https://M.example/mcp", "https://m.example", True),
+        ("https://m.example/mcp/", "https://m.example/mcp", True),
+        ("https://m.example/mcp", "https://m.example/mc", False),
+        ("https://m.example/mcp", "https://evil.example", False),
+        ("https://m.example/mcp", "http://m.example/mcp", False),
+        ("https://m.example/mcp", "https://m.example:8/mcp", False),
+        ("https://m.example/mcp", "https://[broken", False),
+    ],
+)
+async def test_a_resource_is_itself_or_what_it_lies_below(server_url: str, named: str, is_taken: bool) -> None:
+    resource = {"resource": named, "authorization_servers": ["https://as.example"]}
+    http = PublishedDocuments(server_url, {RESOURCE: resource, METADATA: ENDPOINTS_OF_AS})
+    if is_taken:
+        assert (await discover(http, server_url, OAuthSettings(), Challenge())).resource == named
+        return
+    with pytest.raises(OAuthError, match="describes"):
+        await discover(http, server_url, OAuthSettings(), Challenge())
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("issuer", "named", "is_same"),
+    [
+        ("https://as.example", "https://as.example/", True),
+        ("https://as.example/b", "https://as.example/b/", False),
+    ],
+)
+async def test_an_issuer_may_be_written_with_the_slash_of_a_bare_host(issuer: str, named: str, is_same: bool) -> None:
+    path = issuer.removeprefix("https://as.example")
+    documents = {
+        RESOURCE: {"authorization_servers": [issuer]},
+        f"{METADATA}{path}": {**ENDPOINTS_OF_AS, "issuer": named},
+    }
+    http = PublishedDocuments("https://m.example", documents)
+    if is_same:
+        assert (await discover(http, "https://m.example", OAuthSettings(), Challenge())).endpoints.issuer == named
+        return
+    with pytest.raises(OAuthError, match=f"issuer {named}; expected {issuer}"):
+        await discover(http, "https://m.example", OAuthSettings(), Challenge())
+
+
+@pytest.mark.anyio
+async def test_members_that_the_sdks_types_refuse_do_not_end_a_login() -> None:
+    documents = {
+        RESOURCE: {
+            "authorization_servers": ["https://as.example"],
+            "resource_documentation": "",
+            "scopes_supported": ["a", 7],
+        },
+        METADATA: {**ENDPOINTS_OF_AS, "service_documentation": "", "response_types_supported": None},
+    }
+    http = PublishedDocuments("https://m.example", documents)
+    found = await discover(http, "https://m.example", OAuthSettings(), Challenge())
+    assert (found.scope, found.endpoints.token) == ("a", "https://as.example/token")
 
 
 def test_the_page_keeps_its_addresss_query_and_offline_access_asks_for_consent() -> None:
@@ -158,9 +241,7 @@ def test_the_answer_must_be_the_one_to_this_login() -> None:
         require_redirect({"code": "c", "state": "s"}, "s", promising)
 
 
-def test_issuers_and_scopes() -> None:
-    assert is_same_issuer("https://a", "https://a/")
-    assert not is_same_issuer("https://a/b", "https://a/b/")
+def test_scopes_are_joined_each_once_in_their_order() -> None:
     assert union("a b", None, "b c") == "a b c"
     assert union(None, "") is None
 

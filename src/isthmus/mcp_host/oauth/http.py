@@ -37,6 +37,11 @@ class Answer:
         value: object = self.value
         return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The answer when it is an object with HTTP status 200, else an empty one."""
+        return self.object if self.status == 200 else {}
+
 
 class OAuthHttp:
     """Asks on behalf of one MCP server. ``trusted`` are addresses that the user wrote: loopback may be among them."""

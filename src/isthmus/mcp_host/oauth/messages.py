@@ -303,14 +303,6 @@ def require_redirect(values: Mapping[str, str], state: str, endpoints: Endpoints
     return code
 
 
-def is_same_issuer(one: str, other: str) -> bool:
-    """Return whether metadata are of the issuer that was asked, which many write without the slash of a bare host."""
-    if one == other:
-        return True
-    shorter, longer = sorted((one, other), key=len)
-    return longer == f"{shorter}/" and urlsplit(longer).path == "/"
-
-
 def union(*scopes: str | None) -> str | None:
     """All scopes, each once, in the order of their first mention."""
     words = dict.fromkeys(word for scope in scopes if scope for word in scope.split())
