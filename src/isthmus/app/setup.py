@@ -52,7 +52,10 @@ def agent_options(function: F) -> F:
             "--ide/--no-ide", default=None, help="Use the editor that has the folder open. Default: if found."
         ),
         click.option(
-            "--debug", is_flag=True, help="Log to stderr what happens, with what MCP servers write to theirs."
+            "--debug",
+            is_flag=True,
+            help="Log to stderr what happens: messages to and from the IDE, connections to MCP servers and what these"
+            " write to their stderr.",
         ),
         click.option(
             "--strict-mcp",

@@ -22,13 +22,13 @@ from isthmus.errors import IsthmusError
     "--record",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Keep every frame in this folder, one JSON object per line and one file per protocol.",
+    help="Keep every message in this folder, one JSON object per line and one file per protocol.",
 )
 def command(editor: str | None, model: str | None, record: Path | None) -> None:
     """Show a whole task: prompt over A2A, tools, an edit reviewed in an editor, the file written.
 
     Server, companion and editor run as processes of their own in a temporary git repository; none of your files are
-    read or changed. The messages that are printed were captured between them.
+    read or changed. The messages are those of the programs' debug logs.
     """
     from isthmus.demo.demonstration import Demonstration
 
@@ -49,7 +49,7 @@ def command(editor: str | None, model: str | None, record: Path | None) -> None:
         click.echo("")
         click.echo(target.read_text(encoding="utf-8").rstrip("\n"))
         if record is not None:
-            click.echo(f"\nFrames: {', '.join(str(path) for path in sorted(record.glob('*.jsonl')))}")
+            click.echo(f"\nMessages: {', '.join(str(path) for path in sorted(record.glob('*.jsonl')))}")
         click.echo(f"\nWritten, with the reviewer's change in it: {target.relative_to(place)}")
 
 

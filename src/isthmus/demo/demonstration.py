@@ -1,31 +1,34 @@
 """One task from the prompt to the reviewed edit, by real processes: an A2A server, a companion, an editor.
 
-The demonstration is the A2A client and the user. Between the processes stand recording relays; what they saw is what
-is printed. Not a test: whatever goes wrong ends it with an error that says which process said what.
+The demonstration is the A2A client and the user. It prints the messages of the debug log: those of A2A from its own
+client, those of the companion from the server, which runs with ``--debug``. Any failure ends it with an error that
+quotes the process.
 """
 
 import asyncio
 import contextlib
-import dataclasses
 import json
+import logging
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from typing_extensions import override
 
 from isthmus.client import AgentClient, PromptMessage, TaskSnapshot, Turn
-from isthmus.demo.frames import lines_of
-from isthmus.demo.people import HeadlessUser, ScriptedUser, neovim
+from isthmus.demo.messages import body_of, lines_of
 from isthmus.demo.processes import running
-from isthmus.demo.relay import Frame, Relay
+from isthmus.demo.users import HeadlessUser, ScriptedUser, neovim
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.models.scripted import DEMO_PROMPT
+from isthmus.rpc.wire_log import WIRE_LOG, WireMessage, read_line
 
 GREETING = '''\
 def greet(name: str) -> str:
@@ -39,10 +42,17 @@ if __name__ == "__main__":
 TASK_SECONDS = 50.0
 REAL_MODEL_SECONDS = 600.0
 
+_HIDDEN_VARIABLES = ("NVIM", "GEMINI_CLI_IDE_SERVER_PORT", "GEMINI_CLI_IDE_WORKSPACE_PATH", "GEMINI_CLI_IDE_AUTH_TOKEN")
+_FOLDER_VARIABLES = ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
+
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """``neovim_program`` is None for no editor. ``record`` keeps every frame as a JSON line. ``say`` prints a line."""
+    """The demonstration in an empty ``folder``.
+
+    ``neovim_program`` None: the edit is reviewed without an editor. ``model`` None: the built-in script answers.
+    ``record`` is a folder for every message, as a JSON line. ``say`` prints a line.
+    """
 
     folder: Path
     neovim_program: str | None
@@ -51,72 +61,74 @@ class Demonstration:
     say: Callable[[str], None]
 
     async def run(self) -> Path:
-        """Run it all; returns the file that was written.
+        """Run the task and return the file that was written.
 
         Raises:
-            IsthmusError: a process failed, the task did not complete, or the edit is not there.
+            IsthmusError: a process failed, the task did not complete, or the edit is not in the file.
         """
         workspace = self.folder / "project"
         target = _make_project(workspace)
         async with contextlib.AsyncExitStack() as stack:
             user = await self._user(stack, target)
             companion = await self._companion(stack, user, workspace)
-            a2a = await self._server(stack, workspace, companion)
-            await self._task(a2a, user, workspace, target)
+            url, token = await self._server(stack, workspace, companion)
+            stack.enter_context(_logged_messages(self._show))
+            await self._task(url, token, user, workspace, target)
         self._conclude(target, workspace)
         return target
 
     async def _user(self, stack: contextlib.AsyncExitStack, target: Path) -> ScriptedUser:
         if self.neovim_program is None:
-            return HeadlessUser(target, self._environment("user"), target.parent)
+            return HeadlessUser(target, self._environment("user"))
         return await stack.enter_async_context(
             neovim(self.neovim_program, target, self.folder, self._environment("user"))
         )
 
-    async def _companion(self, stack: contextlib.AsyncExitStack, user: ScriptedUser, workspace: Path) -> "_Link":
+    async def _companion(
+        self, stack: contextlib.AsyncExitStack, user: ScriptedUser, workspace: Path
+    ) -> Mapping[str, str]:
+        """Start the companion of the user's editor, and return the variables by which the server finds it."""
         arguments = ["companion", "--json", *user.companion_arguments]
-        said = await stack.enter_async_context(
+        line = await stack.enter_async_context(
             running("the companion", _isthmus(*arguments), self._environment("user"), workspace, ready="{")
         )
-        ready = json.loads(said)
-        discovery = _read_json(Path(ready["discovery_file"]))
-        relay = await self._relay(stack, "IDE", int(ready["port"]))
-        self._heading(
-            f"companion of {user.editor} on port {ready['port']}, found by {Path(ready['discovery_file']).name}"
-        )
-        return _Link(relay, str(discovery["authToken"]))
-
-    async def _server(self, stack: contextlib.AsyncExitStack, workspace: Path, companion: "_Link") -> "_Link":
-        relay = await self._relay(stack, "A2A", 0)
-        token_file = self.folder / "token"
-        environment = {
-            **self._environment("server"),
-            "GEMINI_CLI_IDE_SERVER_PORT": str(companion.relay.port),
+        ready = json.loads(line)
+        file = Path(ready["discovery_file"])
+        discovery = json.loads(file.read_text(encoding="utf-8"))  # noqa: ASYNC240 - nothing else runs here yet
+        self._heading(f"companion of {user.editor} on port {ready['port']}, found by {file.name}")
+        return {
+            "GEMINI_CLI_IDE_SERVER_PORT": str(ready["port"]),
             "GEMINI_CLI_IDE_WORKSPACE_PATH": str(workspace),
-            "GEMINI_CLI_IDE_AUTH_TOKEN": companion.token,
+            "GEMINI_CLI_IDE_AUTH_TOKEN": str(discovery["authToken"]),
         }
+
+    async def _server(
+        self, stack: contextlib.AsyncExitStack, workspace: Path, companion: Mapping[str, str]
+    ) -> tuple[str, str]:
+        """Start the server, and return its URL and its token."""
+        token_file = self.folder / "token"
         arguments = [
             *("serve", "--token-file", str(token_file), "--data-dir", str(self.folder / "data"), "--ide"),
-            *("--workspace", str(workspace), "--public-url", f"http://127.0.0.1:{relay.port}/"),
-            *("--model", self.model or "demo"),
+            *("--workspace", str(workspace), "--port", "0", "--model", self.model or "demo"),
+            *("--debug", "--log-format", "json"),
         ]
-        said = await stack.enter_async_context(
-            running("the server", _isthmus(*arguments), environment, workspace, ready="A2A server ready at")
+        line = await stack.enter_async_context(
+            running(
+                "the server",
+                _isthmus(*arguments),
+                {**self._environment("server"), **companion},
+                workspace,
+                ready="A2A server ready at",
+                takes_line=self._show_logged,
+            )
         )
-        relay.target_port = int(said.rstrip("/").rsplit(":", 1)[1])
-        self._heading(said)
-        return _Link(relay, token_file.read_text(encoding="utf-8").strip())
+        self._heading(line)
+        return line.rsplit(" ", 1)[1], token_file.read_text(encoding="utf-8").strip()
 
-    async def _relay(self, stack: contextlib.AsyncExitStack, link: str, port: int) -> Relay:
-        relay = Relay(link, port, self._frame)
-        await relay.start()
-        stack.push_async_callback(relay.aclose)
-        return relay
-
-    async def _task(self, link: "_Link", user: ScriptedUser, workspace: Path, target: Path) -> None:
+    async def _task(self, url: str, token: str, user: ScriptedUser, workspace: Path, target: Path) -> None:
         from isthmus.a2a.client.remote_agent import RemoteAgent
 
-        agent = await RemoteAgent.connect(f"http://127.0.0.1:{link.relay.port}/", link.token)
+        agent = await RemoteAgent.connect(url, token)
         seconds = TASK_SECONDS if self.model is None else REAL_MODEL_SECONDS
         try:
             async with asyncio.timeout(seconds):
@@ -131,7 +143,7 @@ class Demonstration:
             raise IsthmusError(f"the task ended as {end.state}: {end.error or 'no reason was given'}")
 
     async def _follow(self, agent: AgentClient, turn: Turn, user: ScriptedUser, target: Path) -> TaskSnapshot:
-        """Read the streams of the task; commands are allowed over A2A, edits are reviewed in the editor."""
+        """Follow the task to its end; allow commands over A2A, and review edits in the editor."""
         seen = 0
         while True:
             async for delivery in turn.deliveries:
@@ -155,39 +167,62 @@ class Demonstration:
         if review(text) != text or text == GREETING:
             raise IsthmusError(f"{target} does not hold the reviewer's change")
         self._heading("what was written, as git sees it")
-        shown = subprocess.run(
+        diff = subprocess.run(
             ["git", "diff", "--no-color", "--", target.name], cwd=workspace, capture_output=True, text=True, check=True
         )
-        for line in shown.stdout.splitlines():
+        for line in diff.stdout.splitlines():
             self.say(line)
 
-    def _frame(self, frame: Frame) -> None:
-        for line in lines_of(frame):
+    def _show(self, message: WireMessage) -> None:
+        for line in lines_of(message):
             self.say(line)
         if self.record is not None:
-            with (self.record / f"{frame.link.lower()}.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(dataclasses.asdict(frame), ensure_ascii=False) + "\n")
+            fields = {"at": time.time(), "link": message.link, "arrow": message.arrow, "head": message.head}
+            with (self.record / f"{message.link.lower()}.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps({**fields, "body": body_of(message)}, ensure_ascii=False) + "\n")
+
+    def _show_logged(self, line: str) -> bool:
+        """Show a line of the server's log if it is a message; return whether it is one."""
+        try:
+            record = json.loads(line)
+        except ValueError:  # an error from before the log began
+            return False
+        message = read_line(record["message"]) if record["logger"] == WIRE_LOG.name else None
+        if message is not None:
+            self._show(message)
+        return message is not None
 
     def _heading(self, text: str) -> None:
         self.say("")
         self.say(f"=== {text}")
 
     def _environment(self, side: str) -> dict[str, str]:
-        """Each side has its own home and temporary folder: nothing of the user who runs this is touched or used."""
+        """Return an environment with a home and temporary folder of its own: the files of the user are not used."""
         home = self.folder / side
         (home / "tmp").mkdir(parents=True, exist_ok=True)
-        kept = {name: value for name, value in os.environ.items() if name not in _HIDDEN}
-        places = ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
-        return {**kept, "HOME": str(home), "TMPDIR": str(home / "tmp"), **{name: str(home) for name in places}}
+        kept = {name: value for name, value in os.environ.items() if name not in _HIDDEN_VARIABLES}
+        folders = dict.fromkeys(_FOLDER_VARIABLES, str(home))
+        return {**kept, **folders, "HOME": str(home), "TMPDIR": str(home / "tmp")}
 
 
-_HIDDEN = {"NVIM", "GEMINI_CLI_IDE_SERVER_PORT", "GEMINI_CLI_IDE_WORKSPACE_PATH", "GEMINI_CLI_IDE_AUTH_TOKEN"}
+@contextlib.contextmanager
+def _logged_messages(show: Callable[[WireMessage], None]) -> Generator[None]:
+    """Show each message that this process logs, as long as the block runs."""
 
+    class Handler(logging.Handler):
+        @override
+        def emit(self, record: logging.LogRecord) -> None:
+            if (message := read_line(record.getMessage())) is not None:
+                show(message)
 
-@dataclass(frozen=True, slots=True)
-class _Link:
-    relay: Relay
-    token: str
+    handler = Handler()
+    WIRE_LOG.addHandler(handler)
+    WIRE_LOG.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        WIRE_LOG.setLevel(logging.NOTSET)
+        WIRE_LOG.removeHandler(handler)
 
 
 def review(text: str) -> str:
@@ -208,10 +243,6 @@ def _make_project(workspace: Path) -> Path:
     for arguments in (["init", "--quiet"], ["add", "."], [*identity, "commit", "--quiet", "-m", "A greeting"]):
         subprocess.run(["git", *arguments], cwd=workspace, check=True, capture_output=True)
     return target
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _isthmus(*arguments: str) -> list[str]:

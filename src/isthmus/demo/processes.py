@@ -1,60 +1,77 @@
-"""The processes of the demonstration: started in their own groups, always ended, their last words kept for errors."""
+"""The processes of the demonstration: always ended with their groups, and quoted in errors."""
 
 import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
 from isthmus.errors import IsthmusError
+from isthmus.runtime.processes import end_process, start_process
 
 START_SECONDS = 20.0
 STOP_SECONDS = 5.0
-LAST_WORDS = 2000
+LAST_LINES = 20
+"""Number of lines of a process's error output that an error quotes."""
+MAXIMUM_LINE_BYTES = 1024 * 1024
 
 
 @asynccontextmanager
 async def running(
-    name: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path, *, ready: str | None = None
+    name: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    *,
+    ready: str | None = None,
+    takes_line: Callable[[str], bool] = lambda _: False,
 ) -> AsyncGenerator[str]:
-    """Run a process as long as the block runs. With ``ready``, yield the first line of stdout that contains it.
+    """Run a process as long as the block runs; with ``ready``, yield the first line of stdout that contains it.
+
+    ``takes_line`` gets each line of stderr; errors quote only those for which it returns False.
 
     Raises:
-        IsthmusError: it ended, or printed no such line within :data:`START_SECONDS`; the text quotes its last lines.
+        IsthmusError: the process ended, or did not print such a line within :data:`START_SECONDS`.
     """
-    process = await asyncio.create_subprocess_exec(
+    process = await start_process(
         *arguments,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=dict(environment),
         cwd=folder,
-        start_new_session=True,
+        limit=MAXIMUM_LINE_BYTES,
     )
     output, errors = cast("asyncio.StreamReader", process.stdout), cast("asyncio.StreamReader", process.stderr)
-    words = bytearray()
-    listening = asyncio.create_task(_keep(errors, words))
+    last_lines: deque[str] = deque(maxlen=LAST_LINES)
+    readers: list[asyncio.Task[object]] = [asyncio.create_task(_read_errors(errors, takes_line, last_lines))]
     try:
-        line = "" if ready is None else await _line_with(name, output, ready, words)
-        listening_too = asyncio.create_task(_keep(output, bytearray()))
-        try:
-            yield line
-        finally:
-            listening_too.cancel()
+        line = "" if ready is None else await _line_with(ready, output)
+        if line is None:
+            quoted = "\n".join(last_lines) or "it printed nothing on stderr"
+            raise IsthmusError(f"{name} did not start: {quoted}")
+        readers.append(asyncio.create_task(output.read()))  # a full pipe would stop the process
+        yield line
     finally:
-        await _stop(process)
-        listening.cancel()
-        await asyncio.gather(listening, return_exceptions=True)
+        with contextlib.suppress(ProcessLookupError, TimeoutError):
+            os.killpg(process.pid, signal.SIGTERM)
+            async with asyncio.timeout(STOP_SECONDS):
+                await process.wait()
+        for reader in readers:
+            reader.cancel()
+        await asyncio.gather(*readers, return_exceptions=True)
+        await end_process(process)
 
 
 async def run_to_end(arguments: Sequence[str], environment: Mapping[str, str], folder: Path, text: str = "") -> str:
-    """Run a command to its end and return its output.
+    """Run a command with ``text`` as its input, and return its output.
 
     Raises:
-        IsthmusError: it failed; with its last words.
+        IsthmusError: it failed; the text quotes its error output.
     """
     process = await asyncio.create_subprocess_exec(
         *arguments,
@@ -64,37 +81,26 @@ async def run_to_end(arguments: Sequence[str], environment: Mapping[str, str], f
         env=dict(environment),
         cwd=folder,
     )
-    output, words = await process.communicate(text.encode())
+    output, errors = await process.communicate(text.encode())
     if process.returncode != 0:
-        said = words.decode("utf-8", "replace").strip()
-        raise IsthmusError(f"`{' '.join(arguments)}` ended with status {process.returncode}: {said}")
+        quoted = errors.decode("utf-8", "replace").strip()
+        raise IsthmusError(f"`{' '.join(arguments)}` ended with status {process.returncode}: {quoted}")
     return output.decode("utf-8", "replace")
 
 
-async def _line_with(name: str, stream: asyncio.StreamReader, ready: str, words: bytearray) -> str:
-    try:
+async def _line_with(ready: str, output: asyncio.StreamReader) -> str | None:
+    with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(START_SECONDS):
-            while raw := await stream.readline():
+            while raw := await output.readline():
                 if ready in (line := raw.decode("utf-8", "replace").strip()):
                     return line
-    except TimeoutError:
-        pass
-    said = words[-LAST_WORDS:].decode("utf-8", "replace").strip() or "it said nothing"
-    raise IsthmusError(f"{name} did not start: {said}")
+    return None
 
 
-async def _keep(stream: asyncio.StreamReader, words: bytearray) -> None:
-    while data := await stream.read(65536):
-        words += data
-        del words[:-LAST_WORDS]
-
-
-async def _stop(process: asyncio.subprocess.Process) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.returncode is not None:
-            break
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(STOP_SECONDS):
-                await process.wait()
+async def _read_errors(
+    errors: asyncio.StreamReader, takes_line: Callable[[str], bool], last_lines: "deque[str]"
+) -> None:
+    while raw := await errors.readline():
+        line = raw.decode("utf-8", "replace").rstrip()
+        if not takes_line(line):
+            last_lines.append(line)

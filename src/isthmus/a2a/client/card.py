@@ -16,8 +16,10 @@ from isthmus.a2a.client.answers import RemoteError, check_status, json_of, lost
 from isthmus.a2a.client.discovery import is_card
 from isthmus.a2a.protocol.vocabulary import CARD_PATHS
 from isthmus.network.loopback import LOOPBACK_NAMES
+from isthmus.rpc.wire_log import WireLog
 
 MAX_CARD_BYTES = 4_000_000
+_WIRE = WireLog("A2A")
 _NOWHERE = (*LOOPBACK_NAMES, "0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 
 
@@ -75,11 +77,14 @@ async def fetch_card(http: httpx2.AsyncClient, base: httpx2.URL, token: str | No
 async def _fetched(
     http: httpx2.AsyncClient, place: httpx2.URL, url: str, headers: Mapping[str, str]
 ) -> tuple[httpx2.Response, bytes]:
+    _WIRE.sent(f"GET {place.path}")
     try:
         async with http.stream("GET", place, headers={"Accept": "application/json", **headers}) as response:
-            return response, await read_body(response, MAX_CARD_BYTES, url)
+            body = await read_body(response, MAX_CARD_BYTES, url)
     except httpx2.HTTPError as error:
         raise lost(url, error) from error
+    _WIRE.received(f"{response.status_code} {response.reason_phrase}", body)
+    return response, body
 
 
 async def read_body(response: httpx2.Response, limit: int, url: str) -> bytes:

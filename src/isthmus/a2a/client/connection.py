@@ -35,6 +35,7 @@ from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError
 from isthmus.network.loopback import LOOPBACK_NAMES
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError, request
+from isthmus.rpc.wire_log import WireLog
 
 __all__ = ["AgentConnection", "ConnectionLostError", "ItemStream", "RemoteError"]
 
@@ -45,6 +46,8 @@ runs, and some of them end the task when its client leaves."""
 Events: TypeAlias = AsyncIterator[httpx2.ServerSentEvent]
 Unwrap: TypeAlias = Callable[[bytes, str], Any]
 """What an item holds, by its data and the name of its event; raises what the item reports."""
+
+_WIRE = WireLog("A2A")
 
 _SAFE_METHODS = frozenset(
     {"tasks/get", "isthmus/tasks", "tasks/resubscribe", "commands/get", "GetTask", "ListTasks", "SubscribeToTask"}
@@ -234,6 +237,7 @@ class AgentConnection:
             return await self._sent(self._request(ask, accept, more, read))
 
     async def _sent(self, request: httpx2.Request) -> httpx2.Response:
+        _WIRE.sent(f"{request.method} {request.url.path}", request.content)
         try:
             return await self._http.send(request, stream=True)
         except httpx2.HTTPError as error:
@@ -243,13 +247,15 @@ class AgentConnection:
         """Return the body; once it has begun it may take as long as a silence."""
         try:
             async with asyncio.timeout(seconds or self._http.timeout.read):
-                return await read_body(response, MAX_ANSWER_BYTES, self.url)
+                body = await read_body(response, MAX_ANSWER_BYTES, self.url)
         except TimeoutError as error:
             raise ConnectionLostError(f"{self.url} did not answer in time (its answer does not end)") from error
         except httpx2.HTTPError as error:
             raise lost(self.url, error) from error
         finally:
             await response.aclose()
+        _WIRE.received(f"{response.status_code} {response.reason_phrase}", body)
+        return body
 
     def _result(self, ask: MethodCall, body: bytes, response: httpx2.Response) -> Any:
         with redacted(self._token):
@@ -306,6 +312,7 @@ class ItemStream:
                 # The parser repeats the last id for events that have none of their own.
                 is_kept = event.id != self._last_id and event.id.isdecimal()
                 self._last_id = event.id
+                _WIRE.received(f"event {event.id}" if is_kept else "event", event.data)
                 return self._unwrap(event.data.encode(), event.event), int(event.id) if is_kept else None
 
     async def finish(self) -> None:

@@ -28,9 +28,12 @@ from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
 from isthmus.ide.websocket_log import quiet_log
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.pending import PendingRequests
+from isthmus.rpc.wire_log import WireLog
 
 MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
 TOOLS_CHANGED = "notifications/tools/list_changed"
+
+_WIRE = WireLog("IDE")
 
 log = logging.getLogger(__name__)
 
@@ -176,8 +179,10 @@ class ClaudeConnection:
     async def _send(self, message: rpc.JsonMessage) -> None:
         if self._socket is None or self.lost.is_set():
             raise LostError(f"the connection was lost: {self.why}")
+        text = encode_ascii(message).decode()
+        _WIRE.sent("message", text)
         try:
-            await self._socket.send(encode_ascii(message).decode())
+            await self._socket.send(text)
         except ConnectionClosed as error:
             raise LostError(f"the connection was lost: {error}") from error
 
@@ -185,6 +190,7 @@ class ClaudeConnection:
         why = "the IDE closed it"
         try:
             async for data in socket:
+                _WIRE.received("message", data)
                 for incoming in mcp_client.receive(data):
                     await self._take(incoming)
         except ConnectionClosed as error:

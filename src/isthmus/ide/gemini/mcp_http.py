@@ -23,12 +23,14 @@ from isthmus.ide.mcp import mcp_client
 from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
 from isthmus.network.checked_transport import CheckedTransport
 from isthmus.rpc import messages as rpc
+from isthmus.rpc.wire_log import WireLog
 
 MAXIMUM_ANSWER_BYTES = 64 * 1024 * 1024
 SILENT_STREAM_SECONDS = 300.0
 """Maximum silence in seconds before a stream is reopened; streams with a keep-alive never are."""
 _CONNECT_SECONDS = 2.0
 _STREAM_HEAD_SECONDS = 5.0
+_WIRE = WireLog("IDE")
 
 
 class McpError(IsthmusError):
@@ -90,6 +92,7 @@ class McpConnection:
     def __init__(self, endpoint: GeminiEndpoint, on_notification: Callable[[rpc.Notification], None]) -> None:
         self.endpoint = endpoint
         self._on_notification = on_notification
+        self._path = httpx2.URL(endpoint.url).path
         self._core = McpClient()
         self._session_id: str | None = None
         self._last_event_id: str | None = None
@@ -141,6 +144,7 @@ class McpConnection:
             headers["last-event-id"] = self._last_event_id
         timeout = httpx2.Timeout(_CONNECT_SECONDS, connect=_CONNECT_SECONDS, read=SILENT_STREAM_SECONDS)
         opened = False
+        _WIRE.sent(f"GET {self._path}")
         try:
             async with AsyncExitStack() as stack:
                 request = self._http.stream(
@@ -158,6 +162,7 @@ class McpConnection:
                     if event.id:
                         self._last_event_id = event.id
                     if event.data:
+                        _WIRE.received(f"event {event.id}".rstrip(), event.data)
                         await self._take(event.data)
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
             return StreamEnd.UNREACHABLE
@@ -187,6 +192,7 @@ class McpConnection:
             if response.headers.get("mcp-session-id"):
                 self._session_id = response.headers["mcp-session-id"]
             async for data in _bodies(response):
+                _WIRE.received(f"{response.status_code} {response.reason_phrase}", data)
                 result = await self._take(data, message["id"])
                 if result is not None:
                     return result
@@ -200,13 +206,15 @@ class McpConnection:
     async def _post(self, message: rpc.JsonMessage, timeout: float) -> AsyncGenerator[httpx2.Response]:
         headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         method = message.get("method", "an answer")
+        content = encode_ascii(message)
+        _WIRE.sent(f"POST {self._path}", content)
         try:
             async with (
                 asyncio.timeout(timeout),
                 self._http.stream(
                     "POST",
                     self.endpoint.url,
-                    content=encode_ascii(message),
+                    content=content,
                     headers=headers | self._session_headers(),
                     timeout=httpx2.Timeout(timeout, connect=_CONNECT_SECONDS),
                 ) as response,

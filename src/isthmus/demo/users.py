@@ -8,12 +8,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from typing_extensions import override
+
 from isthmus.demo.processes import run_to_end, running
 from isthmus.errors import IsthmusError
 
 REVIEW_SECONDS = 40.0
 Review: TypeAlias = Callable[[str], str]
-"""Returns the proposed text as the user changes it."""
+"""Function that returns a proposed text as the user changes it."""
 
 _FIND_PROPOSAL = """
 for _, window in ipairs(vim.api.nvim_list_wins()) do
@@ -28,16 +30,14 @@ return false
 
 
 class ScriptedUser(Protocol):
-    """Somebody at an editor. ``companion_arguments`` attach a companion to that editor."""
+    """A user at an editor."""
 
-    @property
-    def editor(self) -> str:
-        """The editor's name, for the output of the demonstration."""
-        ...
+    editor: str
+    """Name of the editor, for the output."""
 
     @property
     def companion_arguments(self) -> list[str]:
-        """The arguments of ``isthmus companion`` that attach it to this editor."""
+        """Arguments of ``isthmus companion`` that attach it to this editor."""
         ...
 
     async def change_and_accept(self, path: Path, review: Review) -> None:
@@ -45,8 +45,8 @@ class ScriptedUser(Protocol):
         ...
 
 
-class NeovimUser:
-    """Types into a real Neovim."""
+class NeovimUser(ScriptedUser):
+    """A user who types into a real Neovim."""
 
     editor = "Neovim"
 
@@ -54,12 +54,13 @@ class NeovimUser:
         self._address = address
 
     @property
+    @override
     def companion_arguments(self) -> list[str]:
-        """Attach to this Neovim."""
         return ["--editor", "nvim", "--address", str(self._address)]
 
+    @override
     async def change_and_accept(self, path: Path, review: Review) -> None:
-        """Change the lines of the proposal in its window when it takes keys, and type ``:write``."""
+        """Change the lines of the proposal when its window takes keys, then type ``:write``."""
         from isthmus.editors.neovim.msgpack_rpc import connect
 
         connection = await connect(str(self._address), lambda _: None, lambda: None)
@@ -77,27 +78,25 @@ class NeovimUser:
             await connection.aclose()
 
 
-class HeadlessUser:
-    """Uses ``isthmus ide`` in another terminal."""
+class HeadlessUser(ScriptedUser):
+    """A user without an editor, who runs ``isthmus ide`` in another terminal."""
 
     editor = "no editor (headless)"
 
-    def __init__(self, opened: Path, environment: Mapping[str, str], workspace: Path) -> None:
+    def __init__(self, opened: Path, environment: Mapping[str, str]) -> None:
         self._opened = opened
         self._environment = environment
-        self._workspace = workspace
+        self._workspace = opened.parent
 
     @property
+    @override
     def companion_arguments(self) -> list[str]:
-        """Keep the open files in the companion itself.
-
-        The relay makes this process the companion's client, below which nobody could accept otherwise.
-        """
         arguments = ["--editor", "headless", "--workspace", str(self._workspace), "--open", f"{self._opened}:1"]
-        return [*arguments, "--allow-agent-accept"]
+        return [*arguments, "--allow-agent-accept"]  # this "user" has no terminal
 
+    @override
     async def change_and_accept(self, path: Path, review: Review) -> None:
-        """``isthmus ide diffs --wait``, then ``isthmus ide accept FILE --content -``."""
+        """Run ``isthmus ide diffs --wait``, then ``isthmus ide accept FILE --content -``."""
         listed = json.loads(await self._ide("diffs", "--wait", str(int(REVIEW_SECONDS)), "--json"))
         proposed = next((item["new_content"] for item in listed["diffs"] if item["file"] == str(path)), None)
         if not isinstance(proposed, str):
@@ -113,7 +112,7 @@ class HeadlessUser:
 async def neovim(
     program: str, opened: Path, folder: Path, environment: Mapping[str, str]
 ) -> AsyncGenerator[NeovimUser]:
-    """Run a headless Neovim without a configuration, with a file open."""
+    """Run a headless Neovim without a configuration, with the file ``opened``."""
     address = folder / "nvim.sock"
     arguments = [program, "--headless", "--clean", "-n", "--listen", str(address), str(opened)]
     async with running("Neovim", arguments, environment, opened.parent):

@@ -1,0 +1,56 @@
+"""Debug log of the messages of a connection, one line each: ``IDE -> POST /mcp: {"jsonrpc": "2.0", ...}``.
+
+Bodies alone are written, no headers: these hold the tokens.
+"""
+
+import logging
+import re
+from dataclasses import dataclass
+
+WIRE_LOG = logging.getLogger("isthmus.wire")
+MAXIMUM_CHARACTERS = 20_000
+"""Maximum length of a body; the longest context that an IDE sends fits."""
+
+_LINE = re.compile(r"(?P<link>\S+) (?P<arrow>->|<-) (?P<head>.+?)(?:: (?P<body>.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class WireMessage:
+    """One message as the log has it. ``arrow`` is ``->`` if the side that logs has sent it, else ``<-``.
+
+    ``head`` is a request line, a status, or "event" with the id of the event.
+    """
+
+    link: str
+    arrow: str
+    head: str
+    body: str
+
+
+class WireLog:
+    """Writes the messages of a connection that is called ``link``, at the level debug."""
+
+    def __init__(self, link: str) -> None:
+        self._link = link
+
+    def sent(self, head: str, body: str | bytes = "") -> None:
+        """Write a message that was sent."""
+        self._write("->", head, body)
+
+    def received(self, head: str, body: str | bytes = "") -> None:
+        """Write a message that came."""
+        self._write("<-", head, body)
+
+    def _write(self, arrow: str, head: str, body: str | bytes) -> None:
+        if not WIRE_LOG.isEnabledFor(logging.DEBUG):
+            return
+        text = body if isinstance(body, str) else body.decode("utf-8", "replace")
+        if len(text) > MAXIMUM_CHARACTERS:
+            text = f"{text[:MAXIMUM_CHARACTERS]}... ({len(text)} characters)"
+        WIRE_LOG.debug("%s %s %s%s", self._link, arrow, head, f": {text}" if text else "")
+
+
+def read_line(line: str) -> WireMessage | None:
+    """Return the message in the text of a record of the log; None if it is not one."""
+    found = _LINE.fullmatch(line)
+    return WireMessage(found["link"], found["arrow"], found["head"], found["body"] or "") if found else None
