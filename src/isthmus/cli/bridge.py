@@ -13,13 +13,14 @@ import click
 from isthmus.app.event_loop import run as run_loop
 from isthmus.app.serving_editor import serve_editor
 from isthmus.errors import IsthmusError
+from isthmus.ide.discovery.protocols import BY_PREFERENCE
 
 if TYPE_CHECKING:
     from isthmus.ide.discovery.connecting import Candidates
     from isthmus.ide.options import CompanionOptions
 
-KINDS = {"claude": "Claude Code's", "gemini": "Gemini CLI's"}
-"""Names of the protocols in messages to the user, by the names of their servers."""
+KINDS = {protocol.name: f"{protocol.clis[0].name}'s" for protocol in BY_PREFERENCE}
+"""Names of the protocols in messages to the user, by their names on the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +107,12 @@ def _living_candidates(workspace: Path) -> "Candidates":
 
 
 def _bridges() -> dict[int, int]:
-    """Return the ports of running bridges by the process of their IDE: companions that speak only one protocol."""
+    """Return the ports of running bridges by the process of their IDE: companions that do not speak every protocol."""
     from isthmus.ide.control import control_client
-    from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 
-    names = {protocol.port_variable for protocol in IDE_PROTOCOLS}
+    names = {protocol.port_variable for protocol in BY_PREFERENCE}
     newest_last = reversed(control_client.running())
-    return {found.editor_pid: found.port for found in newest_last if len(names & found.variables.keys()) == 1}
+    return {found.editor_pid: found.port for found in newest_last if not names <= found.variables.keys()}
 
 
 def choose(
@@ -131,19 +131,21 @@ def choose(
             "found), or serve an editor directly with `isthmus companion`"
         )
     of_kind = {each: [ide for ide in announced if ide.kind == each] for each in KINDS}
-    both = [ide for ide in of_kind["claude"] if ide.pid and any(ide.pid == other.pid for other in of_kind["gemini"])]
-    if (kind is None and both) or (
-        kind is not None and of_kind[kind] and of_kind[kind][0].pid in {i.pid for i in both}
-    ):
-        ide = f"{both[0].name} (process {both[0].pid})"
-        if (port := (bridges or {}).get(both[0].pid or 0)) is not None:
+    complete = [
+        ide
+        for ide in announced
+        if ide.pid and {other.kind for other in announced if other.pid == ide.pid} == KINDS.keys()
+    ]
+    if complete and (kind is None or (of_kind[kind] and of_kind[kind][0] in complete)):
+        ide = f"{complete[0].name} (process {complete[0].pid})"
+        if (port := (bridges or {}).get(complete[0].pid or 0)) is not None:
             raise IsthmusError(f"{ide} has a bridge already, on port {port}; start the agent")
         raise IsthmusError(f"{ide} speaks every protocol already; nothing to bridge")
     if kind is None:
-        if all(of_kind.values()):
-            names = "; ".join(f"--from {each}: {found[0].name}" for each, found in of_kind.items())
+        if len(found := {each: ides[0] for each, ides in of_kind.items() if ides}) > 1:
+            names = "; ".join(f"--from {each}: {ide.name}" for each, ide in found.items())
             raise IsthmusError(f"there are IDEs of both kinds here; choose one: {names}")
-        kind = next(each for each, found in of_kind.items() if found)
+        (kind,) = found
     if not of_kind[kind]:
         names = ", ".join(sorted({f"{ide.name} ({KINDS[ide.kind]} protocol)" for ide in announced}))
         raise IsthmusError(f"no IDE here speaks {KINDS[kind]} protocol; found: {names}")

@@ -10,7 +10,7 @@ import click
 from isthmus.app.file_location import parse_place
 from isthmus.app.json_errors import JsonErrorGroup
 from isthmus.app.serving_editor import serve_editor
-from isthmus.ide.options import PROTOCOLS
+from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 
 if TYPE_CHECKING:
     from isthmus.ide.control.control_client import RunningCompanion
@@ -82,7 +82,7 @@ _ADDRESS_HELP = (
 @click.option(
     "--protocol",
     "protocols",
-    type=click.Choice(PROTOCOLS),
+    type=click.Choice([protocol.name for protocol in IDE_PROTOCOLS]),
     multiple=True,
     help="Serve only agents of this kind. Default: all. Useful when another extension serves the others.",
 )
@@ -137,7 +137,7 @@ def command(
         show_diffs=not no_diff,
         tool_files=tool_files,
         linters=tuple(name.strip() for name in linters.split(",") if name.strip()),
-        protocols=tuple(dict.fromkeys(protocols)) or PROTOCOLS,
+        protocols=tuple(dict.fromkeys(protocols)),
     )
     run_loop(_run(name, opened, address, options, as_json))
 
@@ -197,7 +197,7 @@ def exec_command(
     import shutil
 
     from isthmus.files.locations import data_directory
-    from isthmus.ide.discovery.cli_settings import gemini_ide_mode, ide_mode_defaults
+    from isthmus.ide.gemini.cli_settings import gemini_ide_mode, ide_mode_defaults
     from isthmus.ide.terminal_environment import terminal_environment
 
     program = shutil.which(arguments[0])

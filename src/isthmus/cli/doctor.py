@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from isthmus.ide.discovery.cli_choice import CliChoice
+    from isthmus.ide.cli_choice import CliChoice
     from isthmus.ide.discovery.doctor import Examination, Finding
 
 
@@ -48,11 +48,11 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
 
 def examine_here(folder: str = ".") -> "Examination":
     """Examine the files, processes and ports for a CLI that is started in this terminal and a folder."""
+    from isthmus.ide.cli_choice import Here
     from isthmus.ide.control import control_client
-    from isthmus.ide.discovery import cli_settings, doctor
-    from isthmus.ide.discovery.announcement import announcements
-    from isthmus.ide.discovery.cli_choice import Here
+    from isthmus.ide.discovery import doctor
     from isthmus.ide.discovery.connecting import find_candidates
+    from isthmus.ide.discovery.protocols import AGENT_CLIS, announcements
     from isthmus.ide.gemini.discovery import is_in_container
     from isthmus.ide.gemini.finding import editor_process
     from isthmus.ide.loopback import open_ports
@@ -78,7 +78,7 @@ def examine_here(folder: str = ".") -> "Examination":
         )
         for companion in control_client.running()
     ]
-    remarks = cli_settings.remarks(Path(here.folder), os.environ)
+    remarks = {cli.name: cli.remarks(Path(here.folder), os.environ) for cli in AGENT_CLIS}
     return doctor.examine(files, here, running, find_candidates(Path(folder), os.environ), remarks)
 
 
@@ -147,7 +147,7 @@ def _choices(choices: "Sequence[CliChoice]") -> Iterator[str]:
 
 def _finding(finding: "Finding") -> Iterator[str]:
     file = finding.announcement
-    yield f"  {finding.state.value}: {file.path} (for {file.protocol.value})"
+    yield f"  {finding.state.value}: {file.path} (for {file.cli})"
     if file.port:
         process = "" if file.pid is None else f", process {file.pid}"
         yield f"      {file.editor} on port {file.port}{process}: {os.pathsep.join(file.folders)}"
@@ -172,7 +172,7 @@ def _finding_to_json(finding: "Finding") -> dict[str, Any]:
     file = finding.announcement
     return {
         "path": file.path,
-        "cli": file.protocol.value,
+        "cli": file.cli,
         "state": finding.state.value,
         "reasons": list(finding.reasons),
         "port": file.port or None,

@@ -16,11 +16,10 @@ from isthmus.errors import IsthmusError
 from isthmus.files.atomic import forget_abandoned
 from isthmus.files.locations import data_directory, runtime_directory
 from isthmus.ide.agent_server import AgentServer
-from isthmus.ide.claude.server import ClaudeServer
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.control import ControlServer
+from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 from isthmus.ide.editor import Capability, Editor, EditorError, EditorGoneError
-from isthmus.ide.gemini.server import GeminiServer
 from isthmus.ide.limits import CompanionLimits
 from isthmus.ide.mcp.custom_tools import load_tools
 from isthmus.ide.options import CompanionOptions
@@ -147,14 +146,11 @@ class CompanionHost:
                     task.result()
 
     def _make_servers(self, companion: Companion) -> tuple[AgentServer, ...]:
-        makers: dict[str, Callable[[], AgentServer]] = {
-            "gemini": lambda: GeminiServer(companion, self._store_state, self._limits.gemini),
-            "claude": lambda: ClaudeServer(companion, self._limits.claude),
-        }
-        chosen = self._options.protocols
-        if not chosen or any(name not in makers for name in chosen):
-            raise CompanionError(f"protocols: expected one or more of {', '.join(makers)}, received {list(chosen)}")
-        return tuple(makers[name]() for name in chosen)
+        known = {protocol.name: protocol for protocol in IDE_PROTOCOLS}
+        chosen = self._options.protocols or tuple(known)
+        if any(name not in known for name in chosen):
+            raise CompanionError(f"protocols: expected some of {', '.join(known)}, received {list(chosen)}")
+        return tuple(known[name].server(companion, self._store_state) for name in chosen)
 
     def _store_state(self) -> None:
         """Store what the next run needs."""

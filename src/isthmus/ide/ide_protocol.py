@@ -1,13 +1,18 @@
 """A companion protocol as one object, and the results of looking for IDEs. Each protocol's folder defines its own."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from isthmus.ide.clients.ide_client import IdeClient
+from isthmus.ide.cli_choice import Announcement, CliChoice, Here
 from isthmus.ide.discovery_file import RejectedFile, mismatch
 from isthmus.ide.listening_user import another_user_at
+
+if TYPE_CHECKING:
+    from isthmus.ide.agent_server import AgentServer
+    from isthmus.ide.clients.ide_client import ConnectableClient
+    from isthmus.ide.companion import Companion
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,45 +57,46 @@ class FoundIdes:
     rejected: tuple[RejectedFile, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DiscoveryFiles:
-    """The discovery files that one CLI reads: where they are, and how each is read. ``cli`` is its name.
+def _current_form(_path: Path) -> int | None:
+    return None
 
-    ``old_number`` returns the number in the name of a file of an old form, and None for the current form.
+
+@dataclass(frozen=True, slots=True)
+class AgentCli:
+    """An agent CLI that speaks a protocol: its discovery files, and how it chooses among them.
+
+    ``name`` is what users call it. ``port_variable`` is the environment variable in which it looks for a port.
+    ``discovery_files`` yields the files that it finds with an environment, ``read`` reads one of them, and
+    ``old_number`` returns the number in the name of a file of an old form (None: it has the current form); they block.
+    ``choose`` predicts which of its usable files it takes. ``remarks`` returns what its settings keep it from when it
+    is started in a folder. ``removes_dead``: it removes files whose process it does not see.
     """
 
-    cli: str
-    paths: Callable[[Mapping[str, str]], Iterator[Path]]
+    name: str
+    port_variable: str
+    discovery_files: Callable[[Mapping[str, str]], Iterator[Path]]
     read: Callable[[Path], FoundIde | RejectedFile]
-    old_number: Callable[[Path], int | None]
-
-
-class ConnectableClient(IdeClient, Protocol):
-    """A client of one protocol, before it is connected."""
-
-    async def connect(self) -> None:
-        """Find an IDE and connect to it.
-
-        Raises:
-            IdeError: none answers; the text lists those that were tried.
-        """
-        ...
+    choose: Callable[[Sequence[Announcement], Here], CliChoice]
+    remarks: Callable[[Path, Mapping[str, str]], tuple[str, ...]]
+    old_number: Callable[[Path], int | None] = _current_form
+    removes_dead: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class IdeProtocol:
-    """A protocol between agent CLIs and IDEs. ``name`` is that of its server and on the command line.
+    """A protocol between agent CLIs and IDEs, from both sides. ``name`` is its name on the command line.
 
-    ``port_variable`` is the environment variable that names an IDE's port. ``find`` and reading the files block;
-    ``client`` imports the modules that connecting needs.
+    ``port_variable`` is the environment variable by which our own agent finds an IDE's port; ``find`` blocks.
+    ``client`` makes a client of the best IDE, ``server`` a server that tells when its saved state has changed; both
+    import the modules that they need.
     """
 
     name: str
-    display_name: str
     port_variable: str
-    discovery_files: tuple[DiscoveryFiles, ...]
+    clis: tuple[AgentCli, ...]
     find: Callable[[Path, Mapping[str, str]], FoundIdes]
-    client: Callable[[Path, Mapping[str, str]], ConnectableClient]
+    client: "Callable[[Path, Mapping[str, str]], ConnectableClient]"
+    server: "Callable[[Companion, Callable[[], None]], AgentServer]"
 
 
 def sort_files(

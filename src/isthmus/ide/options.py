@@ -1,10 +1,6 @@
 """Options of a companion, set by the user at its start."""
 
 from dataclasses import dataclass
-from typing import Final
-
-PROTOCOLS: Final = ("gemini", "claude")
-"""Protocols by the names of their servers: that of Gemini CLI and its relatives, and that of Claude Code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +11,9 @@ class CompanionOptions:
     companion that ended a moment ago. ``watch`` is the id of a process with which the companion ends; if other agents
     use it by then, it ends with the last of them. Without ``share_context`` agents get no open file, selection or
     mention; without ``share_selection`` no selected text. Without ``show_diffs`` no review is shown: agents ask in
-    their terminals. ``linters`` are run for diagnostics ("ruff", "pyright"). ``protocols`` are the names of the servers
-    to run: an IDE with an extension of its own needs only the others. ``tool_files`` are Python files with custom
-    tools.
+    their terminals. ``linters`` are run for diagnostics ("ruff", "pyright"). ``protocols`` are the names of the
+    protocols to serve, empty for all: an IDE with an extension of its own needs only the others. ``tool_files`` are
+    Python files with custom tools.
     """
 
     folders: tuple[str, ...] = ()
@@ -29,5 +25,5 @@ class CompanionOptions:
     share_selection: bool = True
     show_diffs: bool = True
     linters: tuple[str, ...] = ()
-    protocols: tuple[str, ...] = PROTOCOLS
+    protocols: tuple[str, ...] = ()
     tool_files: tuple[str, ...] = ()

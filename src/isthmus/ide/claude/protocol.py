@@ -1,23 +1,36 @@
 """The Claude IDE protocol as one object: MCP over WebSocket, announced by lock files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from isthmus.ide.claude.cli_choice import CLAUDE_CODE, claude_choice, claude_remarks
 from isthmus.ide.claude.finding import PORT_VARIABLE, find_ides, lock_files, read_ide
-from isthmus.ide.ide_protocol import ConnectableClient, DiscoveryFiles, IdeProtocol
+from isthmus.ide.ide_protocol import AgentCli, IdeProtocol
+
+if TYPE_CHECKING:
+    from isthmus.ide.agent_server import AgentServer
+    from isthmus.ide.clients.ide_client import ConnectableClient
+    from isthmus.ide.companion import Companion
 
 
-def _client(workspace: Path, environment: Mapping[str, str]) -> ConnectableClient:
+def _client(workspace: Path, environment: Mapping[str, str]) -> "ConnectableClient":
     from isthmus.ide.claude.peer import ClaudePeer  # loads websockets only if there is such an IDE
 
     return ClaudePeer(workspace, environment)
 
 
+def _server(companion: "Companion", _state_changed: Callable[[], None]) -> "AgentServer":
+    from isthmus.ide.claude.server import ClaudeServer
+
+    return ClaudeServer(companion, companion.limits.claude)
+
+
 CLAUDE = IdeProtocol(
     "claude",
-    "Claude IDE protocol",
     PORT_VARIABLE,
-    (DiscoveryFiles("Claude Code", lock_files, read_ide, lambda _path: None),),
+    (AgentCli(CLAUDE_CODE, PORT_VARIABLE, lock_files, read_ide, claude_choice, claude_remarks),),
     find_ides,
     _client,
+    _server,
 )

@@ -145,3 +145,15 @@ class IdeClient(Protocol):
     async def aclose(self) -> None:
         """Close the open views and disconnect; waiting reviews fail with :class:`IdeError`."""
         ...
+
+
+class ConnectableClient(IdeClient, Protocol):
+    """A client of one protocol, before it is connected."""
+
+    async def connect(self) -> None:
+        """Find an IDE and connect to it.
+
+        Raises:
+            IdeError: none answers; the text lists those that were tried.
+        """
+        ...

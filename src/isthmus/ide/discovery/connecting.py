@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isthmus.ide.clients.ide_client import IdeClient, IdeError
-from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
+from isthmus.ide.discovery.protocols import BY_PREFERENCE, IDE_PROTOCOLS
 from isthmus.ide.discovery_file import RejectedFile, port_number
 from isthmus.ide.ide_protocol import FoundIde, IdeProtocol
 from isthmus.ide.processes import process_ancestors
@@ -39,15 +39,14 @@ class Candidates:
 
     def by_preference(self) -> Iterator[tuple[IdeProtocol, FoundIde]]:
         """Yield each IDE with its protocol, the generally preferred protocol first, wherever we run."""
-        return ((protocol, ide) for protocol in IDE_PROTOCOLS for ide in self.by_protocol.get(protocol, ()))
+        return ((protocol, ide) for protocol in BY_PREFERENCE for ide in self.by_protocol.get(protocol, ()))
 
 
 def find_candidates(workspace: Path, environment: Mapping[str, str]) -> Candidates:
     """Look for IDEs of every protocol. File access blocks: call it in a thread when on an event loop."""
-    # The rejected files of the least preferred protocol are listed first.
-    searched = {protocol: protocol.find(workspace, environment) for protocol in reversed(IDE_PROTOCOLS)}
+    searched = {protocol: protocol.find(workspace, environment) for protocol in IDE_PROTOCOLS}
     rejected = tuple(file for found in searched.values() for file in found.rejected)
-    found = {protocol: searched[protocol].ides for protocol in IDE_PROTOCOLS if searched[protocol].ides}
+    found = {protocol: searched[protocol].ides for protocol in BY_PREFERENCE if searched[protocol].ides}
     if len(found) > 1:
         above = set(process_ancestors()) - {os.getpid()}
 

@@ -10,10 +10,9 @@ from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from isthmus.ide.claude.finding import PORT_VARIABLE
-from isthmus.ide.discovery.announcement import Announcement, Protocol
-from isthmus.ide.discovery.cli_choice import GEMINI_PORT, QWEN_PORT, CliChoice, Here, choices, isthmus_choice
+from isthmus.ide.cli_choice import START_ADVICE, Announcement, CliChoice, Here, nothing_here
 from isthmus.ide.discovery.connecting import Candidates
+from isthmus.ide.discovery.protocols import AGENT_CLIS
 from isthmus.ide.discovery_file import mismatch, port_number
 
 PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
@@ -73,8 +72,27 @@ class Examination:
 
 def ports_to_try(files: Sequence[Announcement], environment: Mapping[str, str]) -> frozenset[int]:
     """Return the ports that files and variables name."""
-    named = (port_number(environment.get(name)) for name in (GEMINI_PORT, QWEN_PORT, PORT_VARIABLE))
+    named = (port_number(environment.get(cli.port_variable)) for cli in AGENT_CLIS)
     return frozenset(port for port in (*(file.port for file in files), *named) if port)
+
+
+def choices(files: Sequence[Announcement], here: Here) -> tuple[CliChoice, ...]:
+    """Return the prediction for each known CLI but our own."""
+    usable = [file for file in files if file.problem is None]
+    return tuple(cli.choose([file for file in usable if file.cli == cli.name], here) for cli in AGENT_CLIS)
+
+
+def isthmus_choice(candidates: Candidates, files: Sequence[Announcement], here: Here) -> CliChoice:
+    """Return the prediction for our own agent: of the candidates, best first, it takes the first one that answers."""
+    cli = "Isthmus"
+    ranked = [ide for ides in candidates.by_protocol.values() for ide in ides]
+    for ide in ranked:
+        if ide.port in here.open_ports:
+            reason = "the only one for this folder" if len(ranked) == 1 else "the best one for this folder and terminal"
+            return CliChoice(cli, True, ide.source, ide.port, ide.display_name, reason)
+    if not ranked:
+        return nothing_here(cli, [file for file in files if file.problem is None], here)
+    return CliChoice(cli, False, None, None, "", "nobody listens on the ports that the files name", START_ADVICE)
 
 
 def examine(
@@ -115,8 +133,8 @@ def _finding(file: Announcement, here: Here) -> Finding:
     is_dead = file.pid is not None and not here.is_alive(file)
     if file.port in here.open_ports:
         gone = f"its process {file.pid} is not to be seen from here, as from another container"
-        if file.protocol is not Protocol.GEMINI:
-            gone += f": {file.protocol} removes the file when it starts"
+        if any(cli.name == file.cli and cli.removes_dead for cli in AGENT_CLIS):
+            gone += f": {file.cli} removes the file when it starts"
         return Finding(file, State.ALIVE, (gone,) if is_dead else (), problem)
     reasons = [f"nobody listens on port {file.port}"]
     if is_dead:
@@ -131,12 +149,12 @@ def _with_bridge(choice: CliChoice, findings: Sequence[Finding]) -> CliChoice:
     others = (
         finding.announcement
         for finding in findings
-        if finding.state is State.ALIVE and finding.mismatch is None and finding.announcement.protocol != choice.cli
+        if finding.state is State.ALIVE and finding.mismatch is None and finding.announcement.cli != choice.cli
     )
     other = next(others, None)
     if choice.connects or other is None:
         return choice
-    bridge = f"`isthmus bridge` here lets {choice.cli} use {other.editor}, whose extension is for {other.protocol}"
+    bridge = f"`isthmus bridge` here lets {choice.cli} use {other.editor}, whose extension is for {other.cli}"
     return replace(choice, advice=f"{bridge}; or {choice.advice}" if choice.advice else bridge)
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from isthmus.files.locations import absolute, make_private_directory, write_private
 from isthmus.ide.editor import EditorIdentity
 
+GEMINI_CLI = "Gemini CLI"
+QWEN_CODE = "Qwen Code"
 CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 
 

@@ -27,6 +27,7 @@ from isthmus.ide.ide_protocol import FoundIde, FoundIdes, RemoteEndpoint, sort_f
 from isthmus.ide.processes import MAXIMUM_LEVELS, process_ancestors, process_is_alive
 
 PORT_VARIABLE = "GEMINI_CLI_IDE_SERVER_PORT"
+WORKSPACE_VARIABLE = "GEMINI_CLI_IDE_WORKSPACE_PATH"
 _NAME = re.compile(r"gemini-ide-server-(\d{1,10})(?:-(\d{1,5}))?\.json")
 _SHELLS = frozenset({"zsh", "bash", "sh", "tcsh", "csh", "ksh", "fish", "dash"})
 """Names that real clients recognise as shells; a login shell's name begins with - and is unknown to them."""
@@ -153,9 +154,9 @@ def _from_environment(root: str, environment: Mapping[str, str]) -> FoundIde | R
     if port is None:
         return None
     source = PORT_VARIABLE
-    folders = folders_of(environment.get("GEMINI_CLI_IDE_WORKSPACE_PATH", "").split(os.pathsep))
+    folders = folders_of(environment.get(WORKSPACE_VARIABLE, "").split(os.pathsep))
     if not folders:
-        return RejectedFile(source, "expected GEMINI_CLI_IDE_WORKSPACE_PATH beside it, as there is no discovery file")
+        return RejectedFile(source, f"expected {WORKSPACE_VARIABLE} beside it, as there is no discovery file")
     if reason := mismatch(root, folders):
         return RejectedFile(source, reason)
     token = environment.get("GEMINI_CLI_IDE_AUTH_TOKEN")

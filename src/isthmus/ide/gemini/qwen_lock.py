@@ -1,6 +1,6 @@
 """The lock file by which Qwen Code finds a companion: it speaks Gemini CLI's protocol but has its own discovery files.
 
-``$QWEN_HOME/ide/PORT.lock``, or else ``~/.qwen/ide/PORT.lock``. :mod:`isthmus.ide.discovery.cli_choice` predicts which
+``$QWEN_HOME/ide/PORT.lock``, or else ``~/.qwen/ide/PORT.lock``. :mod:`isthmus.ide.gemini.cli_choice` predicts which
 lock a Qwen Code takes. Older companions wrote files directly into the temporary folder; like Qwen Code, we still read
 them, but do not write them.
 """

@@ -6,6 +6,7 @@ from isthmus.ide.agent_client import Client
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
 from isthmus.ide.gemini import wire
+from isthmus.ide.gemini.discovery import QWEN_CODE
 from isthmus.ide.mcp.mcp_peer import CallTool, CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.ide.reviews.review import DiffReview
@@ -41,7 +42,7 @@ async def call_tool(companion: Companion, client: Client, client_name: str, call
 
 async def _close(companion: Companion, client: Client, file_path: str) -> DiffReview | None:
     review = companion.reviews.find(client.id, file_path)
-    if review is not None and client.title == wire.QWEN_CODE:
+    if review is not None and client.title == QWEN_CODE:
         # If its user decides in its terminal, it writes its proposal, whatever closeDiff returns: keep the user's text.
         return await companion.close_review(review.id)
     return await companion.close_diff(client, file_path)

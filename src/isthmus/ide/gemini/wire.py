@@ -12,6 +12,7 @@ from typing import assert_never
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide import context
 from isthmus.ide.file_uri import is_file_name
+from isthmus.ide.gemini.discovery import GEMINI_CLI, QWEN_CODE
 from isthmus.ide.mcp.mcp_peer import CallToolResult, ClientInfo, ToolDefinition
 from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Open, Rejected
@@ -23,8 +24,6 @@ DIFF_REJECTED = "ide/diffRejected"
 
 REAL_CLIENTS = frozenset({"streamable-http-client", "stdio-client"})
 """Values of ``clientInfo.name`` of Gemini CLI, Qwen Code and their forks."""
-GEMINI_CLI = "Gemini CLI"
-QWEN_CODE = "Qwen Code"
 
 _FILE_PATH = {"type": "string", "description": "The absolute path of the file."}
 

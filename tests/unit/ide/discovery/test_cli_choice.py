@@ -6,32 +6,30 @@ from dataclasses import replace
 import pytest
 
 from isthmus.ide.claude.protocol import CLAUDE as CLAUDE_PROTOCOL
-from isthmus.ide.discovery.announcement import Announcement, Protocol
-from isthmus.ide.discovery.cli_choice import CliChoice, Here, choices, isthmus_choice
+from isthmus.ide.cli_choice import Announcement, CliChoice, Here
 from isthmus.ide.discovery.connecting import Candidates
+from isthmus.ide.discovery.doctor import choices, isthmus_choice
 from isthmus.ide.gemini.protocol import GEMINI as GEMINI_PROTOCOL
 from isthmus.ide.ide_protocol import FoundIde
 
-GEMINI, QWEN, CLAUDE = Protocol
+GEMINI, QWEN, CLAUDE = CLIS = "Gemini CLI", "Qwen Code", "Claude Code"
 FOLDER = "/project/project"
 
 
-def file(
-    protocol: Protocol, port: int, pid: int | None = None, folder: str = "/project", **more: object
-) -> Announcement:
+def file(cli: str, port: int, pid: int | None = None, folder: str = "/project", **more: object) -> Announcement:
     name = {
         GEMINI: f"/tmp/gemini/ide/gemini-ide-server-{pid}-{port}.json",
         QWEN: f"/home/me/.qwen/ide/{port}.lock",
         CLAUDE: f"/home/me/.claude/ide/{port}.lock",
-    }[protocol]
+    }[cli]
     return replace(
-        Announcement(protocol, name, None, port, port if pid is None else pid, (folder,), f"Editor {port}"),
+        Announcement(cli, name, None, port, port if pid is None else pid, (folder,), f"Editor {port}"),
         **more,  # type: ignore[arg-type]
     )
 
 
 def choose(
-    protocol: Protocol,
+    cli: str,
     *files: Announcement,
     environment: Mapping[str, str] | None = None,
     editor_pid: int | None = None,
@@ -48,41 +46,41 @@ def choose(
         frozenset(one.pid for one in files if one.pid is not None) - set(dead),
         (frozenset(one.port for one in files) | set(more_ports)) - set(closed),
     )
-    (choice,) = (choice for choice in choices(files, here) if choice.cli == protocol.value)
+    (choice,) = (choice for choice in choices(files, here) if choice.cli == cli)
     assert choice.connects or choice.advice
     return choice
 
 
-@pytest.mark.parametrize("protocol", list(Protocol))
-def test_the_only_editor_of_the_folder_is_taken(protocol: Protocol) -> None:
-    fitting, other = file(protocol, 1001), file(protocol, 1002, folder="/elsewhere")
-    choice = choose(protocol, other, fitting)
+@pytest.mark.parametrize("cli", CLIS)
+def test_the_only_editor_of_the_folder_is_taken(cli: str) -> None:
+    fitting, other = file(cli, 1001), file(cli, 1002, folder="/elsewhere")
+    choice = choose(cli, other, fitting)
     assert (choice.connects, choice.source, choice.port) == (True, fitting.path, 1001)
     assert "only one" in choice.reason
 
 
-@pytest.mark.parametrize("protocol", list(Protocol))
-def test_without_any_file_nothing_is_found(protocol: Protocol) -> None:
-    choice = choose(protocol)
+@pytest.mark.parametrize("cli", CLIS)
+def test_without_any_file_nothing_is_found(cli: str) -> None:
+    choice = choose(cli)
     assert (choice.connects, choice.source) == (False, None)
     assert "isthmus companion" in choice.advice
 
 
-@pytest.mark.parametrize("protocol", list(Protocol))
-def test_an_editor_elsewhere_is_named_with_the_folder_to_go_to(protocol: Protocol) -> None:
-    silent = file(protocol, 1002, folder="/silent")
-    choice = choose(protocol, file(protocol, 1001, folder="/elsewhere"), silent, closed=(1002,))
+@pytest.mark.parametrize("cli", CLIS)
+def test_an_editor_elsewhere_is_named_with_the_folder_to_go_to(cli: str) -> None:
+    silent = file(cli, 1002, folder="/silent")
+    choice = choose(cli, file(cli, 1001, folder="/elsewhere"), silent, closed=(1002,))
     assert not choice.connects
     assert "/elsewhere" in choice.advice
     assert "/silent" not in choice.advice
 
 
-@pytest.mark.parametrize("protocol", list(Protocol))
-def test_a_port_where_nobody_listens_is_told_with_the_file_that_names_it(protocol: Protocol) -> None:
-    choice = choose(protocol, file(protocol, 1001), closed=(1001,))
+@pytest.mark.parametrize("cli", CLIS)
+def test_a_port_where_nobody_listens_is_told_with_the_file_that_names_it(cli: str) -> None:
+    choice = choose(cli, file(cli, 1001), closed=(1001,))
     assert (choice.connects, choice.port) == (False, 1001)
     assert "nobody listens" in choice.reason
-    assert file(protocol, 1001).path in choice.advice
+    assert file(cli, 1001).path in choice.advice
 
 
 def test_gemini_cli_prefers_its_own_editor_then_the_living_then_the_highest_process() -> None:

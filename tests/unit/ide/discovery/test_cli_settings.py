@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.discovery.cli_settings import ide_mode_defaults, remarks
+from isthmus.ide.discovery.protocols import AGENT_CLIS
+from isthmus.ide.gemini.cli_settings import ide_mode_defaults
 
 GEMINI, QWEN, CLAUDE = "Gemini CLI", "Qwen Code", "Claude Code"
 
@@ -25,7 +26,12 @@ def _write(path: Path, content: object) -> None:
 
 
 def _said(cli: str, workspace: Path, environment: dict[str, str]) -> str:
-    return " | ".join(remarks(workspace, environment)[cli])
+    return " | ".join(_remarks(cli, workspace, environment))
+
+
+def _remarks(cli: str, workspace: Path, environment: dict[str, str]) -> tuple[str, ...]:
+    (known,) = (each for each in AGENT_CLIS if each.name == cli)
+    return known.remarks(workspace, environment)
 
 
 @pytest.mark.parametrize(("cli", "folder"), [(GEMINI, ".gemini"), (QWEN, ".qwen")])
@@ -45,11 +51,11 @@ def test_a_later_file_wins_and_one_that_is_no_json_counts_as_empty(
 ) -> None:
     _write(Path(environment["HOME"]) / ".gemini" / "settings.json", {"ide": {"enabled": True}})
     _write(workspace / ".gemini" / "settings.json", "{")
-    assert remarks(workspace, environment)[GEMINI] == ()
+    assert _remarks(GEMINI, workspace, environment) == ()
     _write(workspace / ".gemini" / "settings.json", {"ide": {"enabled": False}})
     assert "/ide enable" in _said(GEMINI, workspace, environment)
     _write(Path(environment["GEMINI_CLI_SYSTEM_SETTINGS_PATH"]), {"ide": {"enabled": True}})
-    assert remarks(workspace, environment)[GEMINI] == ()
+    assert _remarks(GEMINI, workspace, environment) == ()
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from isthmus.ide.discovery.announcement import Announcement, Protocol
-from isthmus.ide.discovery.cli_choice import Here
+from isthmus.ide.cli_choice import Announcement, Here
 from isthmus.ide.discovery.doctor import CompanionAnnouncement, Examination, State, examine, ports_to_try
 
 
@@ -21,7 +20,7 @@ def examined(
     return examine(files, here, running)
 
 
-LOCK = Announcement(Protocol.CLAUDE, "/home/me/.claude/ide/1001.lock", None, 1001, 10, ("/project",), "Vim")
+LOCK = Announcement("Claude Code", "/home/me/.claude/ide/1001.lock", None, 1001, 10, ("/project",), "Vim")
 
 
 @pytest.mark.parametrize(
@@ -43,13 +42,13 @@ def test_a_file_is_stale_without_a_listener_and_swept_only_without_its_process_t
 
 
 def test_a_file_that_cannot_be_read_says_why_and_is_never_swept() -> None:
-    broken = Announcement(Protocol.QWEN, "/home/me/.qwen/ide/1.lock", "it belongs to another user (uid 5)")
+    broken = Announcement("Qwen Code", "/home/me/.qwen/ide/1.lock", "it belongs to another user (uid 5)")
     (finding,) = examined(broken).findings
     assert (finding.state, finding.reasons, finding.is_sweepable) == (State.UNUSABLE, (broken.problem,), False)
 
 
 def test_a_file_without_a_process_is_never_swept() -> None:
-    nameless = Announcement(Protocol.QWEN, "/home/me/.qwen/ide/1001.lock", None, 1001, None, ("/project",), "Vim")
+    nameless = Announcement("Qwen Code", "/home/me/.qwen/ide/1001.lock", None, 1001, None, ("/project",), "Vim")
     (finding,) = examined(nameless).findings
     assert (finding.state, finding.is_sweepable) == (State.STALE, False)
 

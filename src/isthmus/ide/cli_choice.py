@@ -1,0 +1,96 @@
+"""Predicts the editor that an agent CLI takes: the files that it finds, the place where it starts, and its choice.
+
+No I/O. The rules of each CLI are in the folder of its protocol, as read in the CLI's code and seen.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from isthmus.ide.discovery_file import mismatch
+
+START_ADVICE = "start `isthmus companion` here, or run the CLI by `isthmus companion exec -- COMMAND`"
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """Contents of one discovery file; ``cli`` is the agent CLI that reads it, by the name that users know.
+
+    ``problem`` is why no CLI can use it; the other fields are empty then. ``pid`` is the process that the file names:
+    the editor, or its companion. ``number`` is that in the name of a file of an old form, a process id or a port; None
+    for the current form. ``has_identity``: the file names the editor. ``modified_at`` is Unix time in seconds.
+    """
+
+    cli: str
+    path: str
+    problem: str | None = None
+    port: int = 0
+    pid: int | None = None
+    folders: tuple[str, ...] = ()
+    editor: str = ""
+    has_identity: bool = True
+    number: int | None = None
+    modified_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Place in which the CLI would be started. ``folder`` is resolved.
+
+    ``editor_pid`` is the process that Gemini CLI and Qwen Code take for their editor, from the process tree. ``living``
+    are the process ids in files whose process exists, ``open_ports`` the ports in files and variables on which a
+    process listens.
+    """
+
+    folder: str
+    environment: Mapping[str, str]
+    editor_pid: int | None = None
+    in_container: bool = False
+    living: frozenset[int] = frozenset()
+    open_ports: frozenset[int] = frozenset()
+
+    def fits(self, announcement: Announcement) -> bool:
+        """Return whether the folder is in one of the editor's folders."""
+        return mismatch(self.folder, announcement.folders) is None
+
+    def is_alive(self, announcement: Announcement) -> bool:
+        """Return whether the process that a file names exists."""
+        return announcement.pid in self.living
+
+
+@dataclass(frozen=True, slots=True)
+class CliChoice:
+    """Prediction for one CLI. ``source`` is the file, or the variable, that it uses; None if it finds nothing.
+
+    ``connects``: a server answers there. ``advice`` is what to do if not, or "". ``remarks`` are restrictions by the
+    CLI's own settings that apply even if it connects.
+    """
+
+    cli: str
+    connects: bool
+    source: str | None
+    port: int | None
+    editor: str
+    reason: str
+    advice: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+def nothing_here(cli: str, files: Sequence[Announcement], here: Here) -> CliChoice:
+    """Return the choice of a CLI none of whose ``files`` is of an editor that has the folder open."""
+    answering = [file for file in files if file.port in here.open_ports]
+    folders = tuple(dict.fromkeys(folder for file in answering for folder in file.folders))
+    reason = f"no editor that it finds has {here.folder} open"
+    return CliChoice(
+        cli, False, None, None, "", reason, f"{go_to(folders)}; or {START_ADVICE}" if folders else START_ADVICE
+    )
+
+
+def go_to(folders: tuple[str, ...]) -> str:
+    """Return the advice to start the CLI in one of these folders."""
+    return f"start the CLI in {' or '.join(folders[:5])}"
+
+
+def nobody_listens(cli: str, file: Announcement, then: str) -> CliChoice:
+    """Return the choice of a CLI at whose best file nobody listens; ``then`` ends the sentence that says so."""
+    reason = f"nobody listens on port {file.port}, which the file that fits best names; {then}"
+    return CliChoice(cli, False, file.path, file.port, file.editor, reason, f"remove {file.path}; then {START_ADVICE}")

@@ -1,0 +1,108 @@
+"""Settings of Gemini CLI and Qwen Code that decide whether they use an editor: IDE mode, and the mode they start in.
+
+Each merges four files; a later one wins. :func:`ide_mode_defaults` writes a file of our own, which Qwen Code reads
+before all others.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from isthmus.files.locations import make_private_directory, write_private
+from isthmus.ide.cli_settings import AUTOMATIC_MODES, Settings, home_folder, last_value, read_all, read_settings
+from isthmus.ide.gemini.qwen_lock import qwen_directory
+
+IDE_MODE_IS_OFF = "its IDE mode is off"
+
+
+@dataclass(frozen=True, slots=True)
+class _Cli:
+    """Places and keys of the settings of Gemini CLI, or of its descendant.
+
+    ``mode`` is the mode in which it starts unless the setting ``mode_key`` says otherwise.
+    """
+
+    name: str
+    name_on_mac: str
+    variables: str
+    user_folder: Callable[[Mapping[str, str]], Path]
+    mode_key: str
+    mode: str
+
+    def system_file(self, environment: Mapping[str, str]) -> Path:
+        """Return the machine's settings file, which overrides all others."""
+        if named := environment.get(f"{self.variables}_SYSTEM_SETTINGS_PATH"):
+            return Path(named)
+        on_mac = sys.platform == "darwin"
+        folder = Path("/Library/Application Support") / self.name_on_mac if on_mac else Path("/etc") / self.name
+        return folder / "settings.json"
+
+    def defaults_file(self, environment: Mapping[str, str]) -> Path:
+        """Return the machine's file of defaults, which all others override."""
+        named = environment.get(f"{self.variables}_SYSTEM_DEFAULTS_PATH")
+        return Path(named) if named else self.system_file(environment).with_name("system-defaults.json")
+
+
+def _gemini_folder(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("GEMINI_CLI_HOME") or home_folder(environment)) / ".gemini"
+
+
+_GEMINI = _Cli("gemini-cli", "GeminiCli", "GEMINI_CLI", _gemini_folder, "general.defaultApprovalMode", "default")
+_QWEN = _Cli("qwen-code", "QwenCode", "QWEN_CODE", qwen_directory, "tools.approvalMode", "auto")
+
+
+def gemini_remarks(folder: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what its settings keep a Gemini CLI started in ``folder`` from, and what to do."""
+    return tuple(_remarks(_GEMINI, folder, environment))
+
+
+def qwen_remarks(folder: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what its settings keep a Qwen Code started in ``folder`` from, and what to do."""
+    return tuple(_remarks(_QWEN, folder, environment))
+
+
+def ide_mode_defaults(environment: Mapping[str, str], own_folder: Path) -> dict[str, str]:
+    """Return the variable with which Qwen Code starts in IDE mode, unless the user's own settings say otherwise.
+
+    It names a file that is written to ``own_folder``: the machine's defaults, with IDE mode on. A machine whose
+    defaults set IDE mode, or cannot be read, keeps them. Gemini CLI takes such a file only from root, and warns of any
+    other.
+    """
+    path = _QWEN.defaults_file(environment)
+    values = read_settings(path)
+    ide = (values or {}).get("ide", {})
+    if (values is None and path.exists()) or not isinstance(ide, Mapping) or "enabled" in ide:
+        return {}
+    own = own_folder / "qwen-code-defaults.json"
+    try:
+        make_private_directory(own_folder)
+        write_private(own, {**(values or {}), "ide": {**cast("Settings", ide), "enabled": True}})
+    except OSError:  # then the CLI asks the user, as without us
+        return {}
+    return {"QWEN_CODE_SYSTEM_DEFAULTS_PATH": str(own)}
+
+
+def gemini_ide_mode(folder: Path, environment: Mapping[str, str]) -> str | None:
+    """Return what to do so that a Gemini CLI started in ``folder`` uses an editor; None if its IDE mode is on."""
+    found = (remark for remark in _remarks(_GEMINI, folder, environment) if IDE_MODE_IS_OFF in remark)
+    return next(found, None)
+
+
+def _remarks(cli: _Cli, folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    user = cli.user_folder(environment) / "settings.json"
+    project = folder / user.parent.name / "settings.json"
+    files = (cli.defaults_file(environment), user, project, cli.system_file(environment))
+    merged = read_all(files)
+    if last_value(merged, "ide.enabled") is not True:
+        advice = f"{IDE_MODE_IS_OFF}: set ide.enabled to true in {user}, or enter /ide enable in it and start it again"
+        if last_value(merged, "ide.hasSeenNudge") is not True:
+            advice += ". To its question whether to connect an editor answer No: Yes looks for an extension to install"
+        yield advice
+    mode = last_value(merged, cli.mode_key, cli.mode)
+    if mode in AUTOMATIC_MODES:
+        yield (
+            f"it starts in the mode {mode}, in which it shows no diffs: Shift+Tab changes it, "
+            f"`--approval-mode default` or {cli.mode_key} = default in {user} starts it in the one that asks"
+        )
