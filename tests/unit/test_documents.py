@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a.protocol.extension import URI, activated_by_card
+from isthmus.models.script_file import STEP_NAMES, parse_script
 from support.vocabulary import published_proto
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,3 +98,11 @@ def test_the_guide_to_mcp_servers_warns_of_trust_of_tokens_and_of_broad_ones() -
     assert "give it to servers you wrote, or would run unread" in guide
     assert "is in the server's hands" in guide
     assert "a personal access token that reaches everything" in guide
+
+
+def test_the_script_in_the_reference_of_the_scripted_model_is_one() -> None:
+    page = "docs/reference/scripted-model.md"
+    (yaml,) = re.findall(r"```yaml\n(.*?)```", text(page), flags=re.DOTALL)
+    script = parse_script(yaml, page)
+    assert [len(scenario.replies) for scenario in script.scenarios] == [2, 1]
+    assert set(STEP_NAMES) <= code(text(page))

@@ -15,8 +15,8 @@ r"""The file behind the scripted model: YAML, read into data, with every mistake
                 text: It is in {{file}}.
               - when: result failed
                 text: I could not search.
+                finish: other           # or stop, tool_calls, length, safety
               - steps: [{delay: 0.5}, {error: {kind: rate_limit, status: 429, retry_after: 1, times: 1}}, {text: No.}]
-            finish: stop                # or length, safety, other
 
 Steps are text, thought, call, error and delay (seconds), in the order in which they stand. An error with `times`
 passes after so many tries; without, it ends the turn. In texts and arguments stand `{{workspace}}`, `{{prompt}}`,
