@@ -99,7 +99,9 @@ def test_a_headless_turn_uses_a_trusted_server_unasked_and_leaves_nothing_behind
     )  # fmt: skip
     assert ended.returncode == 0
     (line,) = ended.stderr.splitlines()
-    assert line.startswith("isthmus: running without the tools of these MCP servers: dead (the program 'no-such-program' was")
+    assert line.startswith(
+        "isthmus: running without the tools of these MCP servers: dead (the program 'no-such-program' was"
+    )
     assert "hanging (no answer to initialize: none came within 1.5 s)" in line
     answer = json.loads(ended.stdout)
     assert answer["response"] == "done"

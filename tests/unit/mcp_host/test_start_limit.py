@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from isthmus.mcp_host.connection.start_limit import StartLimit
+from isthmus.mcp_host.connection.connection_context import StartLimit
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,7 @@ from pathlib import Path
 from isthmus.cli.mcp.servers import own_environment
 from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.connection import ServerConnection
-from isthmus.mcp_host.connection.connection_context import ConnectionContext
-from isthmus.mcp_host.connection.start_limit import StartLimit
+from isthmus.mcp_host.connection.connection_context import ConnectionContext, StartLimit
 from isthmus.mcp_host.diagnosis.trace import Trace
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 import anyio
 
 from isthmus.mcp_host.catalogue.listing import Listing
-from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
+from isthmus.mcp_host.config.server_config import DISCOVERED, HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.discover_probe import METHOD as QUESTION
 from isthmus.mcp_host.connection.discover_probe import FirstAnswer, Said
@@ -25,10 +25,13 @@ from isthmus.mcp_host.diagnosis.failures import explain, refuses_handshake
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.diagnosis.unreachable import causes, is_reached
 from isthmus.mcp_host.elicitation.server_requests import ServerAsking
-from isthmus.mcp_host.oauth.bearer import BearerAuth, LoginProblem
-from isthmus.mcp_host.oauth.credentials import stored_login
+from isthmus.mcp_host.oauth.bearer import BearerAuth, LoginProblem, Report
+from isthmus.mcp_host.oauth.google_account import google_auth
+from isthmus.mcp_host.oauth.kept_login import KeptLogin, http_of
+from isthmus.mcp_host.oauth.logins import KeptLogins
+from isthmus.mcp_host.oauth.machine_login import MachineLogin
 from isthmus.mcp_host.transports.endpoints import Access, HttpWatch, streams
-from isthmus.mcp_host.transports.traced import TracedTransport, what_opens
+from isthmus.mcp_host.transports.traced import describe_opening, traced
 from isthmus.text.units import show_count
 
 
@@ -79,9 +82,7 @@ class Attempt:
             AbandonedError: `abandon` was called.
         """
         config, context = self._config, self._context
-        auth: BearerAuth | None = None
-        if context.home is not None and isinstance(config.endpoint, HttpEndpoint):
-            auth = stored_login(config, context.home, self._note_login, context.timeouts.token_seconds)
+        auth = _authentication(config, context, self._note_login)
         watch = self.watch
         access = Access(
             context.environment,
@@ -93,14 +94,14 @@ class Attempt:
         )
         transport = streams(config.endpoint, self.way.kind, access, config.connect_seconds, self.log, watch)
         if context.trace is not None:
-            transport = TracedTransport(transport, context.trace, what_opens(config.endpoint, self.way.kind))
+            transport = traced(transport, context.trace, describe_opening(config.endpoint, self.way.kind))
         with self._scope:
             # Waiting for its turn does not count as a program's own time.
             gate = context.gate if isinstance(config.endpoint, StdioEndpoint) else None
             leave_gate = await gate.enter() if gate is not None else _do_nothing
             # Not fail_after: a scope must be left in the order in which it was entered, and the session stays open.
             timer = self._timer()
-            self._debug.begins(f"connecting: {what_opens(config.endpoint, self.way.kind)}")
+            self._debug.begins(f"connecting: {describe_opening(config.endpoint, self.way.kind)}")
             try:
                 if auth is not None:
                     await auth.check()
@@ -182,6 +183,21 @@ class Attempt:
             is_about_question=not is_late and step == QUESTION and is_reached(error),
             discovered=None if answer is None else answer.discovered,
         )
+
+
+def _authentication(config: ServerConfig, context: ConnectionContext, report: Report) -> BearerAuth | None:
+    """Return what authenticates requests: the user's Google account, a login, or nothing besides configured headers."""
+    endpoint, home = config.endpoint, context.home
+    if home is None or not isinstance(endpoint, HttpEndpoint):
+        return None
+    if config.auth_provider != DISCOVERED:
+        return google_auth(config, endpoint, report)
+    if any(name.lower() == "authorization" for name in endpoint.headers):
+        return None
+    http = http_of(config, endpoint.url, context.timeouts.token_seconds)
+    if config.oauth.is_of_machine:
+        return BearerAuth(MachineLogin(config, endpoint, http), report)
+    return BearerAuth(KeptLogin(config, endpoint.url, KeptLogins(home), http), report)
 
 
 def _do_nothing() -> None:

@@ -18,6 +18,7 @@ from isthmus.mcp_host.catalogue.known_catalogue import KnownCatalogue
 from isthmus.mcp_host.catalogue.listing import Listing
 from isthmus.mcp_host.config.secrets import Secrets
 from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig
+from isthmus.mcp_host.connection.backoff import ReconnectPolicy, RelistBackoff
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.connection_signals import ConnectionSignals
 from isthmus.mcp_host.connection.errors import (
@@ -27,8 +28,6 @@ from isthmus.mcp_host.connection.errors import (
     ServerLostError,
     SessionForgottenError,
 )
-from isthmus.mcp_host.connection.relist_backoff import RelistBackoff
-from isthmus.mcp_host.connection.retry_policy import ReconnectPolicy
 from isthmus.mcp_host.connection.transport_probe import TransportChoice, TransportProbe
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.elicitation.server_requests import ServerAsking

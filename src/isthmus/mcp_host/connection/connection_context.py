@@ -1,5 +1,6 @@
 """The context of a connection to a server, besides the server's own configuration."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,10 +8,43 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from isthmus.mcp_host.catalogue.manifests import Manifests
-    from isthmus.mcp_host.connection.start_limit import StartLimit
     from isthmus.mcp_host.diagnosis.trace import Trace
     from isthmus.network.checked_transport import AddressPolicy
     from isthmus.sandbox.finding import SandboxFinder
+
+START_PLACES = 10
+START_SECONDS = 3.0
+"""Maximum time in seconds for which a starting server keeps others waiting."""
+
+
+class StartLimit:
+    """Limits how many programs start at the same time.
+
+    Twenty that start at once, each an interpreter, take longer than ten and then ten; launchers such as npx with an
+    empty cache do not come up at all.
+    """
+
+    def __init__(self, places: int = START_PLACES, longest: float = START_SECONDS) -> None:
+        self._free = asyncio.Semaphore(places)
+        self._longest = longest
+
+    async def enter(self) -> Callable[[], None]:
+        """Wait for a place, and return a function that gives it up, which must be called.
+
+        A server that hangs gives it up by itself after a while.
+        """
+        await self._free.acquire()
+        is_held = True
+
+        def leave() -> None:
+            nonlocal is_held
+            if is_held:
+                is_held = False
+                timer.cancel()
+                self._free.release()
+
+        timer = asyncio.get_running_loop().call_later(self._longest, leave)
+        return leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +90,7 @@ class ConnectionContext:
     home: Path | None = None
     why_not: "AddressPolicy | None" = None
     manifests: "Manifests | None" = None
-    gate: "StartLimit | None" = None
+    gate: StartLimit | None = None
     sandbox: "SandboxFinder | None" = None
     trace: "Trace | None" = None
     open_browser: Callable[[str], object] | None = None

@@ -11,9 +11,11 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import anyio
+import mcp
 import mcp_types as types
 from mcp import Client, MCPError
 from mcp.client import ClientRequestContext
@@ -26,16 +28,16 @@ from isthmus import __version__
 from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
 from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.callbacks import elicitation, sampling
-from isthmus.mcp_host.connection.closed import is_closed
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.discover_probe import SHARE, FirstAnswer, Said, ask
-from isthmus.mcp_host.connection.observed_streams import Observer, observed
-from isthmus.mcp_host.connection.sdk_logs import silence_sdk
+from isthmus.mcp_host.connection.session_observer import SessionObserver
 from isthmus.mcp_host.connection.transport_probe import TransportChoice
+from isthmus.mcp_host.diagnosis.failures import is_closed
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.elicitation.server_requests import MAXIMUM_QUESTIONS, ServerAsking
 from isthmus.mcp_host.results.repair import OUTPUT_SCHEMA
 from isthmus.mcp_host.results.result import said_maximum
+from isthmus.mcp_host.transports.observed import observed
 from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerResource
 
 MAXIMUM_PAGES = 50
@@ -55,7 +57,7 @@ LISTEN_AGAIN_SECONDS = (1.0, 5.0, 15.0, 60.0, 60.0, 60.0)
 
 OnProgress: TypeAlias = ProgressFnT
 
-silence_sdk()
+_SDK_FOLDER = str(Path(mcp.__file__).parent)
 _LOG = logging.getLogger("isthmus.mcp")
 
 _CHANGES = (
@@ -63,6 +65,19 @@ _CHANGES = (
     types.PromptListChangedNotification,
     types.ResourceListChangedNotification,
 )
+
+
+def _silence_sdk() -> None:
+    """Keep the SDK's log records off the terminal, which a server could fill with a traceback for each message.
+
+    The loggers are ``mcp``, those below it, and ``client``, a name that others use too. The server's status says what
+    matters of them.
+    """
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    logging.getLogger("client").addFilter(lambda record: not record.pathname.startswith(_SDK_FOLDER))
+
+
+_silence_sdk()
 
 
 class McpSession:
@@ -255,7 +270,7 @@ async def open_session(
 
     me = types.Implementation(name="isthmus", version=__version__)
     async with contextlib.AsyncExitStack() as stack:
-        observer = Observer(config.name, on_end, drop, log.leave_out)
+        observer = SessionObserver(config.name, on_end, drop, log.leave_out)
         streams = await stack.enter_async_context(observed(transport, observer))
         is_modern = way.is_modern
         if way.asks_first:

@@ -7,6 +7,7 @@ their query, where tokens stand.
 import httpx2
 from mcp import MCPError
 from mcp_types import (
+    CONNECTION_CLOSED,
     HEADER_MISMATCH,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -17,15 +18,17 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from isthmus.mcp_host.config.server_config import Endpoint, HttpEndpoint, ServerConfig, StdioEndpoint
-from isthmus.mcp_host.connection.closed import is_closed
 from isthmus.mcp_host.connection.errors import NeedsLoginError, ServerLostError, SessionForgottenError
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.diagnosis.unreachable import causes, connection_problem
 from isthmus.mcp_host.transports.endpoints import HttpWatch
+from isthmus.mcp_host.transports.sse import LOST_REQUEST
 from isthmus.sandbox.policy import SandboxError
 
 _REFUSED = "Server returned an error response"
 """The SDK's text for a status that it does not know."""
+_ENDS = ("Connection closed", "SSE stream ended", LOST_REQUEST)
+"""Beginnings of the SDK's errors of requests whose connection ended."""
 _UNSUPPORTED = "Unsupported protocol version"
 """Begins what the SDK says when ``initialize`` is answered with a revision that has no handshake."""
 REFUSING_CODES = frozenset(
@@ -44,6 +47,14 @@ def explain(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
             found = candidate
             break
     return f"{_reason(found, step, endpoint, log, watch)}{log.last_words}"
+
+
+def is_closed(error: MCPError) -> bool:
+    """Return whether a request got no answer because its connection ended.
+
+    The SDK reports that with the code -32000, which many servers use for errors of their own: only the text differs.
+    """
+    return error.code == CONNECTION_CLOSED and error.message.startswith(_ENDS)
 
 
 def request_failure(

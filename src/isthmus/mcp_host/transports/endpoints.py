@@ -4,6 +4,7 @@ A client's own endpoint (Origin.CLIENT) is connected to only at addresses that t
 after resolution at each request; no redirect leaves the origin anywhere. Deliberately not here: sessions.
 """
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -19,11 +20,13 @@ from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.oauth.bearer import LoginProblem
 from isthmus.mcp_host.transports.http_answers import check_answer
 from isthmus.mcp_host.transports.http_caps import NO_COMPRESSION, Bounds, ReopeningPace, cap
-from isthmus.mcp_host.transports.leaving import BoundedLeaving
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, MAXIMUM_VALUES
 from isthmus.mcp_host.transports.sse import sse_streams
 from isthmus.mcp_host.transports.stdio import stdio_streams
 from isthmus.network.checked_transport import AddressPolicy, CheckedTransport
+
+LEAVE_SECONDS = 1.0
+"""Maximum time in seconds to end a session; the server may be gone."""
 
 
 @dataclass(slots=True)
@@ -82,6 +85,26 @@ class TokenInQuery(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close the transport below."""
         await self._inner.aclose()
+
+
+class BoundedLeaving(httpx2.AsyncClient):
+    """An HTTP client with a deadline for the request that ends a session, for which the SDK waits forever."""
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send it.
+
+        Raises:
+            httpx2.ReadTimeout: a request to end a session was not answered in time.
+        """
+        if request.method != "DELETE":
+            return await super().send(request, **options)
+        try:
+            async with asyncio.timeout(LEAVE_SECONDS):
+                response = await super().send(request, **options)
+                await response.aread()
+                return response
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout(f"no answer within {LEAVE_SECONDS:g} s", request=request) from error
 
 
 def streams(

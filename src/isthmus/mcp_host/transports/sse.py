@@ -17,9 +17,11 @@ from mcp.shared._httpx_utils import request_within_origin, sse_within_origin  # 
 from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCRequest
 
-from isthmus.mcp_host.connection.closed import LOST_REQUEST
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
+
+LOST_REQUEST = "SSE stream failed: "
+"""Beginning of the error of a request that could not be sent, as the SDK has it."""
 
 
 class SseError(httpx2.StreamError):

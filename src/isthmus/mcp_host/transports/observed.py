@@ -1,0 +1,96 @@
+"""Wraps the two streams of a transport, so that an observer sees each message that goes through, and may change it.
+
+No tasks of its own, and nothing is queued.
+"""
+
+import contextlib
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias, cast
+
+from mcp.shared.message import SessionMessage
+
+Item: TypeAlias = SessionMessage | Exception
+
+
+class StreamObserver(Protocol):
+    """Sees the messages of one connection."""
+
+    def sending(self, item: SessionMessage) -> None:
+        """Take note of a message before it goes out."""
+        ...
+
+    def sent(self, item: SessionMessage) -> None:
+        """Take note that a message has gone out, or could not."""
+        ...
+
+    async def received(self, item: Item) -> Item | None:
+        """Return a message that came in, changed or as it is; None to pass it over."""
+        ...
+
+    def ended(self) -> None:
+        """Take note that the server sends no more."""
+        ...
+
+
+class _Stream:
+    """One direction of a transport. Its streams have no common type in the SDK."""
+
+    def __init__(self, inner: Any, observer: StreamObserver) -> None:
+        self._inner = inner
+        self._observer = observer
+
+    @property
+    def last_context(self) -> Any:
+        """The context that the SDK's own transports send along when they are read; None of others."""
+        return getattr(self._inner, "last_context", None)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> bool | None:
+        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
+
+
+class _Reading(_Stream):
+    async def receive(self) -> Item:
+        while (item := await self._observer.received(cast("Item", await self._inner.receive()))) is None:
+            pass
+        return item
+
+    def __aiter__(self) -> "_Reading":
+        return self
+
+    async def __anext__(self) -> Item:
+        try:
+            while (item := await self._observer.received(cast("Item", await self._inner.__anext__()))) is None:
+                pass
+            return item
+        except StopAsyncIteration:
+            self._observer.ended()
+            raise
+
+
+class _Writing(_Stream):
+    async def send(self, item: SessionMessage, /) -> None:
+        self._observer.sending(item)
+        try:
+            await self._inner.send(item)
+        finally:
+            self._observer.sent(item)
+
+
+@contextlib.asynccontextmanager
+async def observed(
+    inner: AbstractAsyncContextManager[Any], observer: StreamObserver
+) -> AsyncGenerator[tuple[_Reading, _Writing]]:
+    """Open the transport `inner`, and yield its streams with `observer` between them and whoever uses them."""
+    async with inner as (reading, writing):
+        yield _Reading(reading, observer), _Writing(writing, observer)
