@@ -181,4 +181,4 @@ def test_the_editors_trust_in_its_folder_also_decides_on_a_projects_settings(
             assert done.returncode == 0, done.stderr
             counts = said if ide else not said
             assert ("not applied by Isthmus, so the approval mode yolo is refused: hooks" in done.stderr) is counts
-            assert ("since the folder is not trusted: model.maxSessionTurns" in done.stderr) is not counts
+            assert ("because the folder is not trusted: model.maxSessionTurns" in done.stderr) is not counts

@@ -48,7 +48,7 @@ def test_a_repositorys_script_never_answers_in_the_models_place(
         assert PROMPT in wire.requests[-1].body.decode()
     assert (done.returncode, done.stdout) == (0, "A test.\n"), done.stderr
     assert "[run_shell_command]" not in done.stderr
-    said = "names the model" if is_trusted else ": not used, since the folder is not trusted: isthmus.model"
+    said = "names the model" if is_trusted else ": not used, because the folder is not trusted: isthmus.model"
     assert f"{workspace}/.gemini/settings.json{' ' if is_trusted else ''}{said}" in done.stderr
     assert not marker.exists()
 

@@ -1,8 +1,7 @@
-"""Gemini CLI's settings files, with our own key ``isthmus`` in them; who may set what is in ``keys``."""
+"""Gemini CLI's settings files, with a key ``isthmus`` of our own; ``keys`` is the table of who may set what."""
 
-from isthmus.settings.folder_rules import FolderRules
 from isthmus.settings.loading import Settings, load_folder_rules, load_settings
-from isthmus.settings.read_only_tools import ReadOnlyTools
+from isthmus.settings.rules import FolderRules, ReadOnlyTools
 from isthmus.settings.sources import (
     MAXIMUM_BYTES,
     SettingsError,

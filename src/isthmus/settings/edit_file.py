@@ -1,7 +1,6 @@
-"""Changes a settings file in place: read, edited as text, written whole and atomically, for its owner alone when new.
+"""Changes a settings file: reads it, has its text edited, and replaces it atomically.
 
-Whatever goes wrong, the file stays as it was. Deliberately not here: how the text is edited
-(:mod:`isthmus.encoding.jsonc_edit`), and what the settings mean (:mod:`isthmus.settings`).
+If anything fails, the file stays as it was. :mod:`isthmus.encoding.jsonc_edit` edits the text.
 """
 
 import contextlib
@@ -16,17 +15,17 @@ MAXIMUM_BYTES = 16 * 1024 * 1024
 _ATTEMPTS = 5
 _LOCK_SECONDS = 10.0
 _NEW_FILE_MODE = 0o600
-"""Settings hold tokens."""
+"""Mode that lets only the owner read the file, because settings contain tokens."""
 
 
 class SettingsFileError(IsthmusError):
-    """The file cannot be changed, and was not; the text names it, and the line and column where it has an error."""
+    """The file was not changed; the text names it, and the line and column of an error in it."""
 
 
 def change_file(path: Path, change: Callable[[str], str]) -> bool:
-    """Replace the file's text (empty for a missing file) by what `change` makes of it; return whether it differs.
+    """Replace the file's text (empty for a missing file) by the result of `change`; return whether it differs.
 
-    `change` may be called several times: when another program changes the file meanwhile, it gets the new text.
+    If another program changes the file meanwhile, `change` is called again with the new text.
 
     Raises:
         SettingsFileError: the file cannot be read, is not JSON for `change` (JsoncError), or cannot be written.
@@ -37,19 +36,19 @@ def change_file(path: Path, change: Callable[[str], str]) -> bool:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise SettingsFileError(f"{path.parent} cannot be made: {error.strerror or error}") from error
+            raise SettingsFileError(f"{path.parent} cannot be created: {error.strerror or error}") from error
     with contextlib.ExitStack() as stack:
-        # Among ourselves; whoever does not know of the lock is noticed when the file takes its place, or nearly so.
+        # The lock is between processes of Isthmus. A change by another program is noticed just before the replacement.
         with contextlib.suppress(OSError):
             stack.enter_context(exclusive(path.parent, _LOCK_SECONDS))
         for _ in range(_ATTEMPTS):
             with contextlib.suppress(FileChangedError):
                 return _change_once(path, change)
-    raise SettingsFileError(f"{path} is changed by somebody else again and again; nothing was written")
+    raise SettingsFileError(f"{path} was not changed, because another program keeps writing to it; try again")
 
 
 def _change_once(path: Path, change: Callable[[str], str]) -> bool:
-    """Do it once; raise FileChangedError when another program changed the file meanwhile."""
+    """Change the file; raise FileChangedError if another program changed it meanwhile."""
     try:
         before: bytes | None = read_regular(path, MAXIMUM_BYTES)
     except FileNotFoundError:
@@ -76,5 +75,5 @@ def _changed(path: Path, before: bytes, change: Callable[[str], str]) -> bytes:
     except JsoncError as error:
         message = str(error).partition(": ")[2]
         raise SettingsFileError(
-            f"{path}:{error.line}:{error.column}: {message}; mend the file first, nothing was written"
+            f"{path}:{error.line}:{error.column}: {message}; nothing was written, correct the file first"
         ) from error

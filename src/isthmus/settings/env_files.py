@@ -1,10 +1,11 @@
-"""Variables from ``.env`` files, as Gemini CLI has them, for what the environment leaves open.
+"""Reads variables from ``.env`` files, as Gemini CLI does, for those that the environment does not have.
 
-The user's own file (``~/.gemini/.env``, else ``~/.env``) may set any variable, but for some in the latter. A project's
-file counts in a trusted folder alone and gives keys of model providers, nothing else: with an address or a proxy it
-would lead the user's keys away. The nearest file counts, from the workspace upwards. Blocks.
+The user's own file is ``~/.gemini/.env``, else ``~/.env``; the latter may set all variables except a few. A project's
+file is the nearest one from the workspace upwards. It is read only in a trusted folder, and only for keys of model
+providers: an address or a proxy in it could send the user's keys elsewhere. Blocks.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from pathlib import Path
 from isthmus.files.atomic import read_regular
 
 MAXIMUM_BYTES = 64 * 1024
-"""Maximum size of a .env file."""
+"""Maximum size of a .env file in bytes."""
 PROJECT_VARIABLES = (
     "GEMINI_API_KEY",
     "GOOGLE_API_KEY",
@@ -23,14 +24,14 @@ PROJECT_VARIABLES = (
     "ANTHROPIC_AUTH_TOKEN",
     "OPENAI_API_KEY",
 )
-"""Variables that are taken from the file of a trusted project."""
+"""Variables that are read from the file of a trusted project."""
 EXCLUDED_VARIABLES = (
     "DEBUG",
     "DEBUG_MODE",
     "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND",
     "GEMINI_CLI_IDE_SERVER_STDIO_ARGS",
 )
-"""Variables that are not taken from ``~/.env``; ``advanced.excludedEnvVars`` may say others, as in Gemini CLI."""
+"""Variables that are not read from ``~/.env``, unless ``advanced.excludedEnvVars`` lists others, as in Gemini CLI."""
 
 _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
@@ -38,7 +39,7 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 
 @dataclass(frozen=True, slots=True)
 class LoadedEnvironment:
-    """An environment with what .env files add; ``problems`` name files that could not be read."""
+    """An environment with the variables of .env files; ``problems`` has a line for each file that could not be read."""
 
     variables: Mapping[str, str] = field(repr=False)
     problems: tuple[str, ...] = ()
@@ -51,7 +52,7 @@ def load_environment(
     trusts: Callable[[Path], bool] = lambda _: False,
     excluded: Collection[str] = EXCLUDED_VARIABLES,
 ) -> LoadedEnvironment:
-    """Return the environment with what the .env files of the user, and of a trusted `workspace`, add to it."""
+    """Return the environment with the variables of the user's .env file, and of one in a trusted `workspace`."""
     found = dict(environment)
     problems: list[str] = []
     for path in _first(_project_files(workspace, home, trusts) if workspace is not None else iter(())):
@@ -64,7 +65,7 @@ def load_environment(
 
 
 def parse_env(text: str) -> dict[str, str]:
-    """Return the variables of a .env file's text; lines of any other form say nothing, the last value counts."""
+    """Return the variables of a .env file's text; other lines are ignored, and the last value of a variable counts."""
     found: dict[str, str] = {}
     place = 0
     while place < len(text):
@@ -89,7 +90,7 @@ def parse_env(text: str) -> dict[str, str]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Return the place of the quote that closes the one at `start`, over several lines; -1 where there is none."""
+    """Return the index of the quote that closes the one at `start`, maybe lines later; -1 if there is none."""
     place, quote = start + 1, text[start]
     while (place := text.find(quote, place)) >= 0:
         if quote != '"' or text[place - 1] != "\\":
@@ -104,7 +105,7 @@ def _line_end(text: str, place: int) -> int:
 
 
 def _project_files(workspace: Path, home: Path, trusts: Callable[[Path], bool]) -> Iterator[Path]:
-    """Yield where a .env file may be, nearest first: in folders that are trusted, and are not the home folder."""
+    """Yield possible paths of .env files, nearest first: in trusted folders, up to the home folder and without it."""
     for folder in (workspace, *workspace.parents):
         if folder == home:
             return
@@ -113,9 +114,9 @@ def _project_files(workspace: Path, home: Path, trusts: Callable[[Path], bool]) 
             yield folder / ".env"
 
 
-def _first(paths: Iterator[Path]) -> list[Path]:
-    """Return the first of these files that is there."""
-    return [path for path in [next((path for path in paths if path.exists()), None)] if path is not None]
+def _first(paths: Iterator[Path]) -> Iterator[Path]:
+    """Yield the first of these files that exists, if any."""
+    return itertools.islice((path for path in paths if path.exists()), 1)
 
 
 def _read(path: Path, problems: list[str]) -> dict[str, str]:

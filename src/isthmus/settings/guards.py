@@ -1,7 +1,7 @@
-"""Guards of Gemini CLI that Isthmus does not have, found in the settings so that nobody counts on them in vain.
+"""Finds guards of Gemini CLI that Isthmus does not implement, so that no user relies on them in vain.
 
-They forbid, ask or hide something. Where there is one, the approval mode ``yolo`` is refused. Also the names of the
-keys that are not used at all. Blocks: policy files are looked into.
+A guard forbids, asks or hides something. If the settings have one, the approval mode ``yolo`` is refused. Finds also
+the keys that are not used at all. Blocks, because it reads policy files.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,13 +14,13 @@ from isthmus.settings.keys import KEYS, OLD_NAMES
 from isthmus.settings.sources import OF_OWNER, Owner, SettingsSource, Sources, system_folder
 
 MAXIMUM_POLICY_BYTES = 1024 * 1024
-"""Maximum size of a policy file; a larger one counts as one that forbids something."""
+"""Maximum size of a policy file in bytes; a larger one counts as one that forbids something."""
 MAXIMUM_POLICY_FILES = 200
-"""Maximum number of policy files that are looked into in one folder."""
+"""Maximum number of policy files that are read in one folder."""
 MAXIMUM_NAMED = 40
-"""Maximum number of keys that are named as not used."""
+"""Maximum number of unused keys that are listed."""
 MAXIMUM_NAME_CHARACTERS = 100
-"""Longer names of keys are cut."""
+"""Maximum length of the name of an unused key; longer ones are cut."""
 
 GUARDS: Mapping[str, str] = {
     "hooks": "hooks run before or after tools and prompts, and may refuse them",
@@ -35,13 +35,13 @@ GUARDS: Mapping[str, str] = {
     "admin.mcp.config": "only the MCP servers of the administrator are allowed",
     "context.fileFiltering.customIgnoreFilePaths": "more ignore files hide files from the tools",
 }
-"""Keys that forbid, ask or hide something which is not built, each with what it does in Gemini CLI."""
+"""Keys of guards that Isthmus does not implement, each with its effect in Gemini CLI."""
 
 
-def unbuilt_guards(files: Sources, home: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the guards that the files set up, each with its file. A project's count in a trusted folder alone.
+def missing_guards(files: Sources, home: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the guards in the files, each with its file; those of a project only if its folder is trusted.
 
-    Gemini CLI reads nothing of an untrusted folder either, and policy files of projects are not read by it at all.
+    Gemini CLI, too, reads nothing in an untrusted folder, and no policy files of projects at all.
     """
     found: list[str] = []
     for file in files.files:
@@ -55,7 +55,7 @@ def unbuilt_guards(files: Sources, home: Path, environment: Mapping[str, str]) -
 
 
 def unused_keys(files: Sources) -> tuple[str, ...]:
-    """Return the names of all keys in the files that are neither used nor guards; many are counted."""
+    """Return the keys in the files that are neither used nor guards; of many only the first ones and a count."""
     names = dict.fromkeys(name for file in files.files for name in _names(file.values, ""))
     unused = [name[:MAXIMUM_NAME_CHARACTERS] for name in names if not _is_known(name)]
     more = len(unused) - MAXIMUM_NAMED
@@ -63,7 +63,7 @@ def unused_keys(files: Sources) -> tuple[str, ...]:
 
 
 def _guards(file: SettingsSource, key: str) -> bool:
-    """Return whether a key is set so that it guards something."""
+    """Return whether a key has a value with which it guards something."""
     value = file.get(key)
     if key == "hooks":
         is_off = as_object(file.values.get("hooksConfig")).get("enabled") is False
@@ -81,7 +81,7 @@ def _policy_files(folder: Path) -> list[Path]:
 
 
 def _forbids(path: Path) -> bool:
-    """Return whether a policy file denies or asks anything; one that cannot be read may."""
+    """Return whether a policy file denies or asks anything; True for a file that cannot be read."""
     import tomllib
 
     try:
@@ -93,7 +93,7 @@ def _forbids(path: Path) -> bool:
 
 
 def _names(values: Mapping[str, object], prefix: str) -> Iterator[str]:
-    """Yield the names of all values that are not objects, and of the objects that are known as one key."""
+    """Yield the full names of all values; those inside an object only if the object itself is not a known key."""
     waiting = [(prefix, values)]
     while waiting:
         before, fields = waiting.pop()

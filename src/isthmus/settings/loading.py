@@ -1,7 +1,7 @@
-"""The settings, frozen: Gemini CLI's files as they are, and what is ours alone under the key ``isthmus``.
+"""Reads the settings files into a frozen record: Gemini CLI's keys, and our own under ``isthmus``.
 
-Each key is taken from the files that :mod:`isthmus.settings.keys` allows, and from no others. No services here, and no
-defaults of the programs that use them.
+Each key is read only from the files that :mod:`isthmus.settings.keys` allows. Defaults are decided by the programs that
+use the settings.
 """
 
 import os
@@ -12,37 +12,38 @@ from pathlib import Path
 from isthmus.sandbox.settings import CommandSandbox
 from isthmus.settings import values
 from isthmus.settings.env_files import EXCLUDED_VARIABLES
-from isthmus.settings.folder_rules import FolderRules
-from isthmus.settings.guards import unbuilt_guards, unused_keys
+from isthmus.settings.guards import missing_guards, unused_keys
 from isthmus.settings.keys import KEYS, Setter
-from isthmus.settings.read_only_tools import ReadOnlyTools
+from isthmus.settings.rules import FolderRules, ReadOnlyTools, ToolList, ToolRules, parse_entry
 from isthmus.settings.sources import Sources, read_sources
-from isthmus.settings.tool_rules import tool_rules
 
 LOCAL_PREFIXES = ("scripted", "ollama", "demo")
-"""Forms of a model's name that no project's file may use: a script's calls are the repository's words in the model's
-place, and a server of this machine may be anybody's."""
+"""Prefixes of model names that a project's file may not use.
+
+A script in the repository would make the tool calls in the model's place, and any user of this machine may run the
+local server.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Values of the settings files; None where they say nothing. The keys stand in :mod:`isthmus.settings.keys`."""
+    """Values of the settings files; None or empty if no file has the key (see :mod:`isthmus.settings.keys`)."""
 
     model: str | None = None
     """``isthmus.model`` or ``model.name`` of the user's or the system's file."""
     project_model: str | None = None
-    """The same of a trusted project's file: a name for the provider that is in use anyway."""
+    """The same from a trusted project's file: it names a model of the provider that is used anyway."""
     approval_mode: str | None = None
     allowed_tools: tuple[str, ...] = ()
     max_model_turns: int | None = None
-    """``model.maxSessionTurns``; -1 there is no limit."""
+    """``model.maxSessionTurns``; None if that is -1."""
     compaction_share: float | None = None
     """``model.compressionThreshold``, a share of the model's context window."""
     ide_enabled: bool | None = None
     context_files: tuple[str, ...] = ()
     """``context.fileName``: one name or several."""
     journal_maximum_size: int | None = None
-    """``isthmus.journal.maxSize`` in bytes, 0 for none."""
+    """``isthmus.journal.maxSize`` in bytes; 0 means no maximum."""
     token_store: str | None = None
     tool_search: str | None = None
     tool_search_share: float | None = None
@@ -55,12 +56,12 @@ class Settings:
     excluded_variables: tuple[str, ...] = EXCLUDED_VARIABLES
     ignores_local_env: bool = False
     guards: tuple[str, ...] = ()
-    """Settings that forbid, ask or hide something and that Isthmus does not apply, each with its file."""
+    """Settings that forbid, ask or hide something but that Isthmus does not apply, each with its file."""
     unused: tuple[str, ...] = ()
     """Names of the other keys that are not used."""
     files: tuple[Path, ...] = ()
     ignored: tuple[str, ...] = ()
-    """A line for what the project's file may not set, and for each file that was passed over."""
+    """Lines about keys that the project's file may not set, and about files that are not used."""
 
 
 def load_settings(
@@ -99,7 +100,7 @@ def load_settings(
         excluded_variables=values.strings(of("advanced.excludedEnvVars"), "advanced.excludedEnvVars")
         or EXCLUDED_VARIABLES,
         ignores_local_env=_first_on(files, "advanced.ignoreLocalEnv") is not None,
-        guards=unbuilt_guards(files, home, environment),
+        guards=missing_guards(files, home, environment),
         unused=unused_keys(files),
         files=tuple(file.path for file in files.files),
         ignored=(*files.problems, *refused_model, *_ignored(files, project)),
@@ -109,7 +110,7 @@ def load_settings(
 def load_folder_rules(
     project: Path, home: Path, environment: Mapping[str, str], *, is_trusted: bool, names_files: bool = True
 ) -> FolderRules:
-    """Return what all settings files together forbid in a folder; ``names_files``: its texts hold their paths.
+    """Return the rules of all settings files for a folder; ``names_files``: messages may contain their paths.
 
     Raises:
         SettingsError: as in :func:`load_settings`.
@@ -120,9 +121,21 @@ def load_folder_rules(
 
 def _folder_rules(files: Sources, home: Path, environment: Mapping[str, str]) -> FolderRules:
     return FolderRules(
-        tool_rules(files),
-        _yolo_refusal(files, unbuilt_guards(files, home, environment)),
+        _tool_rules(files),
+        _yolo_refusal(files, missing_guards(files, home, environment)),
         _first_on(files, "security.disableAlwaysAllow", "admin.secureModeEnabled") is None,
+    )
+
+
+def _tool_rules(files: Sources) -> ToolRules:
+    def read(key: str) -> tuple[ToolList, ...]:
+        found = values.lists(files.of(key), key)
+        return tuple(ToolList(key, files.where(source), tuple(map(parse_entry, entries))) for source, entries in found)
+
+    return ToolRules(
+        excluded=tuple(rules for rules in read("tools.exclude") if rules.entries),
+        core=read("tools.core"),
+        confirmed=tuple(rules for rules in read("tools.confirmationRequired") if rules.entries),
     )
 
 
@@ -135,35 +148,35 @@ def _model(files: Sources, *, of_project: bool) -> str | None:
 
 
 def _project_model(files: Sources) -> tuple[str | None, tuple[str, ...]]:
-    """Return the model's name that the project's file may give, and a line for one that does not count."""
+    """Return the model that the project's file names, or a line about a model that it may not name."""
     name = _model(files, of_project=True)
     if name is None or name.partition(":")[0].lower() not in LOCAL_PREFIXES:
         return name, ()
     path = files.of_project("model.name")[0].path
-    problem = "scripts and servers of this machine are chosen by -m or your own settings alone"
+    problem = "only -m and your own settings can choose scripts and servers of this machine"
     return None, (f"{path} names the model {name[:200]!r}, which is not used: {problem}",)
 
 
 def _ignored(files: Sources, project: Path) -> tuple[str, ...]:
-    """Return a line for each reason for which keys of the project's file do not count."""
+    """Return a line with the keys of the project's file that are not used, for each reason."""
     found = [(file.path, KEYS[key]) for file, key in files.ignored()]
     yours = [key.name for _, key in found if key.setter is Setter.USER]
     untrusted = [key.name for _, key in found if key.setter is Setter.TRUSTED and key.name != "mcpServers"]
     lines: list[str] = []
     if yours:
-        lines.append(f"{found[0][0]}: not used, since only your own settings may say it: {', '.join(yours)}")
+        lines.append(f"{found[0][0]}: not used, because only your own settings may set it: {', '.join(yours)}")
     if untrusted:
         lines.append(
-            f"{found[0][0]}: not used, since the folder is not trusted: {', '.join(untrusted)}"
+            f"{found[0][0]}: not used, because the folder is not trusted: {', '.join(untrusted)}"
             f" (`isthmus trust {project}` changes that)"
         )
     return tuple(lines)
 
 
 def _first_on(files: Sources, *keys: str) -> tuple[str, str] | None:
-    """Return the first of some switches that is on, and where it stands."""
+    """Return the first of some switches that is on, and the name of its file."""
     for key in keys:
-        if (source := values.is_set_anywhere(files.of(key), key)) is not None:
+        if (source := values.first_enabled(files.of(key), key)) is not None:
             return key, files.where(source)
     return None
 
@@ -172,5 +185,5 @@ def _yolo_refusal(files: Sources, guards: tuple[str, ...]) -> str | None:
     if (switch := _first_on(files, "security.disableYoloMode", "admin.secureModeEnabled")) is not None:
         return f"{switch[0]} in {switch[1]} forbids it"
     if guards:
-        return f"Isthmus does not apply these guards, which count on somebody being asked: {'; '.join(guards)}"
+        return f"Isthmus does not apply these guards, so a user must be asked instead: {'; '.join(guards)}"
     return None

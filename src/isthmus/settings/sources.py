@@ -1,7 +1,7 @@
-"""The settings files of a user, a project and a system, read whole; and which of them count for a key.
+"""Reads the settings files of a user, a project and the system, and selects those that count for a key.
 
-Gemini CLI's order: system, project, user, system defaults. A system's file must belong to root or to the user, and
-nobody else may be able to write to it. Blocks.
+Their order is Gemini CLI's: system, project, user, system defaults. A system file counts only if it belongs to root or
+to the user and nobody else can write to it. Blocks.
 """
 
 import os
@@ -19,14 +19,14 @@ from isthmus.files.atomic import read_regular
 from isthmus.settings.keys import KEYS, OLD_NAMES, Setter
 
 MAXIMUM_BYTES = 4 * 1024 * 1024
-"""Maximum size of a settings file."""
+"""Maximum size of a settings file in bytes."""
 OF_OWNER = "the settings of the server's owner"
 """Name that clients of a server get in place of a path."""
 _SYSTEM_FOLDERS = {"darwin": "/Library/Application Support/GeminiCli"}
 
 
 class SettingsError(IsthmusError):
-    """A settings file cannot be used; its text names the file, and line and column or the key."""
+    """A settings file cannot be used; the text names the file, and the line and column or the key."""
 
 
 class Owner(Enum):
@@ -47,11 +47,11 @@ class SettingsSource:
     values: Mapping[str, Any] = field(repr=False)
 
     def get(self, key: str) -> object:
-        """Return the value of a key, under its old name where it has no other; None where there is none."""
+        """Return the value of a key, else the one under its old name, else None."""
         return next((value for _, value in self.named(key)), None)
 
     def named(self, key: str) -> Iterator[tuple[str, object]]:
-        """Yield the value of a key, and the one under its old name, each with the name that it stands under."""
+        """Yield the value of a key and the one under its old name, each with its name in the file."""
         for name in (key, OLD_NAMES.get(key)):
             if name is not None and (value := self._at(name)) is not None:
                 yield name, value
@@ -65,25 +65,25 @@ class SettingsSource:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The settings files that there are, in the order in which they count.
+    """The existing settings files, in the order in which they count.
 
-    ``names_files``: texts about them hold their paths. Clients of a server get none, since paths name its owner.
+    ``names_files``: messages may contain their paths. Clients of a server do not see them, since paths name its owner.
     """
 
     files: tuple[SettingsSource, ...]
     is_trusted: bool = False
     problems: tuple[str, ...] = ()
-    """Files that were passed over, with the reason."""
+    """Lines about files that are not used, with the reason."""
     names_files: bool = True
 
     def where(self, source: SettingsSource) -> str:
-        """Return what a file is called in texts."""
+        """Return the name of a file in messages."""
         if self.names_files:
             return str(source.path)
         return "the project's .gemini/settings.json" if source.owner is Owner.PROJECT else OF_OWNER
 
     def of(self, key: str) -> Sequence[SettingsSource]:
-        """Return the files that may set a key. A key that is not in the table is a mistake of ours (KeyError)."""
+        """Return the files that may set a key; raise KeyError for a key that is not in the table."""
         setter = KEYS[key].setter
         from_project = setter is Setter.ANYONE or (setter is Setter.TRUSTED and self.is_trusted)
         return [file for file in self.files if from_project or file.owner is not Owner.PROJECT]
@@ -93,7 +93,7 @@ class Sources:
         return [file for file in self.of(key) if file.owner is not Owner.PROJECT]
 
     def of_project(self, key: str) -> Sequence[SettingsSource]:
-        """Return the project's file, where it may set a key."""
+        """Return the project's file, if it may set a key."""
         return [file for file in self.of(key) if file.owner is Owner.PROJECT]
 
     def ignored(self) -> Iterator[tuple[SettingsSource, str]]:
@@ -104,23 +104,23 @@ class Sources:
 
 
 def user_settings_path(home: Path) -> Path:
-    """``~/.gemini/settings.json``."""
+    """Return ``~/.gemini/settings.json``."""
     return home / ".gemini" / "settings.json"
 
 
 def project_settings_path(project: Path) -> Path:
-    """``.gemini/settings.json`` of a project."""
+    """Return ``.gemini/settings.json`` of a project."""
     return project / ".gemini" / "settings.json"
 
 
 def system_settings_path(environment: Mapping[str, str]) -> Path:
-    """Return the file with which who runs the machine overrides everybody's settings."""
+    """Return the file with which the machine's administrator overrides all users' settings."""
     named = environment.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
     return Path(named) if named else system_folder() / "settings.json"
 
 
 def system_defaults_path(environment: Mapping[str, str]) -> Path:
-    """Return the file with the settings that count where no other file says anything."""
+    """Return the file with the values of keys that no other file has."""
     named = environment.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
     return Path(named) if named else system_settings_path(environment).parent / "system-defaults.json"
 
@@ -131,7 +131,7 @@ def system_folder() -> Path:
 
 
 def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, is_trusted: bool) -> Sources:
-    """Read the files that count for work in `project` by the user whose home folder is `home`.
+    """Read the files for work in `project` by the user whose home folder is `home`.
 
     Raises:
         SettingsError: one of them is not JSON (line and column are named), or cannot be read.
@@ -158,7 +158,7 @@ def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, i
 def settings_text(path: Path) -> str:
     r"""Return the text of a settings file, with ``\n`` as line ends.
 
-    A project that was just cloned may have a link to a device there, which would never end.
+    Only regular files are read: a cloned project may contain a link to a device, whose text would never end.
 
     Raises:
         OSError: it cannot be read, is not a regular file, or is larger than `MAXIMUM_BYTES`.
@@ -168,7 +168,7 @@ def settings_text(path: Path) -> str:
 
 
 def read_values(path: Path) -> Mapping[str, Any] | None:
-    """Return the values of a settings file; None where there is none.
+    """Return the values of a settings file; None if it does not exist.
 
     Raises:
         SettingsError: it is not JSON, or cannot be read.
@@ -182,19 +182,19 @@ def read_values(path: Path) -> Mapping[str, Any] | None:
     try:
         value: object = parse(text) if text.strip() else {}
     except JsoncError as error:
-        raise SettingsError(f"{path}, {error}. Mend the file, or move it away.") from error
+        raise SettingsError(f"{path}, {error}. Correct the file, or move it away.") from error
     if not isinstance(value, dict):
         raise SettingsError(f"{path}: expected an object {{...}} at the top, found {type(value).__name__}")
     return cast("Mapping[str, Any]", value)
 
 
 def _insecure(path: Path) -> str | None:
-    """Return why a system's file is ignored: another account than root and the user's could have written it."""
+    """Return why a system file is not used: an account other than root and the user's may have written it."""
     for place in (path, path.parent):
         try:
             status = place.stat()
         except OSError:
-            return None  # Reading says what is the matter, if it matters.
+            return None  # Reading the file reports the problem.
         if status.st_uid not in (0, os.getuid()):
             return f"{path} is not used: {place} belongs to another user"
         is_sticky_folder = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX

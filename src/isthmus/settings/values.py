@@ -1,11 +1,15 @@
-"""Values of settings files, checked: each function takes the files that count for a key, and names a wrong value."""
+"""Reads values of settings files.
+
+Each function takes the files that may set a key, in the order in which they count, and raises SettingsError for a
+value of another form.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
 from isthmus.errors import DecodeError
 from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
-from isthmus.settings.read_only_tools import ReadOnlyTools
+from isthmus.settings.rules import ReadOnlyTools
 from isthmus.settings.sources import SettingsError, SettingsSource
 from isthmus.text.units import AmountError, parse_size
 
@@ -15,7 +19,7 @@ _SANDBOX_KEYS = ("sandbox", "sandboxAllowedPaths", "sandboxNetworkAccess")
 
 
 def first(sources: Sequence[SettingsSource], key: str, kind: type[T]) -> T | None:
-    """Return the first value, which must be of a type."""
+    """Return the first value, which must be of type `kind`."""
     for source in sources:
         value = source.get(key)
         if value is None:
@@ -40,7 +44,7 @@ def choice(sources: Sequence[SettingsSource], key: str, choices: Sequence[str]) 
 
 
 def share(sources: Sequence[SettingsSource], key: str) -> float | None:
-    """Return the first value, which must be a share of a whole."""
+    """Return the first value, which must be a share: above 0, at most 1."""
     for source in sources:
         value = source.get(key)
         if value is None:
@@ -52,7 +56,7 @@ def share(sources: Sequence[SettingsSource], key: str) -> float | None:
 
 
 def read_only(sources: Sequence[SettingsSource], key: str) -> ReadOnlyTools:
-    """Return the rule for tools that only read: one word, or one for each server."""
+    """Return the rule for tools that only read: ``allow`` or ``ask``, or an object with one of them for each server."""
     words = {"allow": True, "ask": False}
     for source in sources:
         value = source.get(key)
@@ -70,7 +74,7 @@ def read_only(sources: Sequence[SettingsSource], key: str) -> ReadOnlyTools:
 
 
 def size(sources: Sequence[SettingsSource], key: str) -> int | None:
-    """Return bytes, given as a number or as text with a unit; 0 for "none"."""
+    """Return a number of bytes, given as a number, as text with a unit, or as "none", which is 0."""
     for source in sources:
         value = source.get(key)
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
@@ -86,7 +90,7 @@ def size(sources: Sequence[SettingsSource], key: str) -> int | None:
 
 
 def file_names(sources: Sequence[SettingsSource], key: str) -> tuple[str, ...]:
-    """Return one name of a file, or several; names alone, since each folder on the way is looked into."""
+    """Return a file name, or several; without folders, because such files are searched in several folders."""
     for source in sources:
         value: object = source.get(key)
         if value is None:
@@ -105,7 +109,7 @@ def _is_name(name: str) -> bool:
 
 
 def sandbox(sources: Sequence[SettingsSource]) -> CommandSandbox:
-    """Return the sandbox that the first file that says anything of one asks for."""
+    """Return the sandbox of the first file that has any key of the sandbox."""
     for source in sources:
         tools = source.get("tools")
         if isinstance(tools, Mapping) and not tools.keys().isdisjoint(_SANDBOX_KEYS):
@@ -122,7 +126,7 @@ def strings(sources: Sequence[SettingsSource], key: str) -> tuple[str, ...]:
 
 
 def lists(sources: Sequence[SettingsSource], key: str) -> Iterator[tuple[SettingsSource, tuple[str, ...]]]:
-    """Yield the list of strings of each file that has one."""
+    """Yield each file that has such a list of strings, and the list."""
     for source in sources:
         for name, value in source.named(key):
             if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[object]", value)):
@@ -130,6 +134,6 @@ def lists(sources: Sequence[SettingsSource], key: str) -> Iterator[tuple[Setting
             yield source, tuple(cast("list[str]", value))
 
 
-def is_set_anywhere(sources: Sequence[SettingsSource], key: str) -> SettingsSource | None:
+def first_enabled(sources: Sequence[SettingsSource], key: str) -> SettingsSource | None:
     """Return the first file in which a switch is on."""
     return next((source for source in sources if first([source], key, bool)), None)

@@ -6,9 +6,8 @@ import pytest
 
 from isthmus.agent.approval.restricted_tools import CommandRules, RestrictedTools, restrict
 from isthmus.development_tool import ErrorDetails
-from isthmus.settings.folder_rules import FolderRules
 from isthmus.settings.sources import SettingsError
-from isthmus.settings.tool_rules import ToolList, ToolRules, parse_entry
+from isthmus.settings.rules import FolderRules, ToolList, ToolRules, parse_entry
 from isthmus.tools.base import (
     CallContext,
     ServerTools,

@@ -111,7 +111,7 @@ def test_a_projects_file_sets_what_the_table_lets_it(tmp_path: Path, key: str, i
         assert effective(empty, home, is_trusted=is_trusted) != before, "the user may set every key"
     if not allowed and key != "mcpServers":
         (line,) = load_settings(project, home, {}, is_trusted=is_trusted).ignored
-        assert line.startswith(f"{project}/.gemini/settings.json: not used, since ")
+        assert line.startswith(f"{project}/.gemini/settings.json: not used, because ")
         assert key in line
 
 

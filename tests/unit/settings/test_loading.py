@@ -56,7 +56,7 @@ def test_a_project_names_a_model_only_in_a_trusted_folder(tmp_path: Path) -> Non
         settings = load_settings(project, home)
         assert (settings.model, settings.project_model) == ("gemini-mine", None)
         (line,) = settings.ignored
-        assert line.startswith(f"{project}/.gemini/settings.json: not used, since the folder is not trusted: ")
+        assert line.startswith(f"{project}/.gemini/settings.json: not used, because the folder is not trusted: ")
         settings = load_settings(project, home, is_trusted=True)
         assert (settings.model, settings.project_model, settings.ignored) == ("gemini-mine", "gemini-theirs", ())
 

@@ -14,9 +14,8 @@ from typing_extensions import override
 from isthmus.agent.approval.policy import SHELL_NAMES
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.development_tool import ConfirmationDetails
-from isthmus.settings.folder_rules import FolderRules
+from isthmus.settings.rules import FolderRules, ToolList, ToolRules
 from isthmus.settings.sources import SettingsError
-from isthmus.settings.tool_rules import ToolList, ToolRules
 from isthmus.tools.base import (
     Arguments,
     CallContext,
