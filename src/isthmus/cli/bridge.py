@@ -32,7 +32,7 @@ class AnnouncedIde:
     pid: int | None
 
 
-@click.command("bridge", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("bridge")
 @click.option("--workspace", metavar="DIR", default=".", help="A folder that the IDE has open. Default: this one.")
 @click.option(
     "--from",

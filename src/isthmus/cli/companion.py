@@ -57,7 +57,6 @@ _ADDRESS_HELP = (
     "companion",
     cls=JsonErrorGroup,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option("--editor", type=EditorName(["nvim", "jupyter", "headless", "stdio"]), help=_EDITOR_HELP + _STDIO_HELP)
 @click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isthmus.a2a.client.remote_agent import RemoteAgent
 
 
-@click.command("connect", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command("connect")
 @click.argument("url")
 @click.option("-p", "--prompt", metavar="TEXT", help="Run this prompt, ask nothing, print the answer, exit.")
 @click.option(

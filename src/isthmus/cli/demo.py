@@ -13,7 +13,7 @@ from isthmus.app.setup import BadInputError
 from isthmus.errors import IsthmusError
 
 
-@click.command("demo", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command("demo")
 @click.option(
     "--editor", type=click.Choice(["nvim", "headless"]), help="Where the edit is reviewed. Default: nvim if found."
 )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isthmus.ide.discovery.doctor import Examination, Finding
 
 
-@click.command("doctor", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
 @click.option("--sweep", is_flag=True, help="Remove your own files whose process and port are both gone.")
 @click.pass_context

@@ -74,7 +74,7 @@ def _user(function: Callable[Concatenate[CompanionUser, P], None]) -> Callable[.
     return decorated
 
 
-@click.group("ide", cls=JsonErrorGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("ide", cls=JsonErrorGroup)
 def command() -> None:
     """Act as the user at a running companion: open files, select text, answer proposed edits.
 

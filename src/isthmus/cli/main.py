@@ -5,19 +5,19 @@ Each command is a module, which is imported only when it runs, so that the help 
 
 import codecs
 import errno
-import importlib
 import io
 import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from typing_extensions import override
 
 from isthmus.app.setup import GivenOptions, agent_options
+from isthmus.cli.lazy_group import LazyCommand, LazyGroup
 from isthmus.errors import IsthmusError
 
 BAD_INPUT = 42
@@ -27,39 +27,27 @@ CANCELLED = 130
 """Exit status after Ctrl-C."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
-    module: str
-    summary: str
-
-
 COMMANDS = {
-    "serve": _Command("isthmus.cli.serve", "Serve the agent to A2A clients."),
-    "connect": _Command("isthmus.cli.connect", "Talk to an agent that runs elsewhere."),
-    "mcp": _Command(
-        "isthmus.cli.mcp.command", "Add, list, remove and try MCP servers, which give the agent more tools."
+    "serve": LazyCommand("isthmus.cli.serve", "Serve the agent to A2A clients."),
+    "connect": LazyCommand("isthmus.cli.connect", "Talk to an agent that runs elsewhere."),
+    "mcp": LazyCommand("isthmus.cli.mcp", "Add, list, remove and try MCP servers, which give the agent more tools."),
+    "trust": LazyCommand("isthmus.cli.trust", "Decide whether the configuration in a folder may start programs here."),
+    "tasks": LazyCommand("isthmus.cli.tasks", "Show, export or delete the tasks that are stored on this machine."),
+    "companion": LazyCommand(
+        "isthmus.cli.companion", "Serve an editor to agent CLIs: share context, review their edits."
     ),
-    "trust": _Command("isthmus.cli.trust", "Decide whether the configuration in a folder may start programs here."),
-    "tasks": _Command("isthmus.cli.tasks", "Show, export or delete the tasks that are stored on this machine."),
-    "companion": _Command("isthmus.cli.companion", "Serve an editor to agent CLIs: share context, review their edits."),
-    "ide": _Command("isthmus.cli.ide", "Act as the user in a running companion."),
-    "bridge": _Command("isthmus.cli.bridge", "Let every agent CLI use an IDE extension that was made for one of them."),
-    "doctor": _Command("isthmus.cli.doctor", "Find out why an agent CLI does not find your editor."),
-    "plugin": _Command("isthmus.cli.plugin", "Print the path of the plugin for an editor."),
-    "demo": _Command("isthmus.cli.demo", "Show a whole task, from the prompt to the reviewed edit."),
+    "ide": LazyCommand("isthmus.cli.ide", "Act as the user in a running companion."),
+    "bridge": LazyCommand(
+        "isthmus.cli.bridge", "Let every agent CLI use an IDE extension that was made for one of them."
+    ),
+    "doctor": LazyCommand("isthmus.cli.doctor", "Find out why an agent CLI does not find your editor."),
+    "plugin": LazyCommand("isthmus.cli.plugin", "Print the path of the plugin for an editor."),
+    "demo": LazyCommand("isthmus.cli.demo", "Show a whole task, from the prompt to the reviewed edit."),
 }
 
 
-class _Commands(click.Group):
-    """The commands by name with a line of help each; imports the one that runs."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        known = COMMANDS.get(cmd_name)
-        return None if known is None else importlib.import_module(known.module).command
-
+class _Commands(LazyGroup):
+    @override
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -68,13 +56,10 @@ class _Commands(click.Group):
             raise click.UsageError(f"Unknown command {args[0]!r}. Commands: {expected}. To send a prompt use -p.", ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, known.summary) for name, known in COMMANDS.items()])
-
 
 @click.group(
     cls=_Commands,
+    table=COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

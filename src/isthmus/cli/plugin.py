@@ -30,7 +30,7 @@ PLUGINS = {
 }
 
 
-@click.command("plugin", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("plugin")
 @click.argument("editor", required=False, type=click.Choice(list(PLUGINS)))
 def command(editor: str | None) -> None:
     """Print the path of an editor's plugin; without EDITOR list all, each with how to install it.

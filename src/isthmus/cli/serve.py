@@ -21,7 +21,6 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.group(
     "serve",
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on. Default: any free one.")

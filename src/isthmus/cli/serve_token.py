@@ -33,7 +33,7 @@ def tier_name(_context: click.Context, _parameter: click.Parameter, value: str |
     return value
 
 
-@click.group("token", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group("token")
 def command() -> None:
     """Give other users access to the server, each with a token, tasks and limits of their own.
 

@@ -40,7 +40,7 @@ class TasksError(IsthmusError):
     """A command on tasks failed; the text says what was done before."""
 
 
-@click.group("tasks", cls=JsonErrorGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("tasks", cls=JsonErrorGroup)
 def command() -> None:
     """Look at the tasks that are stored on this machine, and delete them.
 

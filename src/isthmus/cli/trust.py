@@ -11,7 +11,7 @@ from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_
 from isthmus.terminal.sanitize import visible_line
 
 
-@click.command("trust", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command("trust")
 @click.argument(
     "folder", type=click.Path(file_okay=False, exists=True, path_type=Path), default=".", metavar="[FOLDER]"
 )

@@ -1,1 +1,40 @@
-"""``isthmus mcp``: one module for each of its commands."""
+"""``isthmus mcp``: the MCP servers in your settings."""
+
+import click
+
+from isthmus.app.json_errors import JsonErrorGroup
+from isthmus.cli.lazy_group import LazyCommand, LazyGroup
+
+
+class _McpGroup(JsonErrorGroup, LazyGroup):
+    pass
+
+
+@click.group(
+    "mcp",
+    cls=_McpGroup,
+    table={
+        "add": LazyCommand("isthmus.cli.mcp.add", "Add a server to your settings."),
+        "disable": LazyCommand("isthmus.cli.mcp.change", "Switch a server off; it stays configured.", "disable"),
+        "doctor": LazyCommand("isthmus.cli.mcp.doctor", "Find out why a server does not work."),
+        "enable": LazyCommand("isthmus.cli.mcp.change", "Switch a server on again.", "enable"),
+        "list": LazyCommand("isthmus.cli.mcp.list_servers", "List the servers, and whether they work."),
+        "login": LazyCommand("isthmus.cli.mcp.login", "Log in to a server that requires it.", "login"),
+        "logout": LazyCommand("isthmus.cli.mcp.login", "Forget the login to a server.", "logout"),
+        "remove": LazyCommand("isthmus.cli.mcp.change", "Remove a server from your settings.", "remove"),
+    },
+)
+def command() -> None:
+    """Manage MCP servers: programs and URLs that give the agent more tools.
+
+    They are configured as for Gemini CLI, under "mcpServers" in .gemini/settings.json of a folder (project scope) and
+    in ~/.gemini/settings.json (user scope), by these commands or by hand.
+
+    \b
+    isthmus mcp add time uvx mcp-server-time     add a program, for this folder
+    isthmus mcp list                             show all, and whether they work
+    isthmus mcp doctor time                      find out why one does not
+    isthmus mcp remove time
+
+    In a session, /mcp shows their tools. See docs/how-to/mcp.md.
+    """

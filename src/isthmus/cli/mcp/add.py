@@ -1,4 +1,4 @@
-"""``isthmus mcp add``: a server into a settings file. Arguments after a stdio server's command belong to the server."""
+"""``isthmus mcp add``: adds a server to a settings file. Arguments after a server's command are the server's own."""
 
 import os
 from collections.abc import Sequence
@@ -8,11 +8,15 @@ from typing import Any, cast
 import click
 
 from isthmus.cli.mcp.entry import STDIO, NewServer, entry, is_url
-from isthmus.cli.mcp.servers import HELP, PROJECT, load, say, scope_option, settings_path
+from isthmus.cli.mcp.servers import PROJECT, load, named, say, scope_option, settings_path
+from isthmus.encoding.jsonc import parse
+from isthmus.encoding.jsonc_edit import set_member
+from isthmus.mcp_host.config.workspace_config import UnusableServer
+from isthmus.settings.edit_file import change_file
 
 
 class _AddCommand(click.Command):
-    """Takes options before the name, right after it, and after a URL; everything after a command is the server's."""
+    """Reads options before and right after the name, and after a URL; arguments after a command are the server's."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         before, rest = self._leading_options(args)
@@ -54,13 +58,7 @@ class _AddCommand(click.Command):
         return self._probe(options).params.get("transport")
 
 
-@click.command(
-    "add",
-    cls=_AddCommand,
-    context_settings=HELP,
-    options_metavar="[OPTIONS]",
-    short_help="Add a server to your settings.",
-)
+@click.command("add", cls=_AddCommand, options_metavar="[OPTIONS]")
 @click.argument("name")
 @click.argument("command_or_url", metavar="COMMAND_OR_URL")
 @click.argument("args", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
@@ -100,9 +98,6 @@ def command(name: str, command_or_url: str, args: tuple[str, ...], scope: str, *
     A value may name a variable, $NAME or ${NAME}, which is filled in when the server starts, so that the file does not
     contain secrets. `isthmus mcp doctor NAME` tries the server.
     """
-    from isthmus.encoding.jsonc_edit import set_member
-    from isthmus.settings.edit_file import change_file
-
     new = entry(NewServer(name, command_or_url, args, **options))
     path = settings_path(scope)
     existed = False
@@ -123,8 +118,6 @@ def command(name: str, command_or_url: str, args: tuple[str, ...], scope: str, *
 
 
 def _has(text: str, name: str) -> bool:
-    from isthmus.encoding.jsonc import parse
-
     value: object = parse(text) if text.strip("\ufeff \t\r\n") else {}
     servers = cast("dict[str, object]", value).get("mcpServers") if isinstance(value, dict) else None
     return isinstance(servers, dict) and name in servers
@@ -132,12 +125,10 @@ def _has(text: str, name: str) -> bool:
 
 def _notes(name: str, path: Path, scope: str, *, is_trusted: bool) -> list[str]:
     """Return the reasons why the new server is not used as intended."""
-    from isthmus.mcp_host.config.workspace_config import UnusableServer
-
     notes: list[str] = []
     if is_trusted and scope == PROJECT:
         notes.append("trust counts only in your own settings (--scope user); its tools still ask for approval")
-    found = next((server for server in load().servers if server.name == name), None)
+    found = named(load(), name)
     if found is None:
         return notes
     source = found.source

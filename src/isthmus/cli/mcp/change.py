@@ -5,20 +5,25 @@ from pathlib import Path
 import click
 
 from isthmus.cli.mcp.servers import (
-    HELP,
     PROJECT,
     USER,
     UnknownServerError,
-    find,
+    alternatives,
     load,
-    near,
+    named,
+    require,
     say,
     scope_option,
     settings_path,
 )
+from isthmus.encoding.jsonc_edit import remove_member
+from isthmus.mcp_host.config.enablement import enablement_path, with_server_off, with_server_on
+from isthmus.mcp_host.config.server_config import Origin
+from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
+from isthmus.settings.edit_file import change_file
 
 
-@click.command("remove", context_settings=HELP, short_help="Remove a server from your settings.")
+@click.command("remove")
 @click.argument("name")
 @scope_option
 def remove(name: str, scope: str) -> None:
@@ -28,9 +33,6 @@ def remove(name: str, scope: str) -> None:
     isthmus mcp remove tickets
     isthmus mcp remove -s user notes
     """
-    from isthmus.encoding.jsonc_edit import remove_member
-    from isthmus.settings.edit_file import change_file
-
     if not change_file(settings_path(scope), lambda text: remove_member(text, ["mcpServers", name])):
         raise UnknownServerError(f'Server "{name}" not found in {scope} settings; {_elsewhere(name, scope)}')
     click.echo(f'Server "{name}" removed from {scope} settings.')
@@ -38,12 +40,10 @@ def remove(name: str, scope: str) -> None:
 
 def _elsewhere(name: str, scope: str) -> str:
     """Return a clause that says where else the server is configured, or which names are similar."""
-    from isthmus.mcp_host.config.server_config import Origin
-
-    servers = load().servers
-    found = next((server for server in servers if server.name == name), None)
+    configuration = load()
+    found = named(configuration, name)
     if found is None:
-        return near(name, [server.name for server in servers])
+        return alternatives(name, configuration)
     other = USER if scope == PROJECT else PROJECT
     if found.origin is Origin.MCP_JSON:
         return f"it is configured in {found.source}, the file of other agents; remove it there"
@@ -53,38 +53,31 @@ def _elsewhere(name: str, scope: str) -> str:
 _session = click.option("--session", is_flag=True, hidden=True)
 
 
-@click.command("disable", context_settings=HELP, short_help="Switch a server off; it stays configured.")
+@click.command("disable")
 @click.argument("name")
 @_session
 def disable(name: str, session: bool) -> None:
     """Switch the MCP server NAME off, for all folders and sessions, and for Gemini CLI too. It stays configured."""
-    from isthmus.mcp_host.config.enablement import enablement_path, with_server_off
-    from isthmus.settings.edit_file import change_file
-
     _refuse_session(session)
-    find(load(), name)
+    require(load(), name)
     if change_file(enablement_path(Path.home()), lambda text: with_server_off(text, name)):
         click.echo(f"MCP server '{name}' disabled.")
     else:
         click.echo(f"MCP server '{name}' is disabled already.")
 
 
-@click.command("enable", context_settings=HELP, short_help="Switch a server on again.")
+@click.command("enable")
 @click.argument("name")
 @_session
 def enable(name: str, session: bool) -> None:
     """Switch the MCP server NAME on again, after `isthmus mcp disable NAME`."""
-    from isthmus.mcp_host.config.enablement import enablement_path, with_server_on
-    from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
-    from isthmus.settings.edit_file import change_file
-
     _refuse_session(session)
-    find(load(), name)
+    require(load(), name)
     if change_file(enablement_path(Path.home()), lambda text: with_server_on(text, name)):
         click.echo(f"MCP server '{name}' enabled.")
     else:
         click.echo(f"MCP server '{name}' is enabled already.")
-    found = find(load(), name)
+    found = require(load(), name)
     if isinstance(found, UnusableServer) and found.hindrance is not Hindrance.SWITCH:
         say(f"Note: it is still not used: {found.problem}", err=True)
 

@@ -2,27 +2,31 @@
 
 import contextlib
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 
-from isthmus.cli.mcp.list_servers import DEFAULT_TIMEOUT, DISABLED, NOT_TRUSTED, Printing, Row, trying
-from isthmus.cli.mcp.servers import HELP, find, load_with_editor, say
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from isthmus.mcp_host.config.server_config import ServerConfig
-    from isthmus.mcp_host.connection.connection import ServerConnection
-    from isthmus.mcp_host.diagnosis.trace import Trace, TraceEntry
+from isthmus.agent.context.size import tool_tokens
+from isthmus.app.event_loop import run as run_loop
+from isthmus.cli.mcp.connecting import connecting, settle, trying, with_timeout
+from isthmus.cli.mcp.rows import DISABLED, NOT_TRUSTED, RowPrinter, ServerRow, say_problems
+from isthmus.cli.mcp.servers import load_with_editor, require, say
+from isthmus.mcp_host.config.secrets import Secrets, summary
+from isthmus.mcp_host.config.server_config import ServerConfig
+from isthmus.mcp_host.connection.connection import ServerConnection
+from isthmus.mcp_host.diagnosis.examination import advice, ending, self_description, steps
+from isthmus.mcp_host.diagnosis.trace import Trace, TraceEntry, TraceKind
+from isthmus.text.units import show_count, show_size
 
 LOG_LINES = 20
+"""Maximum number of lines of a server's error output that are shown."""
 SHOWN_TEXT = 300
 """Maximum length of a message without --full, in characters."""
 LONGEST_TIMEOUT = 60_000
+"""Maximum time to connect in milliseconds that a server's own configuration can set."""
 
 
-@click.command("doctor", context_settings=HELP, short_help="Find out why a server does not work.")
+@click.command("doctor")
 @click.argument("name", required=False)
 @click.option(
     "--timeout",
@@ -41,16 +45,12 @@ def command(context: click.Context, name: str | None, timeout: int | None, full:
 
     The exit status is 0 when it works, and 1 when it does not.
     """
-    from isthmus.app.event_loop import run as run_loop
-
     shown = None if full else SHOWN_TEXT
     is_well = run_loop(_all(timeout) if name is None else _one(name, timeout, shown))
     context.exit(0 if is_well else 1)
 
 
-def _describe(row: Row) -> None:
-    from isthmus.mcp_host.config.secrets import summary
-
+def _describe(row: ServerRow) -> None:
     say(f"{row.server.name}: {row.target} ({row.transport})" if row.config is not None else row.server.name)
     say(f"  Configured in: {row.server.source} ({row.server.origin.value})")
     for line in summary(row.config)[1:] if row.config is not None else ():
@@ -61,7 +61,7 @@ def _describe(row: Row) -> None:
 
 async def _one(name: str, timeout: int | None, shown: int | None) -> bool:
     """Examine the server and return whether it works."""
-    row = Row(find(await load_with_editor(), name))
+    row = ServerRow(require(await load_with_editor(), name))
     _describe(row)
     if row.is_usable and row.config is not None:
         return await _examine(row, row.config, timeout, shown)
@@ -72,19 +72,12 @@ async def _one(name: str, timeout: int | None, shown: int | None) -> bool:
     return False
 
 
-async def _examine(row: Row, config: "ServerConfig", timeout: int | None, shown: int | None) -> bool:
-    from isthmus.cli.mcp.trial import connecting, limited
-    from isthmus.mcp_host.config.secrets import Secrets
-    from isthmus.mcp_host.diagnosis.examination import advice, ending
-    from isthmus.mcp_host.diagnosis.trace import Trace
-
+async def _examine(row: ServerRow, config: ServerConfig, timeout: int | None, shown: int | None) -> bool:
     trace = Trace(Secrets(config).hidden)
-    limit = limited(config, timeout, LONGEST_TIMEOUT)
-    async with connecting([limit], trace) as connections:
+    async with connecting([with_timeout(config, timeout, LONGEST_TIMEOUT)], trace) as connections:
         connection = connections[config.name]
-        await connection.settled(limit.connect_seconds * 4 + 5)
+        await settle(row, connection)
         state, log = connection.state, connection.log
-        row.note(connection)
         for line in (*_steps(trace), *_offer(connection, trace), *_messages(trace, shown)):
             say(line)
     if tail := log.tail(LOG_LINES):
@@ -101,22 +94,16 @@ async def _examine(row: Row, config: "ServerConfig", timeout: int | None, shown:
     return True
 
 
-def _steps(trace: "Trace") -> "Iterator[str]":
-    from isthmus.mcp_host.diagnosis.examination import steps
-
-    # Servers of revisions before 2026-07-28 refuse server/discover: nothing is wrong with them.
+def _steps(trace: Trace) -> Iterator[str]:
     yield "\nSteps"
     for step in steps(trace.entries):
         took = "no answer" if step.seconds is None else f"{step.seconds:.3f} s"
+        # A refusal of server/discover is normal: revisions of MCP before 2026-07-28 do not have it.
         how = "" if not step.is_error else ", refused" if step.name == "server/discover" else ", an error"
         yield f"  {step.name:<30} {took}{how}"
 
 
-def _offer(connection: "ServerConnection", trace: "Trace") -> "Iterator[str]":
-    from isthmus.agent.context.size import tool_tokens
-    from isthmus.mcp_host.diagnosis.examination import self_description
-    from isthmus.text.units import show_count
-
+def _offer(connection: ServerConnection, trace: Trace) -> Iterator[str]:
     found = self_description(trace.entries)
     if found is not None:
         yield f"\nServer: {f'{found.name} {found.version}'.strip() or 'without a name'}"
@@ -132,7 +119,7 @@ def _offer(connection: "ServerConnection", trace: "Trace") -> "Iterator[str]":
         yield f"  Left out: {connection.hidden(reason)}"
 
 
-def _messages(trace: "Trace", shown: int | None) -> "Iterator[str]":
+def _messages(trace: Trace, shown: int | None) -> Iterator[str]:
     yield "\nMessages (→ sent, ← received)"
     for entry in trace.entries:
         yield _line(entry)
@@ -143,10 +130,7 @@ def _messages(trace: "Trace", shown: int | None) -> "Iterator[str]":
         yield f"  {trace.dropped} more were not recorded"
 
 
-def _line(entry: "TraceEntry") -> str:
-    from isthmus.mcp_host.diagnosis.trace import TraceKind
-    from isthmus.text.units import show_size
-
+def _line(entry: TraceEntry) -> str:
     at = f"  {entry.at:8.3f} s"
     if entry.kind not in (TraceKind.SENT, TraceKind.RECEIVED):
         return f"{at} · {entry.kind.value}"
@@ -158,24 +142,20 @@ def _line(entry: "TraceEntry") -> str:
 
 
 async def _all(timeout: int | None) -> bool:
-    """Try all servers and return whether every server that is to be used can be."""
-    from isthmus.text.units import show_count
-
+    """Try all servers and return whether all work that are not switched off or in an untrusted folder."""
     configuration = await load_with_editor()
-    rows = [Row(server) for server in configuration.servers]
-    if not rows:
-        say("No MCP servers configured. Add one: isthmus mcp add --help")
-    for problem in configuration.problems:
-        say(f"Problem: {problem}")
+    rows = [ServerRow(server) for server in configuration.servers]
+    say_problems(configuration, err=False)
     is_well = not configuration.problems
-    printing = Printing()
-    async with contextlib.aclosing(trying(rows, timeout, DEFAULT_TIMEOUT)) as tried:
+    printer = RowPrinter()
+    async with contextlib.aclosing(trying(rows, timeout)) as tried:
         async for row, connection in tried:
-            printing.show(row)
+            printer.show(row)
             is_well = is_well and (row.is_well or row.status in (DISABLED, NOT_TRUSTED))
-            if connection is not None and row.is_well:
+            if connection is None:
+                continue
+            if row.is_well:
                 say(f"    {show_count(len(connection.offer.tools), 'tool')}")
-            if connection is not None:
-                for reason in connection.offer.dropped:
-                    say(f"    left out: {connection.hidden(reason)}")
+            for reason in connection.offer.dropped:
+                say(f"    left out: {connection.hidden(reason)}")
     return is_well

@@ -1,17 +1,22 @@
 """``isthmus mcp login`` and ``logout`` at a terminal, where the address of the last page can be pasted."""
 
+import asyncio
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
-from isthmus.cli.mcp.servers import HELP, find, load_with_editor, own_environment, say
+from isthmus.app.browser import open_browser
+from isthmus.app.event_loop import run as run_loop
+from isthmus.cli.mcp.servers import load_with_editor, own_environment, require, say
 from isthmus.errors import IsthmusError
-
-if TYPE_CHECKING:
-    from isthmus.mcp_host.connection.connection import ServerConnection
-    from isthmus.mcp_host.oauth.login import Logins
+from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
+from isthmus.mcp_host.connection.connection import ServerConnection
+from isthmus.mcp_host.connection.connection_context import ConnectionContext
+from isthmus.mcp_host.oauth.login import Logins
+from isthmus.tools.failure import ToolFailure
 
 LONGEST_PASTE = 16_384
 """Maximum length of a pasted line in bytes."""
@@ -21,7 +26,7 @@ class LoginCommandError(IsthmusError):
     """A login or logout failed; the text says why."""
 
 
-@click.command("login", context_settings=HELP, short_help="Log in to a server that requires it.")
+@click.command("login")
 @click.argument("name")
 def login(name: str) -> None:
     """Log in to the MCP server NAME, which shows `Needs login` in `isthmus mcp list`.
@@ -30,23 +35,17 @@ def login(name: str) -> None:
     If the browser is on another machine and ends at a page that cannot be reached, paste that page's whole address here
     and press Enter. The login is stored for all sessions; `isthmus mcp logout NAME` deletes it.
     """
-    from isthmus.app.event_loop import run as run_loop
-
     run_loop(_login(name))
 
 
-@click.command("logout", context_settings=HELP, short_help="Forget the login to a server.")
+@click.command("logout")
 @click.argument("name")
 def logout(name: str) -> None:
     """Log out of the MCP server NAME: delete its login here, and revoke it at the server if that supports it."""
-    from isthmus.app.event_loop import run as run_loop
-
     run_loop(_logout(name))
 
 
 async def _login(name: str) -> None:
-    from isthmus.tools.failure import ToolFailure
-
     async with _logins(name) as (connection, logins), _pasted_lines() as pasted:
         try:
             async for line in logins.begin(connection, pasted.line):
@@ -56,8 +55,6 @@ async def _login(name: str) -> None:
 
 
 async def _logout(name: str) -> None:
-    from isthmus.tools.failure import ToolFailure
-
     async with _logins(name) as (connection, logins):
         try:
             say(await logins.end(connection))
@@ -66,17 +63,9 @@ async def _logout(name: str) -> None:
 
 
 @asynccontextmanager
-async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins], None]":
+async def _logins(name: str) -> AsyncGenerator[tuple[ServerConnection, Logins], None]:
     """Yield the connection of a server, not started, and its logins."""
-    from pathlib import Path
-
-    from isthmus.app.browser import open_browser
-    from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
-    from isthmus.mcp_host.connection.connection import ServerConnection
-    from isthmus.mcp_host.connection.connection_context import ConnectionContext
-    from isthmus.mcp_host.oauth.login import Logins
-
-    found = find(await load_with_editor(), name)
+    found = require(await load_with_editor(), name)
     if isinstance(found, UnusableServer):
         if found.config is None or found.hindrance is Hindrance.TRUST:
             raise LoginCommandError(f"{name} is not in use: {found.problem}")
@@ -92,11 +81,9 @@ async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins],
 
 
 class _PastedLines:
-    """Lines of standard input as they arrive. Not a thread, because a reading thread could not be ended."""
+    """Lines of standard input, read in the event loop because a thread that reads could not be stopped."""
 
     def __init__(self) -> None:
-        import asyncio
-
         self._buffer = b""
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
 
@@ -110,9 +97,6 @@ class _PastedLines:
 
     def read(self) -> None:
         """Read the available input."""
-        import asyncio
-        import os
-
         try:
             data = os.read(0, LONGEST_PASTE)
         except OSError:
@@ -133,12 +117,10 @@ class _PastedLines:
 
 @asynccontextmanager
 async def _pasted_lines() -> AsyncGenerator[_PastedLines, None]:
-    import asyncio
-
     lines, loop = _PastedLines(), asyncio.get_running_loop()
     try:
         loop.add_reader(0, lines.read)
-    except OSError:  # a file, /dev/null, or nothing at all
+    except OSError:  # standard input is a file or /dev/null, or is closed
         lines.end()
     try:
         yield lines

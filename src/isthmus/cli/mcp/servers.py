@@ -1,23 +1,23 @@
 """Helpers of the commands of ``isthmus mcp``: the configured servers, their files, and advice on unknown names."""
 
+import difflib
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from isthmus.app.setup import BadInputError
 from isthmus.errors import IsthmusError
+from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
+from isthmus.mcp_host.config.workspace_config import ConfiguredServer, McpConfiguration, load_configuration
 from isthmus.settings import project_settings_path, user_settings_path
+from isthmus.settings.env_files import load_environment
+from isthmus.terminal.sanitize import visible
 
-if TYPE_CHECKING:
-    from isthmus.mcp_host.config.folder_trust import FolderTrust
-    from isthmus.mcp_host.config.workspace_config import ConfiguredServer, McpConfiguration
-
-HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 USER = "user"
 PROJECT = "project"
+LISTED_NAMES = 20
+"""Maximum number of names that the error for an unknown server lists."""
 
 scope_option = click.option(
     "-s",
@@ -53,21 +53,16 @@ def settings_path(scope: str) -> Path:
 
 def own_environment() -> dict[str, str]:
     """Return the environment with the variables of the user's own .env file."""
-    from isthmus.settings.env_files import load_environment
-
     return dict(load_environment(os.environ, Path.home()).variables)
 
 
-def load(trusts: "FolderTrust | None" = None) -> "McpConfiguration":
+def load(trusts: FolderTrust | None = None) -> McpConfiguration:
     """Return the servers for the current folder; `trusts` decides on trust, or the user's file if it is None."""
-    from isthmus.mcp_host.config.folder_trust import file_trust
-    from isthmus.mcp_host.config.workspace_config import load_configuration
-
     home = Path.home()
     return load_configuration(Path.cwd().resolve(), home, own_environment(), trusts or file_trust(home))
 
 
-async def load_with_editor() -> "McpConfiguration":
+async def load_with_editor() -> McpConfiguration:
     """Return the same for connecting: the trust stated by the editor that has the folder open takes precedence."""
     configuration = load()
     if configuration.is_trusted is None:
@@ -78,35 +73,35 @@ async def load_with_editor() -> "McpConfiguration":
     return configuration if said in (None, configuration.is_trusted) else load(lambda _folder: bool(said))
 
 
-def find(configuration: "McpConfiguration", name: str) -> "ConfiguredServer":
+def named(configuration: McpConfiguration, name: str) -> ConfiguredServer | None:
+    """Return the server of that name, if it is configured."""
+    return next((server for server in configuration.servers if server.name == name), None)
+
+
+def require(configuration: McpConfiguration, name: str) -> ConfiguredServer:
     """Return the server of that name.
 
     Raises:
         UnknownServerError: there is none.
     """
-    for server in configuration.servers:
-        if server.name == name:
-            return server
-    known = [server.name for server in configuration.servers]
+    if (server := named(configuration, name)) is not None:
+        return server
     unread = "".join(f"\n{problem}" for problem in configuration.problems)
-    raise UnknownServerError(f"no MCP server is named {name!r} here; {near(name, known)}{unread}")
+    raise UnknownServerError(f"no MCP server is named {name!r} here; {alternatives(name, configuration)}{unread}")
 
 
-def near(name: str, known: Sequence[str]) -> str:
-    """Return a clause with similar names, or with the configured ones."""
-    import difflib
-
+def alternatives(name: str, configuration: McpConfiguration) -> str:
+    """Return a clause with the servers whose names are similar, else with all names."""
+    known = [server.name for server in configuration.servers]
     by_lower = {candidate.lower(): candidate for candidate in known}
     close = [by_lower[found] for found in difflib.get_close_matches(name.lower(), list(by_lower), 3, 0.6)]
     if close:
         return f"did you mean {' or '.join(repr(found) for found in close)}?"
     if not known:
         return "none is configured. Add one: isthmus mcp add --help"
-    return f"configured are: {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}"
+    return f"configured are: {', '.join(known[:LISTED_NAMES])}{', ...' if len(known) > LISTED_NAMES else ''}"
 
 
 def say(text: str, *, err: bool = False) -> None:
     """Print a text that may quote a server or a project's file, without control characters."""
-    from isthmus.terminal.sanitize import visible
-
     click.echo(visible(text), err=err)
