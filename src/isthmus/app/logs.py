@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from isthmus.models.endpoint import SHORTEST_SECRET
-from isthmus.terminal.sanitize import visible, visible_line
+from isthmus.text.visible import visible, visible_line
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from isthmus.app.logs import Redaction, secrets_of
 from isthmus.terminal.announcements import Announcements, Notice
-from isthmus.terminal.sanitize import visible_line
+from isthmus.text.visible import visible_line
 
 
 class _NoticeHandler(logging.Handler):

@@ -27,7 +27,7 @@ async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions",
     """
     from isthmus.ide.host import CompanionHost
     from isthmus.listeners.descriptors import raise_descriptor_limit
-    from isthmus.terminal.sanitize import visible_line
+    from isthmus.text.visible import visible_line
 
     raise_descriptor_limit()
     host = CompanionHost(editor, options)
@@ -53,7 +53,7 @@ async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions",
 
 
 def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) -> None:
-    from isthmus.terminal.sanitize import visible_line
+    from isthmus.text.visible import visible_line
 
     if name == "stdio":
         _announce(ready, editor)  # standard output belongs to the plugin; the line below goes to standard error

@@ -12,7 +12,7 @@ from isthmus.encoding.codec import to_json
 from isthmus.events import ArtifactPart, ArtifactUpdate, StateChange
 from isthmus.journal.base import TaskRow
 from isthmus.journal.pushes import PushRow
-from isthmus.terminal.sanitize import visible, visible_line
+from isthmus.text.visible import visible, visible_line
 
 SHORT_ID = 8
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias
 from isthmus.app.project_starts import project_starts
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust
 from isthmus.terminal.early_text import LONGEST_SHOWN, PAUSE_SECONDS, drop_begun_line
-from isthmus.terminal.sanitize import visible_line
-from isthmus.text.visible import with_ellipsis
+from isthmus.text.visible import visible_line, with_ellipsis
 
 if TYPE_CHECKING:
     from isthmus.app.editor_directory import EditorDirectory

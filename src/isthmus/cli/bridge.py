@@ -157,6 +157,6 @@ def _announced(candidates: "Candidates") -> tuple[AnnouncedIde, ...]:
 
 
 def _tell(text: str) -> None:
-    from isthmus.terminal.sanitize import visible_line
+    from isthmus.text.visible import visible_line
 
     print(f"isthmus bridge: {visible_line(text)}", file=sys.stderr, flush=True)  # it may quote the IDE

@@ -31,7 +31,7 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
 
     The exit status is 0 when at least one of the CLIs would connect to an editor, and 1 when none would.
     """
-    from isthmus.terminal.sanitize import visible
+    from isthmus.text.visible import visible
 
     examination = examine_here()
     removed = list(_sweep(examination)) if sweep else []

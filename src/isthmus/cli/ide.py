@@ -57,7 +57,7 @@ class CompanionUser:
 
     def show(self, result: Result, text: str) -> None:
         """Print a result in the requested form."""
-        from isthmus.terminal.sanitize import visible
+        from isthmus.text.visible import visible
 
         # Files, their names and the agents' own names may contain anything, also control sequences.
         click.echo(json.dumps(result) if self.as_json else visible(text))
@@ -95,7 +95,7 @@ def status(user: CompanionUser) -> None:
     from isthmus.files.locations import data_directory
     from isthmus.ide.control.control_client import NoCompanionError
     from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
-    from isthmus.terminal.sanitize import visible
+    from isthmus.text.visible import visible
 
     examination = doctor.examine_here(user.directory)
     try:

@@ -142,7 +142,7 @@ def run(arguments: Sequence[str]) -> int:
         return CANCELLED
     except IsthmusError as error:
         if not _failed_as_json(arguments, type(error).__name__, str(error), 1):
-            from isthmus.terminal.sanitize import visible
+            from isthmus.text.visible import visible
 
             click.echo(f"isthmus: {visible(str(error))}", err=True)  # it may quote a server
         return 1

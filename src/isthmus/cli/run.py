@@ -16,8 +16,7 @@ from isthmus.app.setup import BadInputError, GivenOptions, Setup, decide, model_
 from isthmus.app.trust_question import ask, tell
 from isthmus.client import AgentClient
 from isthmus.terminal.announcements import Announcements, ShownInEditor
-from isthmus.terminal.sanitize import visible_line
-from isthmus.text.visible import with_ellipsis
+from isthmus.text.visible import visible_line, with_ellipsis
 from isthmus.tools.base import ToolScope
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from isthmus.app.json_errors import JsonErrorGroup
 from isthmus.app.setup import BadInputError, GivenOptions, data_directory
 from isthmus.app.task_files import TaskFiles
 from isthmus.errors import IsthmusError
-from isthmus.text.units import AmountError, parse_age, parse_size, show_size
+from isthmus.text.units import AmountError, parse_age, parse_size, show_count, show_size
 
 if TYPE_CHECKING:
     from isthmus.client import HistoryMessage
@@ -267,9 +267,7 @@ async def _prune(
     removed = [*await retention.delete([row.task_id for row in found]), *await retention.hold_size()]
     await _erase(journal)
     after = await journal.removal.size()
-    click.echo(
-        f"Deleted {len(removed)} task{'' if len(removed) == 1 else 's'} ({show_size(before)} -> {show_size(after)})."
-    )
+    click.echo(f"Deleted {show_count(len(removed), 'task')} ({show_size(before)} -> {show_size(after)}).")
     if retention.is_full:
         click.echo("The remaining tasks work, wait for an answer, or belong to a session that does.", err=True)
 

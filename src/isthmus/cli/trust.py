@@ -8,7 +8,7 @@ import click
 from isthmus.app.project_starts import project_starts
 from isthmus.app.setup import BadInputError
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust, trusted_folders_path
-from isthmus.terminal.sanitize import visible_line
+from isthmus.text.visible import visible_line
 
 
 @click.command("trust")

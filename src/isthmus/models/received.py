@@ -11,7 +11,7 @@ from typing import Any
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import is_object
-from isthmus.text.visible import with_ellipsis
+from isthmus.text.visible import single_line, with_ellipsis
 
 
 def as_count(value: object) -> int:
@@ -49,5 +49,4 @@ def unused_id(given: str, used: Collection[str]) -> str:
 
 def excerpt(text: str, limit: int = 300) -> str:
     """One printable line of at most `limit` characters."""
-    line = " ".join("".join(character if character.isprintable() else " " for character in text[: limit * 4]).split())
-    return with_ellipsis(line, limit)
+    return with_ellipsis(" ".join(single_line(text[: limit * 4]).split()), limit)

@@ -12,6 +12,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.notebooks.changes import Change, ChangeKind, NotebookChanges, compare
 from isthmus.notebooks.notebook import Cell, NotebookError, parse
 from isthmus.text.diff import unified_diff
+from isthmus.text.units import show_count
 from isthmus.text.visible import with_ellipsis
 
 LONGEST_VALUE = 500
@@ -58,7 +59,7 @@ def remarks(old: Cell | None, new: Cell | None) -> tuple[str, ...]:
     """Return the changes of a cell besides its source: kind, outputs, metadata."""
     if old is None or new is None:
         only = new or old
-        return (f"with {_count(len(only.outputs), 'output')}",) if only is not None and only.outputs else ()
+        return (f"with {show_count(len(only.outputs), 'output')}",) if only is not None and only.outputs else ()
     found: list[str] = []
     if old.kind != new.kind:
         found.append(f"kind: {old.kind} -> {new.kind}")
@@ -101,7 +102,3 @@ def _values(old: JsonObject, new: JsonObject) -> str:
 
 def _shown(value: object) -> str:
     return with_ellipsis(json.dumps(value, ensure_ascii=False), LONGEST_VALUE)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

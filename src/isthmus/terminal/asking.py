@@ -17,8 +17,8 @@ from isthmus.client import Delivery, InvalidRequest
 from isthmus.errors import IsthmusError
 from isthmus.terminal.editing import edit_text
 from isthmus.terminal.form_filling import filling_of
-from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.questions import REFUSALS, AnswerChoice, CallQuestion, question_of
+from isthmus.terminal.signals import Interrupted
 from isthmus.terminal.streaming import TaskStream, TerminalTimeouts
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.task_view import CallView
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
 from isthmus.terminal.questions import CallQuestion
-from isthmus.terminal.sanitize import output_lines, visible, visible_line
 from isthmus.terminal.screen import Glyphs
+from isthmus.text.units import show_count
+from isthmus.text.visible import output_lines, visible, visible_line
 
 INDENT = "    "
 TAIL_LINES = 8
@@ -70,7 +71,9 @@ def _command(call: ToolCall, room: int, width: int, glyphs: Glyphs, maximum: int
     folded = [part for line in lines for part in _folded(line, max(10, width - len(INDENT) - 1))]
     shown = [Text(INDENT + part, "quiet") for part in folded[:maximum]]
     if hidden := len(folded) - len(shown):
-        shown.append(Text(f"{INDENT}{glyphs.ellipsis} {hidden} more lines, shown in the question", "quiet"))
+        shown.append(
+            Text(f"{INDENT}{glyphs.ellipsis} {show_count(hidden, 'more line')}, shown in the question", "quiet")
+        )
     return shown
 
 
@@ -109,7 +112,7 @@ def error_lines(call: ToolCall) -> list[Text]:
     lines = output_lines(call.error.message) if call.error is not None else []
     shown = [Text(visible(line), "bad") for line in lines[:ERROR_LINES]]
     if len(lines) > ERROR_LINES:
-        shown.append(Text(f"{len(lines) - ERROR_LINES} more lines", "quiet"))
+        shown.append(Text(show_count(len(lines) - ERROR_LINES, "more line"), "quiet"))
     return shown
 
 
@@ -121,8 +124,7 @@ def tail_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES)
     for line in shown:
         line.truncate(width - 1, overflow="ellipsis")
     if hidden > 0:
-        plural = "line" if hidden == 1 else "lines"
-        shown.insert(0, Text(f"{INDENT}{glyphs.ellipsis} {hidden} {plural} above", "quiet"))
+        shown.insert(0, Text(f"{INDENT}{glyphs.ellipsis} {show_count(hidden, 'line')} above", "quiet"))
     return shown
 
 
@@ -141,7 +143,7 @@ def head_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES)
         shown += [Text(INDENT + row, "quiet") for row in rows]
         shown_lines += 1
     if (hidden := len(lines) - shown_lines) > 0:
-        shown.append(Text(f"{INDENT}{glyphs.ellipsis} {hidden} more {'line' if hidden == 1 else 'lines'}", "quiet"))
+        shown.append(Text(f"{INDENT}{glyphs.ellipsis} {show_count(hidden, 'more line')}", "quiet"))
     return shown
 
 
@@ -156,7 +158,9 @@ def diff_block(diff: FileDiff, width: int, glyphs: Glyphs, limit: int) -> list[T
     for line in lines[:limit]:
         block += _diff_line(line, digits, width, glyphs)
     if len(lines) > limit:
-        block.append(Text(f"{INDENT}{glyphs.ellipsis} {len(lines) - limit} more lines of the change", "notice"))
+        block.append(
+            Text(f"{INDENT}{glyphs.ellipsis} {show_count(len(lines) - limit, 'more line')} of the change", "notice")
+        )
     return block
 
 
@@ -276,7 +280,9 @@ def _argument_lines(arguments: JsonObject, glyphs: Glyphs) -> list[Text]:
     lines = visible(json.dumps(arguments, ensure_ascii=False, indent=2, default=str)).split("\n")
     shown = [Text(INDENT + line) for line in lines[:ARGUMENT_LINES]]
     if len(lines) > ARGUMENT_LINES:
-        shown.append(Text(f"{INDENT}{glyphs.ellipsis} {len(lines) - ARGUMENT_LINES} more lines", "notice"))
+        shown.append(
+            Text(f"{INDENT}{glyphs.ellipsis} {show_count(len(lines) - ARGUMENT_LINES, 'more line')}", "notice")
+        )
     return shown
 
 

@@ -10,8 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from isthmus.terminal.questions import CallQuestion
-from isthmus.terminal.sanitize import visible_line
-from isthmus.text.visible import with_ellipsis
+from isthmus.text.visible import visible_line, with_ellipsis
 
 PAUSE_SECONDS = 0.4
 """Minimum time without a key before a question accepts answers: shorter than it takes to read one."""

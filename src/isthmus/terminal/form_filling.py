@@ -14,8 +14,7 @@ from isthmus.client import ELICITATION
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.forms.form import REQUESTED_SCHEMA, FieldKind, Form, FormError, FormField, form_of
-from isthmus.terminal.sanitize import visible_line
-from isthmus.text.visible import with_ellipsis
+from isthmus.text.visible import visible_line, with_ellipsis
 
 SHOWN_CHOICES = 30
 """Maximum number of choices of a field that are listed; others can be typed by name."""

@@ -41,10 +41,10 @@ from isthmus.terminal.headless_output import (
     TextOutput,
 )
 from isthmus.terminal.questions import refusal
-from isthmus.terminal.sanitize import visible_line
 from isthmus.terminal.sessions import find_session
 from isthmus.terminal.signals import signal_handlers
 from isthmus.terminal.streaming import TaskStream, TerminalTimeouts
+from isthmus.text.visible import visible_line
 
 OUTPUT_FORMATS = ("text", "json", "stream-json")
 MAX_REFUSALS = 100

@@ -31,8 +31,8 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.task_view import TaskView
-from isthmus.terminal.sanitize import visible_line, without_escapes
 from isthmus.terminal.statistics import session_metrics, stream_stats
+from isthmus.text.visible import visible_line, without_escapes
 
 
 @dataclass(frozen=True, slots=True)

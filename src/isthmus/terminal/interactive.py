@@ -23,11 +23,11 @@ from isthmus.terminal.announcements import Announcement, Announcements, Notice, 
 from isthmus.terminal.asking import TerminalQuestions
 from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.early_text import PAUSE_SECONDS
-from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.sessions import SHORT_ID, find_session, list_sessions, session_lines
-from isthmus.terminal.signals import signal_handlers
+from isthmus.terminal.signals import Interrupted, signal_handlers
 from isthmus.terminal.streaming import TaskStream, TerminalTimeouts, opened
 from isthmus.terminal.turns import TurnEnd, Turns
+from isthmus.text.units import show_count
 
 if TYPE_CHECKING:
     from isthmus.terminal.prompting import Prompter
@@ -331,7 +331,7 @@ class _Conversation:
         if not shown.strip():
             return
         if hidden > 0:
-            self.renderer.quiet(f"{self.screen.glyphs.ellipsis} {hidden} lines above")
+            self.renderer.quiet(f"{self.screen.glyphs.ellipsis} {show_count(hidden, 'line')} above")
         if role == "user":
             self.renderer.prompt(shown)
             return

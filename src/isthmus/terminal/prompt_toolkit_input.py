@@ -34,10 +34,10 @@ from typing_extensions import override
 from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText
-from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.prompting import AskForCompletions, Complete, Prompter
 from isthmus.terminal.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.screen import Glyphs
+from isthmus.terminal.signals import Interrupted
 
 STYLE = Style.from_dict({"prompt": "bold ansicyan", "quiet": "ansibrightblack"})
 YES_AND_NO = "yn"

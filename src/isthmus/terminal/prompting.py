@@ -16,9 +16,9 @@ from typing_extensions import override
 from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText, drop_begun_line
-from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.questions import AnswerChoice, CallQuestion
-from isthmus.terminal.sanitize import visible_line
+from isthmus.terminal.signals import Interrupted
+from isthmus.text.visible import visible_line
 
 if TYPE_CHECKING:
     from isthmus.terminal.screen import Screen

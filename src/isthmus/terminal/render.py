@@ -43,8 +43,9 @@ from isthmus.terminal.blocks import (
 )
 from isthmus.terminal.headless_output import retry_text
 from isthmus.terminal.questions import REFUSALS, CallQuestion
-from isthmus.terminal.sanitize import visible, visible_line
 from isthmus.terminal.screen import Screen
+from isthmus.text.units import show_count
+from isthmus.text.visible import visible, visible_line
 
 QUIET_SECONDS = 0.4
 """Time without events after which a waiting line is shown."""
@@ -312,7 +313,7 @@ class TaskRenderer:
             line = Text(f"{frame} ", "prompt").append(visible_line(call.tool_name), "tool")
             ending = f"  {seconds(now - began)}" if now - began >= 1 else ""
             hidden = (call.description or "").strip().count("\n") if is_command(call) else 0
-            more = f" {screen.glyphs.ellipsis} {hidden} more lines" if hidden else ""
+            more = f" {screen.glyphs.ellipsis} {show_count(hidden, 'more line')}" if hidden else ""
             description = Text(f"  {describe(call)}{more}", "quiet")
             description.truncate(max(0, screen.width - line.cell_len - len(ending) - 1), overflow="ellipsis")
             lines.append(line.append_text(description).append(ending, "quiet"))

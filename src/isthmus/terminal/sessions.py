@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from isthmus.client import AgentClient, TaskNotFound, TaskSnapshot
 from isthmus.events import TaskState
-from isthmus.terminal.sanitize import visible_line
+from isthmus.text.visible import visible_line, with_ellipsis
 
 SHORT_ID = 8
 """Minimum length of ids in lists; any unambiguous prefix of at least MIN_PREFIX characters is accepted."""
@@ -102,8 +102,7 @@ def session_lines(sessions: Sequence[Conversation], now: float, width: int) -> l
     for session, row in zip(sessions, rows, strict=True):
         columns = "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True))
         room = max(10, width - len(columns) - 2)
-        title = visible_line(session.title)
-        lines.append(f"{columns}  {title if len(title) <= room else title[: room - 1] + '…'}")
+        lines.append(f"{columns}  {with_ellipsis(visible_line(session.title), room)}")
     return lines
 
 

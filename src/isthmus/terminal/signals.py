@@ -1,9 +1,16 @@
-"""Handles signals of this process in the event loop while a front runs."""
+"""Signals while a front runs: handled in the event loop, and Ctrl-C as an ordinary exception."""
 
 import asyncio
 import signal
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+
+
+class Interrupted(Exception):
+    """The user pressed Ctrl-C during input.
+
+    It is caught like any other exception, whereas a KeyboardInterrupt that leaves a task stops the whole event loop.
+    """
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Sizes, ages and counts as people write them: ``500MB``, ``30d``, ``1 file``. Not for what goes over a wire."""
+"""Sizes, ages and counts as users write and read them: ``500MB``, ``30d``, ``1 file``. Not for text on a wire."""
 
 import re
 
@@ -9,7 +9,7 @@ _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 class AmountError(IsthmusError):
-    """The text is not such an amount; the message says what was expected."""
+    """The text is not a size or an age; the message says what was expected."""
 
 
 def parse_size(text: str) -> int:
@@ -31,7 +31,7 @@ def parse_age(text: str) -> float:
 
 
 def show_size(size: int) -> str:
-    """E.g. ``1.5 MiB``."""
+    """Return a size in bytes as text: ``1.5 MiB``."""
     for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if size >= unit:
             return f"{size / unit:.1f} {name}"
@@ -39,5 +39,5 @@ def show_size(size: int) -> str:
 
 
 def show_count(number: int, noun: str) -> str:
-    """E.g. ``1 file``, ``1,200 files``."""
+    """Return a number of things as text: ``1 file``, ``1,200 files``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,7 +1,13 @@
-"""Text that is safe to show: hidden characters are shown as stand-ins, left out, or escaped in one line.
+"""Text that is safe to show: it cannot control a terminal or a log, and shows its hidden characters or has none.
 
-``visible`` is for what a user reviews before they say yes, on whatever surface: control characters, and marks that
-reorder text, get printable stand-ins. ``without_control_characters`` drops what moves a terminal.
+Model text, tool output, file contents, file names and names that servers choose all pass through here.
+
+- ``visible`` is for text that a user approves: everything hidden gets a printable stand-in.
+- ``visible_prose`` keeps what emoji and some scripts need, ``visible_line`` makes one line.
+- ``without_escapes`` removes terminal sequences and everything hidden: for the output of programs, and for text that
+  other programs read.
+- ``without_control_characters`` removes terminal sequences, but marks other control characters.
+- ``single_line`` is for a short mention, ``printable`` for paths.
 """
 
 import re
@@ -95,6 +101,28 @@ def without_control_characters(text: str) -> str:
         return text
     text = ESCAPE_SEQUENCES.sub("", text.replace("\r\n", "\n"))
     return CONTROL_CHARACTERS.sub("\ufffd", text.replace("\r", "\n"))
+
+
+def without_escapes(text: str) -> str:
+    """Return the text without terminal sequences and other hidden characters; a CR alone becomes a newline."""
+    if not SUSPICIOUS.search(text):
+        return text
+    plain = ESCAPE_SEQUENCES.sub("", text.replace("\r\n", "\n")).replace("\r", "\n")
+    return SUSPICIOUS.sub(lambda found: "\ufffd" if is_surrogate(found[0]) else "", plain)
+
+
+def output_lines(text: str) -> list[str]:
+    """Return the lines of a program's output as a terminal shows them: of a line redrawn with CR the last version."""
+    versions = (line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
+    lines = without_escapes("\n".join(versions)).expandtabs(8).split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return lines
+
+
+def single_line(text: str) -> str:
+    """Return text with a space for each character that cannot be printed, newlines too."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def with_ellipsis(text: str, longest: int) -> str:

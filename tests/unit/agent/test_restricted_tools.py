@@ -6,8 +6,8 @@ import pytest
 
 from isthmus.agent.approval.restricted_tools import CommandRules, RestrictedTools, restrict
 from isthmus.development_tool import ErrorDetails
-from isthmus.settings.sources import SettingsError
 from isthmus.settings.rules import FolderRules, ToolList, ToolRules, parse_entry
+from isthmus.settings.sources import SettingsError
 from isthmus.tools.base import (
     CallContext,
     ServerTools,

@@ -16,6 +16,7 @@ from isthmus.agent.commands.command_toml import read_toml
 from isthmus.agent.commands.custom import CustomCommand, node_of
 from isthmus.agent.commands.template import TemplateError, parse
 from isthmus.files.atomic import read_regular
+from isthmus.text.visible import single_line
 
 MAXIMUM_FILES = 500
 """Files of one folder of commands, with its sub-folders."""
@@ -110,7 +111,7 @@ def _read(path: Path, folder: Path, problems: list[str], *, is_of_project: bool)
     parts = path.relative_to(folder).with_suffix("").parts
     names = tuple(re.sub(r"[\s:/\x00-\x1f]", "_", part) for part in parts)
     told = description or f"Custom command from {path.name}"
-    shown = " ".join("".join(letter if letter.isprintable() else " " for letter in told).split())
+    shown = " ".join(single_line(told).split())
     return CustomCommand(names, shown, template, path, is_of_project)
 
 

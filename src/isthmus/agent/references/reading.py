@@ -21,6 +21,7 @@ from isthmus.development_tool import ConfirmationDetails, ToolCallStatus, ToolOu
 from isthmus.events import ReferredContent
 from isthmus.models.base import ToolRequest
 from isthmus.slash_commands.tree import Completion
+from isthmus.text.units import show_count
 from isthmus.tools.base import (
     Arguments,
     CallContext,
@@ -162,7 +163,7 @@ class _ReadReference:
             )
         content = await self._read(server, (uri,) if reference is None else reference.uris, context)
         lines = content.text.count("\n") + bool(content.text)
-        shown = f"{lines} line{'' if lines == 1 else 's'}" + "".join(f" + {item.media_type}" for item in content.media)
+        shown = show_count(lines, "line") + "".join(f" + {item.media_type}" for item in content.media)
         return ToolSucceeded(ToolOutput(text=shown), content.text, content.media)
 
     async def _read(self, server: str, uris: Sequence[str], context: ToolContext) -> Content:

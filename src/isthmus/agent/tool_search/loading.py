@@ -16,6 +16,7 @@ from isthmus.agent.context.size import tool_tokens
 from isthmus.agent.tool_search.index import SearchedTool
 from isthmus.agent.tool_search.search import ToolSearch
 from isthmus.text.units import show_count
+from isthmus.text.visible import single_line
 from isthmus.tools.base import SEARCH_TOOL, Tool, ToolSet
 
 MAXIMUM_NAME = 100
@@ -153,4 +154,4 @@ class ToolLoading:
 
 def _line(name: str) -> str:
     """Return a server's name, which a project may have chosen, as one line and no more."""
-    return "".join(letter if letter.isprintable() else " " for letter in name)[:MAXIMUM_NAME]
+    return single_line(name)[:MAXIMUM_NAME]

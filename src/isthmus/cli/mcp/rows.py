@@ -9,8 +9,7 @@ from isthmus.cli.mcp.servers import say
 from isthmus.mcp_host.config.secrets import summary
 from isthmus.mcp_host.config.server_config import Origin, ServerConfig
 from isthmus.mcp_host.config.workspace_config import ConfiguredServer, Hindrance, McpConfiguration, UnusableServer
-from isthmus.terminal.sanitize import visible_line
-from isthmus.text.visible import with_ellipsis
+from isthmus.text.visible import visible_line, with_ellipsis
 
 CONNECTED = "Connected"
 DISCONNECTED = "Disconnected"

@@ -12,7 +12,7 @@ from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.config.workspace_config import ConfiguredServer, McpConfiguration, load_configuration
 from isthmus.settings import project_settings_path, user_settings_path
 from isthmus.settings.env_files import load_environment
-from isthmus.terminal.sanitize import visible
+from isthmus.text.visible import visible
 
 USER = "user"
 PROJECT = "project"

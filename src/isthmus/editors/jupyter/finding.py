@@ -21,6 +21,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.files.atomic import read_regular
 from isthmus.ide.editor import EditorError
 from isthmus.ide.processes import process_is_alive
+from isthmus.network.loopback import is_loopback
 
 MAXIMUM_FILE_BYTES: Final = 1024 * 1024
 
@@ -131,12 +132,10 @@ def _place(url: str) -> tuple[str, int | None, str]:
 
 
 def _is_this_machine(host: str) -> bool:
-    if host in ("localhost", socket.gethostname().lower()):
+    if is_loopback(host) or host == socket.gethostname().lower():
         return True
     with suppress(ValueError, OSError):
         address = ipaddress.ip_address(host)
-        if address.is_loopback:
-            return True
         with socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6) as probe:
             probe.bind((host, 0))  # an address is this machine's when one may listen there
             return True

@@ -15,6 +15,7 @@ from typing import Any, cast
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from isthmus.mcp_host.connection.errors import OAuthError
+from isthmus.text.visible import single_line
 
 MAXIMUM_WORDS = 300
 """Characters of a server's own words that are told."""
@@ -318,5 +319,5 @@ def _seconds(value: object) -> float | None:
 
 
 def _short(text: str) -> str:
-    visible = "".join(character if character.isprintable() else " " for character in text)
+    visible = single_line(text)
     return visible if len(visible) <= MAXIMUM_WORDS else f"{visible[: MAXIMUM_WORDS - 3]}..."

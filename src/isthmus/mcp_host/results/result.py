@@ -217,7 +217,7 @@ class _Pieces:
 
     def summary(self) -> list[str]:
         """Return the kinds of what came; nothing for text alone."""
-        lines = [f"text ({self._lines} line{'' if self._lines == 1 else 's'})"] * bool(self._lines)
+        lines = [f"text ({show_count(self._lines, 'line')})"] * bool(self._lines)
         more = [f"{len(self._kinds) - MAXIMUM_KINDS:,} more"] * (len(self._kinds) > MAXIMUM_KINDS)
         return [*lines, *self._kinds[:MAXIMUM_KINDS], *more] if self._kinds else []
 

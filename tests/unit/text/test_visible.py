@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.terminal.sanitize import output_lines, visible, visible_line, without_escapes
-from isthmus.text.visible import visible_prose
+from isthmus.text.visible import output_lines, visible, visible_line, visible_prose, without_escapes
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 INVISIBLE = re.compile(
