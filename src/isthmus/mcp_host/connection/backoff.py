@@ -1,0 +1,71 @@
+"""Delays before a server is connected or listed again.
+
+Pure: callers pass the time, in seconds.
+"""
+
+RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+"""Delay in seconds before each attempt to connect again after a loss; then the server is given up."""
+STABLE_SECONDS = 30.0
+"""Time in seconds after which a connection counts as stable: the next loss is then the first one again."""
+FIRST_RELIST_SECONDS = 0.2
+LONGEST_RELIST_SECONDS = 30.0
+RELIST_CALM_SHARE = 10
+"""Quiet time after which a server counts as calm again, as a multiple of the last delay."""
+
+
+class ReconnectPolicy:
+    """Counts the attempts to connect to one server since its last stable connection.
+
+    ``again_seconds``: the time for which a server that was given up is left alone.
+    """
+
+    def __init__(self, again_seconds: float) -> None:
+        self._again_seconds = again_seconds
+        self._attempts = 0
+        self._given_up_at: float | None = None
+
+    @property
+    def are_over(self) -> bool:
+        """Whether no attempt is left."""
+        return self._attempts >= len(RETRY_SECONDS)
+
+    def reset(self) -> None:
+        """Count the next loss as the first one."""
+        self._attempts = 0
+
+    def held(self, seconds: float, *, has_answered: bool) -> None:
+        """Note that a connection ended after this time; `has_answered`: it was stable, because the server answered."""
+        if has_answered or seconds >= STABLE_SECONDS:
+            self.reset()
+
+    def next_seconds(self) -> float:
+        """Count the next attempt, and return the delay in seconds before it."""
+        self._attempts += 1
+        return RETRY_SECONDS[self._attempts - 1]
+
+    def give_up(self, now: float) -> None:
+        """Note that there is no further attempt until somebody wants the server."""
+        self.reset()
+        self._given_up_at = now
+
+    def take_turn(self, now: float) -> bool:
+        """Return whether a server that is wanted may be tried again; true once for each time that it was given up."""
+        is_due = self._given_up_at is not None and now - self._given_up_at >= self._again_seconds
+        if is_due:
+            self._given_up_at = None
+        return is_due
+
+
+class RelistBackoff:
+    """Delay before a server that reports changes is listed: longer and longer while it reports them without end."""
+
+    def __init__(self) -> None:
+        self._seconds = FIRST_RELIST_SECONDS
+        self._until: float | None = None
+
+    def seconds(self, now: float) -> float:
+        """Return the delay in seconds for changes reported at `now`."""
+        is_calm = self._until is None or now - self._until > RELIST_CALM_SHARE * self._seconds
+        self._seconds = FIRST_RELIST_SECONDS if is_calm else min(2 * self._seconds, LONGEST_RELIST_SECONDS)
+        self._until = now + self._seconds
+        return self._seconds
