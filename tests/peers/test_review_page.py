@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from isthmus.editors.event_queue import EventQueue
-from isthmus.editors.review_page.board import PendingReviews
 from isthmus.editors.review_page.html import MAXIMUM_EDITABLE_CHARACTERS
+from isthmus.editors.review_page.pending_reviews import PendingReviews
 from isthmus.editors.review_page.server import ReviewPageServer
 from isthmus.ide.consent import Consent
 from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorEvent

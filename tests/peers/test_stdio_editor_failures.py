@@ -174,7 +174,7 @@ async def test_requests_of_the_plugin_are_answered(driver: StdioDriver) -> None:
 async def test_an_answer_that_is_nonsense_is_an_error_that_names_it(workspace: Path) -> None:
     async with stdio_driver(workspace, capabilities={"execute": True}) as driver:
         await driver.plugin.do("answer", name="execution", value={"outputs": "none"})
-        with pytest.raises(EditorError, match=r"answered wrongly: editor/executeCode\.outputs"):
+        with pytest.raises(EditorError, match=r"sent an invalid answer: editor/executeCode\.outputs"):
             await driver.editor.execute_code("1")
 
 

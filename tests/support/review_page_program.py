@@ -5,7 +5,7 @@ import http.client
 import json
 from urllib.parse import urlsplit
 
-from isthmus.editors.review_page.board import PendingReviews
+from isthmus.editors.review_page.pending_reviews import PendingReviews
 from isthmus.editors.review_page.server import ReviewPageServer
 from isthmus.listeners.descriptors import raise_descriptor_limit
 

@@ -1,7 +1,7 @@
-"""The queue behind an editor's ``changes()``: what came first goes out first, and nothing grows without limit.
+"""The queue behind an editor's ``changes()``: first in, first out, with a maximum length.
 
-Decisions about reviews are kept for ever; anything else is kept once while it waits (a second "context changed" says
-nothing that the first does not), and of the texts of one view only the newest. No I/O; used on one event loop.
+Decisions about reviews are never dropped. Of equal events one is kept (a second "context changed" adds nothing), and
+of the texts of one view the newest. No I/O; for one event loop.
 """
 
 import asyncio
@@ -11,7 +11,10 @@ from collections.abc import AsyncIterator
 from isthmus.ide.editor import DiagnosticsChanged, DiffEdited, EditorEvent, FileMentioned
 
 MAXIMUM_WAITING = 1000
-"""Events; beyond it mentions and changed diagnostics are dropped, of which alone there can be any number."""
+"""Maximum number of waiting events, beyond which mentions and changed diagnostics are dropped.
+
+Of the other kinds there are never many.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -24,10 +27,10 @@ class EventQueue:
         self._ready = asyncio.Event()
         self._ended = False
         self._is_full = False
-        """Whether something was lost since the queue was empty."""
+        """Whether an event was dropped since the queue was empty."""
 
     def put(self, event: EditorEvent) -> None:
-        """Add an event, unless an equal one is waiting, the queue has ended, or too much waits that may be lost."""
+        """Add an event, unless an equal one waits or the queue has ended; drop one that may be lost if it is full."""
         if self._ended:
             return
         if isinstance(event, DiffEdited):
@@ -36,19 +39,19 @@ class EventQueue:
                     del self._events[waiting]
         if len(self._events) >= MAXIMUM_WAITING and isinstance(event, (DiagnosticsChanged, FileMentioned)):
             if not self._is_full:
-                _log.warning("an editor tells more than can be heard: mentions and diagnostics are lost for now")
+                _log.warning("the editor sends events too fast: mentions and changed diagnostics are dropped for now")
             self._is_full = True
             return
         self._events.setdefault(event)
         self._ready.set()
 
     def end(self) -> None:
-        """Nothing follows: readers get what is waiting, then stop."""
+        """End the queue: readers get the waiting events, then stop."""
         self._ended = True
         self._ready.set()
 
     async def read(self) -> AsyncIterator[EditorEvent]:
-        """Yield the events, as they come; ends after :meth:`end`."""
+        """Yield the events as they come, until :meth:`end`."""
         while True:
             await self._ready.wait()
             while self._events:

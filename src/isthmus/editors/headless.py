@@ -1,7 +1,7 @@
-"""The headless editor: no editor program at all. It keeps the open files, the cursor and the diffs itself.
+"""The headless editor: without an editor program, it keeps the open files, the cursor and the diffs itself.
 
-The user acts through commands (``isthmus ide ...``) or through the methods at the end of the class, which are what
-the hands do in a real editor. Bytes of files are kept: what is saved has the line ends and the byte order mark it had.
+The user acts through commands (``isthmus ide ...``), which call the methods at the end of the class. Saved files keep
+their line ends and their byte order mark.
 """
 
 import os
@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from typing_extensions import override
+
 from isthmus.editors.editor_base import EditorBase
-from isthmus.editors.review_page.board import PendingReviews
+from isthmus.editors.review_page.pending_reviews import PendingReviews
 from isthmus.files.atomic import read_regular, write_atomic
 from isthmus.files.locations import absolute
 from isthmus.ide.editor import (
@@ -60,28 +62,31 @@ class HeadlessEditor(EditorBase):
         super().__init__(
             EditorIdentity("headless", "Isthmus (headless)", os.getpid()), _UNAVAILABLE, is_trusted=is_trusted
         )
-        self._board = PendingReviews(self._events.put)
+        self._reviews = PendingReviews(self._events.put)
         self._folders = tuple(folders)
         self._clock = clock
         self._buffers: dict[str, _Buffer] = {}
         self._diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
         self._active: str | None = None
 
+    @override
     async def workspace_folders(self) -> tuple[str, ...]:
-        """Return the folders it was started with."""
+        """Return the folders that the companion was started with."""
         self._require_present()
         return self._folders
 
+    @override
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """Return the files that the user, or an agent, opened."""
+        """Return the files that the user or an agent opened."""
         self._require_present()
         return tuple(self._snapshot(path, buffer) for path, buffer in self._buffers.items())
 
+    @override
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
-        """Add to the open files, focus, move the cursor."""
+        """Add a file to the open files, focus it, and move the cursor."""
         self._require_present()
         path = absolute(path)
-        text = self._text(path).text  # raises when it cannot be read
+        text = self._text(path).text  # raises if it cannot be read
         buffer = self._buffers.setdefault(path, _Buffer(self._now()))
         if at is not None:
             buffer.at = within(text, at)
@@ -90,8 +95,9 @@ class HeadlessEditor(EditorBase):
             self._active = path
         self._events.put(ContextChanged())
 
+    @override
     async def close_file(self, path: str) -> None:
-        """Remove from the open files; the file that was focused before it becomes the active one."""
+        """Remove a file from the open files; the one that had the focus before it becomes active."""
         self._require_present()
         path = absolute(path)
         buffer = self._buffers.get(path)
@@ -104,29 +110,34 @@ class HeadlessEditor(EditorBase):
             self._active = max(self._buffers, key=lambda other: self._buffers[other].focused_at, default=None)
         self._events.put(ContextChanged())
 
+    @override
     async def open_diff(self, review: DiffReview) -> None:
         """Keep the review until it is answered."""
         self._require_present()
-        self._board.open(review)
+        self._reviews.open(review)
 
+    @override
     async def close_diff(self, review_id: str) -> str | None:
-        """Forget the review; its text is returned."""
+        """Forget the review and return its text."""
         self._require_present()
-        return self._board.close(review_id)
+        return self._reviews.close(review_id)
 
+    @override
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """What the user set with ``isthmus ide diagnostics``."""
+        """Return what the user set with ``isthmus ide diagnostics``."""
         self._require_present()
         if path is not None:
             return self._diagnostics.get(absolute(path), ())
         return tuple(diagnostic for found in self._diagnostics.values() for diagnostic in found)
 
+    @override
     async def is_dirty(self, path: str) -> bool | None:
-        """Return whether :meth:`edit` changed it since it was saved."""
+        """Return whether :meth:`edit` changed the file since it was saved."""
         self._require_present()
         buffer = self._buffers.get(absolute(path))
         return buffer.unsaved is not None if buffer is not None else None
 
+    @override
     async def save(self, path: str) -> None:
         """Write the unsaved text."""
         self._require_present()
@@ -145,59 +156,62 @@ class HeadlessEditor(EditorBase):
         buffer.unsaved = None
         self._events.put(ContextChanged())
 
+    @override
     async def text(self, path: str) -> str | None:
-        """With what :meth:`edit` typed."""
+        """Return the text of an open file, with the edits of :meth:`edit`."""
         self._require_present()
         path = absolute(path)
         return self._text(path).text if path in self._buffers else None
 
+    @override
     async def show_message(self, text: str) -> None:
-        """Keep it for ``isthmus ide status``; the newest twenty stay."""
+        """Keep a message for ``isthmus ide status``, with the 19 before it."""
         self._require_present()
-        self._board.say(text)
+        self._reviews.show_message(text)
 
+    @override
     async def aclose(self) -> None:
         """Close the views and stop."""
-        self._board.clear()
+        self._reviews.clear()
         self.quit()
 
-    # The user's hands and eyes.
+    # Acts of the user.
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What the user was told, oldest first; the newest twenty."""
-        return self._board.messages
+        """Messages to the user, oldest first; the newest twenty."""
+        return self._reviews.messages
 
     @property
     def open_reviews(self) -> tuple[DiffReview, ...]:
-        """The reviews whose views are open, oldest first."""
-        return tuple(view.review for view in self._board.views)
+        """Reviews whose views are open, oldest first."""
+        return tuple(view.review for view in self._reviews.views)
 
     def edit(self, path: str, text: str) -> None:
-        """Type a new text into an open file, without saving it."""
+        """Replace the text of an open file without saving it."""
         path = absolute(path)
         self._buffers[path].unsaved = TextFile(text, self._text(path).form)
         self._events.put(ContextChanged())
 
     def edit_diff(self, review_id: str, text: str) -> None:
         """Change the proposed text in a diff view."""
-        self._board.edit(review_id, text)
+        self._reviews.edit(review_id, text)
 
     def accept_diff(self, review_id: str) -> None:
         """Accept the text in a diff view."""
-        if (view := self._board.view(review_id)) is not None:
-            self._board.accept(review_id, view.text)
+        if (view := self._reviews.view(review_id)) is not None:
+            self._reviews.accept(review_id, view.text)
 
     def reject_diff(self, review_id: str) -> None:
         """Close a diff view without accepting."""
-        self._board.reject(review_id)
+        self._reviews.reject(review_id)
 
     def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
-        """Point the agent to a file; lines 0-based, both included."""
+        """Point the agent to lines of a file, 0-based, both ends included; None: the whole file."""
         self._events.put(FileMentioned(absolute(path), start_line, end_line))
 
     def set_diagnostics(self, path: str, found: Sequence[Diagnostic]) -> None:
-        """Replace the diagnostics of one file; none: it is clean."""
+        """Replace the diagnostics of one file."""
         path = absolute(path)
         self._diagnostics.pop(path, None)
         if found:
@@ -205,11 +219,11 @@ class HeadlessEditor(EditorBase):
         self._events.put(DiagnosticsChanged((path,)))
 
     def quit(self) -> None:
-        """Close the editor. What happened before is still told."""
+        """Close the editor; readers still get the events that wait."""
         self._end("the headless editor has quit; start the companion again")
 
     def _now(self) -> float:
-        """Return the time, but never the same twice: the order of focus has to stay clear."""
+        """Return the time, later than each focus before: the order of focus has to stay clear."""
         return max([self._clock(), *(buffer.focused_at + 0.001 for buffer in self._buffers.values())])
 
     def _snapshot(self, path: str, buffer: _Buffer) -> OpenFile:
@@ -237,4 +251,4 @@ class HeadlessEditor(EditorBase):
         except OSError as error:
             raise EditorError(f"{path} cannot be opened: {error.strerror}") from error
         except (BinaryContentError, ValueError):
-            return TextFile("")  # an image, say: it can be open, but nothing in it can be selected
+            return TextFile("")  # an image, for example: it can be open, but it has no text to select

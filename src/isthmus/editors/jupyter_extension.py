@@ -1,10 +1,12 @@
-"""Our part inside a Jupyter server, for those who enable it: ``isthmus plugin jupyter`` is the file that does.
+"""Extension of a Jupyter server, enabled by the file that ``isthmus plugin jupyter`` names. Only Jupyter imports it.
 
-It starts a companion with the server and ends it with the server, and takes the variables for terminals that the
+It starts a companion with the server and ends it with the server. It also sets the variables for terminals that the
 companion sends (``PUT /isthmus/terminal-environment``): a server's terminals get their environment from its process,
-which nobody outside can change. ``c.Isthmus.companion = False`` in ``jupyter_server_config.py``, or
-``--Isthmus.companion=False``, keeps it from starting one; an ``isthmus companion --editor jupyter`` that is started by
-hand then uses the server. Isthmus has to be installed in the environment of the server. Imported by Jupyter alone.
+which no other process can change.
+
+With ``c.Isthmus.companion = False`` in ``jupyter_server_config.py``, or ``--Isthmus.companion=False``, it starts no
+companion; an ``isthmus companion --editor jupyter`` that is started by hand then uses the server. Isthmus has to be
+installed in the environment of the server.
 """
 
 import json
@@ -20,12 +22,12 @@ END_SECONDS: Final = 5.0
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:  # pyright: ignore[reportUnusedFunction]
-    """Jupyter asks for this name."""
+    """Return the modules of the extension; Jupyter looks for this name."""
     return [{"module": __name__}]
 
 
 def _load_jupyter_server_extension(app: "ServerApp") -> None:  # pyright: ignore[reportUnusedFunction]
-    """Jupyter calls this name when the server starts."""
+    """Start with the server; Jupyter looks for this name."""
     from jupyter_server.utils import url_path_join
 
     path = url_path_join(str(app.base_url), "isthmus", "terminal-environment")
@@ -37,12 +39,12 @@ def _load_jupyter_server_extension(app: "ServerApp") -> None:  # pyright: ignore
 
 
 def starts_companion(app: "ServerApp") -> bool:
-    """Return whether a companion starts with the server: ``Isthmus.companion``, of a file or of the command line."""
+    """Return the setting ``Isthmus.companion`` of a file or of the command line."""
     from traitlets import Bool
     from traitlets.config import Configurable
 
     class Isthmus(Configurable):
-        """The section of Jupyter's configuration. What the command line says is a text until a trait reads it."""
+        """Section of Jupyter's configuration, whose trait turns the text of a command line into a bool."""
 
         companion: Any = Bool(True).tag(config=True)
 
@@ -50,9 +52,10 @@ def starts_companion(app: "ServerApp") -> bool:
 
 
 def set_variables(manager: Any, variables: dict[str, str | None], ours: set[str]) -> None:
-    """Have the terminals that `manager` (terminado's) opens from now on get these variables.
+    """Set variables for the terminals that ``manager`` (terminado's) opens from now on.
 
-    None takes one away; one that we had set shows again what the server itself has. ``ours`` are those that we set.
+    None removes a variable; one that was set here gets the server's own value back. ``ours`` holds the names that were
+    set here, and is changed.
     """
     environment: dict[str, str | None] = dict(manager.extra_env or {})
     for name, value in variables.items():
@@ -63,7 +66,7 @@ def set_variables(manager: Any, variables: dict[str, str | None], ours: set[str]
             environment.pop(name, None)
             ours.discard(name)
         else:
-            environment[name] = None  # terminado takes it away
+            environment[name] = None  # terminado removes it
     manager.extra_env = environment
 
 
@@ -74,22 +77,22 @@ def _handler(settings: dict[str, Any]) -> type:
     ours: set[str] = set()
 
     class TerminalEnvironmentHandler(APIHandler):  # pyright: ignore[reportUntypedBaseClass]
-        """Only for who has the server's token, as everything under it."""
+        """Variables for terminals, for clients with the server's token."""
 
         auth_resource = "terminals"
 
         @web.authenticated
         def get(self) -> None:
-            """Whether terminals can be given variables: 404 where the server has none."""
+            """Answer 200 if the server has terminals, else 404."""
             self._manager()
             self.finish({})
 
         @web.authenticated
         def put(self) -> None:
-            """Take variables."""
+            """Set the variables in the body."""
             variables = _variables(self.request.body)
             if variables is None:
-                raise web.HTTPError(400, "expected a JSON object of names, each with a text or null")
+                raise web.HTTPError(400, "expected a JSON object of variables, each a string or null")
             set_variables(self._manager(), variables, ours)
             self.set_status(204)
             self.finish()
@@ -104,7 +107,7 @@ def _handler(settings: dict[str, Any]) -> type:
 
 
 def _variables(body: bytes) -> dict[str, str | None] | None:
-    """Return the variables in a request; None: it is something else, or nothing that an environment can hold."""
+    """Return the variables in a request; None if the body is anything else, or if no environment can hold them."""
     try:
         value: object = json.loads(body)
     except ValueError:
@@ -124,7 +127,7 @@ def _variables(body: bytes) -> dict[str, str | None] | None:
 def _start_companion(app: "ServerApp") -> None:
     import atexit
 
-    # The token is in the server's file, which only this user can read; a command line everybody can.
+    # The address is the server's file, which holds the token: only this user can read it, but everyone a command line.
     arguments = [sys.executable, "-P", "-m", "isthmus", "companion", "--editor", "jupyter"]
     arguments += ["--address", str(app.info_file), "--until-exit-of", str(os.getpid())]
     try:

@@ -1,8 +1,8 @@
-"""Somebody's IDE extension as an :class:`~isthmus.ide.editor.Editor`: the companion over it is the bridge.
+"""Editor that is an IDE with an extension for another agent: the companion of such an editor is the bridge.
 
-What agents of one protocol ask of the companion is asked of the IDE in the protocol that it speaks; which one that is
-does not matter here. What the IDE does not offer is not available, and says why. A review that ends there without an
-answer stays open: the agent's own terminal, or ``isthmus ide``, decides it.
+Each operation is asked of the IDE through an :class:`~isthmus.ide.clients.ide_client.IdeClient`, whatever protocol that
+speaks. A review that the IDE ends without an answer stays open: the user answers in the agent's terminal or with
+``isthmus ide``.
 """
 
 import asyncio
@@ -10,6 +10,8 @@ import os
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Final, TypeVar, assert_never
+
+from typing_extensions import override
 
 from isthmus.editors.editor_base import EditorBase
 from isthmus.ide.clients.ide_client import IdeClient, IdeError, NotOfferedError, UndecidedError
@@ -33,20 +35,21 @@ from isthmus.ide.processes import process_is_alive
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 
 SHOWN_SECONDS: Final = 1.0
-"""An IDE that cannot show a review says so within this; one protocol tells nothing when it can."""
+"""Maximum wait in seconds for the IDE to refuse a review; with one of the protocols it does not report success."""
 LOST_SECONDS: Final = 60.0
-"""An IDE that is away for so long has quit; one whose process is dead, at once."""
-LOOK_SECONDS: Final = 1.0
+"""Time in seconds without a connection after which the IDE counts as quit; if its process is dead, it does at once."""
+CHECK_SECONDS: Final = 1.0
+"""Interval in seconds at which a lost IDE's process is checked."""
 _TERMINALS: Final = "the terminals of an IDE are its own; start agents with `isthmus companion exec`"
 
 T = TypeVar("T")
 
 
 class RemoteEditor(EditorBase):
-    """For one event loop. ``client`` is connected and becomes ours; ``tell`` shows a text to the user.
+    """An IDE behind ``client``, which is connected and closed with the editor. For one event loop.
 
-    The identity is the IDE's: its name, and its process where it tells it. The events end when that process is dead, or
-    the IDE was away for a minute.
+    ``tell`` shows a text to the user. The identity has the IDE's name, and its process id if the IDE reports it. The
+    events end when that process is dead, or after ``lost_seconds`` without a connection.
     """
 
     def __init__(
@@ -66,43 +69,49 @@ class RemoteEditor(EditorBase):
         self._tell = tell
         self._lost_seconds = lost_seconds
         self._shown_seconds = shown_seconds
-        self._offers = client.offers  # what was known last, while the IDE is away
+        self._offers = client.offers  # the last known ones, while the connection is lost
         self._reviews: dict[str, tuple[DiffReview, asyncio.Task[None]]] = {}
         self._is_trusted = self._trust()
-        self._next_look: asyncio.TimerHandle | None = None
+        self._next_check: asyncio.TimerHandle | None = None
         self._unsubscribe = (client.on_change(self._changed), client.on_mention(self._mentioned))
 
     @property
+    @override
     def unavailable(self) -> Mapping[Capability, str]:
-        """What the IDE does not offer, and what no protocol of IDE extensions has."""
+        """Capabilities that the IDE does not offer, or that no protocol of IDE extensions has, with the reasons."""
         lacking = f"its extension ({self._client.protocol}) does not offer it"
         missing = {each: lacking for each in Capability if each not in self._offers}
-        missing[Capability.TEXT] = "its extension tells no unsaved text; the file on disk holds"
+        missing[Capability.TEXT] = "its extension does not report unsaved text; read the file on disk"
         missing[Capability.CONFIRM] = "its extension asks no questions; answer with `isthmus ide answer`"
         missing[Capability.TERMINAL] = _TERMINALS
         missing.pop(Capability.MESSAGE, None)  # `tell`
         return missing
 
+    @override
     async def workspace_folders(self) -> tuple[str, ...]:
         return await self._ask(self._client.workspace_folders())
 
+    @override
     async def open_files(self) -> tuple[OpenFile, ...]:
         return await self._ask(self._client.open_files())
 
+    @override
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
         self._require(Capability.OPEN)
         await self._ask(self._client.open_file(path, at, focus=focus))
 
+    @override
     async def close_file(self, path: str) -> None:
         self._require(Capability.CLOSE)
         await self._ask(self._client.close_file(path))
 
+    @override
     async def open_diff(self, review: DiffReview) -> None:
-        """See the port. Returns when the IDE shows it, or did not say within a second that it cannot."""
+        """Show a review; return when the IDE shows it, or has not refused it within ``shown_seconds``."""
         self._require(Capability.DIFF)
         shown = asyncio.Event()
         asking = asyncio.create_task(self._review(review, shown.set))
-        asking.add_done_callback(_look_at)  # what fails later was told to the user
+        asking.add_done_callback(_retrieve_exception)  # _review has told the user
         self._reviews[review.id] = (review, asking)
         showing = asyncio.create_task(shown.wait())
         try:
@@ -113,14 +122,15 @@ class RemoteEditor(EditorBase):
             raise
         finally:
             showing.cancel()
-        if asking.cancelled():  # closed again meanwhile, or with the editor; whoever asks is not cancelled by that
+        if asking.cancelled():  # by close_diff or aclose; this caller is not cancelled
             self._require_present()
         elif asking.done() and (error := asking.exception()) is not None:
             self._forget(review.id)
             raise error
 
+    @override
     async def close_diff(self, review_id: str) -> str | None:
-        """See the port. Where the IDE does not tell the text in its view, the proposal stands for it."""
+        """Close a view and return its text, or the proposal if the IDE does not report the text."""
         held = self._reviews.get(review_id)
         if held is None:
             return None
@@ -129,38 +139,44 @@ class RemoteEditor(EditorBase):
         try:
             content = await self._ask(self._client.close_diff(review.file_path))
         except EditorError:
-            content = None  # away, or it has no such view any more
+            content = None  # the connection is lost, or the view is gone
         asking.cancel()
         return review.proposed if content is None else content
 
+    @override
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
         self._require(Capability.DIAGNOSTICS)
         return await self._ask(self._client.diagnostics(path))
 
+    @override
     async def is_dirty(self, path: str) -> bool | None:
         self._require(Capability.DIRTY)
         return await self._ask(self._client.is_dirty(path))
 
+    @override
     async def save(self, path: str) -> None:
         self._require(Capability.SAVE)
         await self._ask(self._client.save(path))
 
+    @override
     async def show_message(self, text: str) -> None:
-        """Where the bridge shows it: no protocol of IDE extensions has messages."""
+        """Show a message on the bridge's own output: no protocol of IDE extensions has messages."""
         self._require_present()
         self._tell(text)
 
+    @override
     async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:
-        """See the port. The IDE chooses the notebook, and asks the user besides."""
+        """Run code in the notebook that the IDE chooses; the IDE asks the user, too."""
         self._require(Capability.EXECUTE)
         return await self._ask(self._client.execute_code(code))
 
+    @override
     async def aclose(self) -> None:
-        """Close our views there and disconnect."""
+        """Close our views and disconnect."""
         for unsubscribe in self._unsubscribe:
             unsubscribe()
-        if self._next_look is not None:
-            self._next_look.cancel()
+        if self._next_check is not None:
+            self._next_check.cancel()
         self._quit()
         asking = [task for _, task in self._reviews.values()]
         self._reviews.clear()
@@ -170,7 +186,11 @@ class RemoteEditor(EditorBase):
         await self._client.aclose()
 
     async def _review(self, review: DiffReview, on_shown: Callable[[], None]) -> None:
-        """Wait for the user. Raises what kept the IDE from showing it, while nobody takes it for shown."""
+        """Wait for the user's decision, and report it as an event.
+
+        Raises:
+            EditorError: the IDE cannot show the review.
+        """
         try:
             outcome = await self._client.open_diff(review.file_path, review.proposed, on_shown=on_shown)
         except UndecidedError as error:
@@ -197,26 +217,26 @@ class RemoteEditor(EditorBase):
 
     def _changed(self) -> None:
         if self._client.connected:
-            if self._next_look is not None:
-                self._next_look.cancel()
-                self._next_look = None
+            if self._next_check is not None:
+                self._next_check.cancel()
+                self._next_check = None
             self._offers = self._client.offers
             if (trust := self._trust()) != self._is_trusted:
                 self._is_trusted = trust
                 self._events.put(WorkspaceChanged())
             self._events.put(ContextChanged())
-        elif self._next_look is None:
-            self._look_whether_it_quit(asyncio.get_running_loop().time() + self._lost_seconds)
+        elif self._next_check is None:
+            self._check_whether_it_quit(asyncio.get_running_loop().time() + self._lost_seconds)
 
-    def _look_whether_it_quit(self, deadline: float) -> None:
-        """It has when its process is dead, or after a while without it."""
+    def _check_whether_it_quit(self, deadline: float) -> None:
+        """End the editor if the IDE's process is dead or the deadline has passed; else check again later."""
         loop = asyncio.get_running_loop()
         is_dead = self._pid is not None and not process_is_alive(self._pid)
         if is_dead or loop.time() >= deadline:
             self._quit()
         else:
-            at = min(deadline, loop.time() + LOOK_SECONDS)
-            self._next_look = loop.call_at(at, self._look_whether_it_quit, deadline)
+            at = min(deadline, loop.time() + CHECK_SECONDS)
+            self._next_check = loop.call_at(at, self._check_whether_it_quit, deadline)
 
     def _quit(self) -> None:
         self._end(f"{self._identity.display_name} has quit, or the connection to it is lost")
@@ -239,10 +259,11 @@ class RemoteEditor(EditorBase):
             raise NotAvailableError(self._identity, str(error).partition(": ")[2] or str(error)) from error
         except IdeError as error:
             if not self._client.connected:
-                raise EditorGoneError(f"{self._identity.display_name} is away: {error}") from error
+                raise EditorGoneError(f"the connection to {self._identity.display_name} is lost: {error}") from error
             raise EditorError(str(error)) from error
 
 
-def _look_at(task: "asyncio.Task[None]") -> None:
+def _retrieve_exception(task: "asyncio.Task[None]") -> None:
+    """Keep asyncio from logging an exception that nobody awaits."""
     if not task.cancelled():
         task.exception()

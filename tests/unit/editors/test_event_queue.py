@@ -30,7 +30,7 @@ async def test_mentions_beyond_the_cap_are_lost_with_a_word_each_time_and_decisi
         events = await _read(queue, MAXIMUM_WAITING + 1)
         assert (events[0], events[-1]) == (FileMentioned("/0"), DiffAccepted("1", "text"))
     assert [record.getMessage() for record in caplog.records] == [
-        "an editor tells more than can be heard: mentions and diagnostics are lost for now"
+        "the editor sends events too fast: mentions and changed diagnostics are dropped for now"
     ] * 2
 
 

@@ -1,1 +1,1 @@
-"""A Jupyter server or kernel as an editor of the companion."""
+"""Editor of the companion that is a Jupyter server or kernel."""

@@ -1,6 +1,6 @@
-"""A bare kernel, by its connection file (``kernel-*.json``): what runs in ``jupyter console``, Spyder or by itself.
+"""Kernel without a server, as of ``jupyter console`` or Spyder, reached by its connection file (``kernel-*.json``).
 
-Needs jupyter-client (the extra ``jupyter``), which is imported when the first code runs.
+It needs jupyter-client (the extra ``jupyter``), which is imported when the first code runs.
 """
 
 import asyncio
@@ -8,6 +8,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from queue import Empty
 from typing import TYPE_CHECKING, Any, Final
+
+from typing_extensions import override
 
 from isthmus.editors.jupyter.kernel import Channels, Kernel
 from isthmus.editors.jupyter.messages import execute_request
@@ -18,17 +20,14 @@ if TYPE_CHECKING:
     from jupyter_client.channels import HBChannel
 
 READY_SECONDS: Final = 30.0
+"""Maximum time in seconds until the kernel answers, and until its heartbeat begins."""
 LISTEN_SECONDS: Final = 0.5
 SILENT_BEATS: Final = 10
-"""After so many looks, LISTEN_SECONDS apart, without a heartbeat the kernel counts as dead."""
+"""Number of checks, LISTEN_SECONDS apart, without a heartbeat after which the kernel counts as dead."""
 
 
 def require_jupyter_client() -> None:
-    """Make sure that bare kernels can be used at all.
-
-    Raises:
-        EditorError: jupyter-client is not installed.
-    """
+    """Raise EditorError if jupyter-client, which kernels without a server need, is not installed."""
     try:
         import jupyter_client.asynchronous  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError as error:
@@ -38,7 +37,7 @@ def require_jupyter_client() -> None:
 
 
 def connection_file_kernel(path: str) -> Kernel:
-    """Return the kernel whose connection file this is."""
+    """Return the kernel with the connection file ``path``."""
 
     def connect() -> AbstractAsyncContextManager[Channels]:
         return _connected(path)
@@ -65,22 +64,20 @@ async def _connected(path: str) -> AsyncGenerator["_ZmqChannels"]:
         client.stop_channels()
 
 
-class _ZmqChannels:
-    """See :class:`~isthmus.editors.jupyter.kernel.Channels`."""
-
+class _ZmqChannels(Channels):
     def __init__(self, client: "AsyncKernelClient") -> None:
         self._client = client
         self._silent = 0
         self._has_heartbeat = False
-        """Whether the thread runs that listens to the kernel's heartbeat, and has begun to."""
+        """Whether the thread that listens to the kernel's heartbeat was started."""
 
     async def listen(self) -> None:
-        """Wait until the kernel's messages arrive: what it sends before is lost to us."""
+        """Wait until messages of the kernel arrive: those that it sends before are lost."""
         control = self._client.control_channel
         try:
             async with asyncio.timeout(READY_SECONDS):
                 while True:
-                    # On the control channel, which is answered while a cell runs too.
+                    # The control channel is answered also while a cell runs.
                     control.send(self._client.session.msg("kernel_info_request"))
                     try:
                         await self._client.get_iopub_msg(timeout=LISTEN_SECONDS)
@@ -93,12 +90,14 @@ class _ZmqChannels:
                 "is there, and name its newest connection file with --address"
             ) from error
 
+    @override
     async def execute(self, code: str) -> str:
         request = execute_request(code, self._client.session.session)
         message = self._client.session.msg("execute_request", dict(request["content"]))
         self._client.shell_channel.send(message)
         return str(message["header"]["msg_id"])
 
+    @override
     async def receive(self) -> Mapping[str, Any]:
         while True:
             for channel in (self._client.iopub_channel, self._client.shell_channel):
@@ -109,7 +108,11 @@ class _ZmqChannels:
             await self._wait()
 
     async def _wait(self) -> None:
-        """Until there is a message, or for LISTEN_SECONDS."""
+        """Wait until there is a message, at most for LISTEN_SECONDS.
+
+        Raises:
+            EditorError: the kernel has had no heartbeat for too long.
+        """
         import zmq
         import zmq.asyncio
 
@@ -119,16 +122,16 @@ class _ZmqChannels:
         if await poller.poll(int(LISTEN_SECONDS * 1000)):
             return
         if not self._has_heartbeat:
-            await self._begin_heartbeat()  # not before: code that ends soon does without the thread
+            await self._begin_heartbeat()  # as late as this: code that ends soon needs no thread
         self._silent = 0 if self._client.hb_channel.is_beating() else self._silent + 1
         if self._silent >= SILENT_BEATS:
             raise EditorError("the kernel died or was restarted; its variables are lost")
 
     async def _begin_heartbeat(self) -> None:
-        """Start the thread that listens to the heartbeat, and wait until it can be stopped, also when cancelled.
+        """Start the thread that listens to the heartbeat; wait until it can be stopped, even when cancelled.
 
-        Stopped before it has begun, jupyter-client's thread does not notice: it opens sockets until there are no more,
-        and ends with a traceback.
+        jupyter-client's thread does not notice a stop before it has begun: it opens sockets until none are left, and
+        ends with a traceback.
         """
         self._has_heartbeat = True
         heartbeat = self._client.hb_channel
@@ -139,6 +142,7 @@ class _ZmqChannels:
         finally:
             await begun
 
+    @override
     async def interrupt(self) -> None:
         self._client.control_channel.send(self._client.session.msg("interrupt_request", {}))
 

@@ -1,8 +1,8 @@
-"""A running Jupyter server, or a bare kernel, as an :class:`~isthmus.ide.editor.Editor`.
+"""Editor that is a running Jupyter server, or a kernel without one. It starts no process.
 
-A server knows which notebooks are open and runs their kernels, but it has no hand on the browser: it cannot show, close
-or select anything there, and does not see what is not saved. So files, focus and execution come from the server, and
-the user reviews on our own page (:mod:`review_page`) or with ``isthmus ide``. No process is started here.
+A server knows the open notebooks and runs their kernels, but it does not control the browser: it cannot show, close or
+select anything there, and does not have unsaved text. So open files, focus and execution come from the server, and
+the user reviews on our own page (:mod:`isthmus.editors.review_page`) or with ``isthmus ide``.
 """
 
 import asyncio
@@ -14,13 +14,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from typing_extensions import override
+
 from isthmus.editors.editor_base import EditorBase, existing
 from isthmus.editors.jupyter.connection_file import connection_file_kernel, require_jupyter_client
 from isthmus.editors.jupyter.finding import KernelAddress, find
 from isthmus.editors.jupyter.kernel import Kernel
 from isthmus.editors.jupyter.server import EXTENSION, JupyterServer, JupyterSession, ServerAddress
 from isthmus.editors.jupyter.server_kernel import server_kernel
-from isthmus.editors.review_page.board import PendingReviews
+from isthmus.editors.review_page.pending_reviews import PendingReviews
 from isthmus.editors.review_page.server import ReviewPageServer
 from isthmus.files.locations import absolute
 from isthmus.ide.consent import Consent
@@ -38,19 +40,17 @@ from isthmus.text.visible import without_control_characters
 
 POLL_SECONDS: Final = 1.5
 FAILURES: Final = 3
-"""After so many looks in a row at which nobody answered, the server is gone."""
+"""Number of polls in a row without an answer after which the server is gone."""
 
-_UNSEEN: Final = (
-    "what is not saved is in the browser, where no server sees it; Jupyter saves by itself every two minutes"
-)
+_UNSEEN: Final = "its server does not have the unsaved text in the browser; Jupyter saves by itself every two minutes"
 _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
     {
         Capability.OPEN: "its server cannot open a tab in the browser; open the file there",
         Capability.CLOSE: "its server cannot close a tab in the browser; close it there",
         Capability.TEXT: f"{_UNSEEN}; read the file",
         Capability.DIRTY: _UNSEEN,
-        Capability.SAVE: "its server does not have what is typed in the browser; save it there",
-        Capability.SELECTION: "its server is not told of cursor and selection",
+        Capability.SAVE: "its server does not have the text in the browser; save it there",
+        Capability.SELECTION: "its server does not know cursor and selection",
         Capability.DIAGNOSTICS: "it has no linters; start the companion with --diagnostics ruff",
     }
 )
@@ -68,12 +68,13 @@ async def attach(
     opened: Sequence[str] = (),
     poll_seconds: float = POLL_SECONDS,
 ) -> "JupyterEditor":
-    """Attach to a server or kernel; ``address`` and ``folders`` (absolute) as :func:`jupyter_finding.find` has them.
+    """Attach to a server or kernel.
 
-    ``opened`` are absolute paths of files that count as open besides: the last one has the focus until something runs.
+    ``address`` and ``folders`` (absolute) are those of :func:`isthmus.editors.jupyter.finding.find`. ``opened`` are
+    absolute paths of more open files; the last one has the focus until a kernel runs.
 
     Raises:
-        EditorError: there is none, it does not answer, or it refuses the token.
+        EditorError: no server or kernel was found, it does not answer, or it refuses the token.
     """
     found = await asyncio.to_thread(find, address, tuple(folders))
     editor = JupyterEditor(found, tuple(folders), tuple(opened), poll_seconds)
@@ -86,9 +87,9 @@ async def attach(
 
 
 class JupyterEditor(EditorBase):
-    """Made by :func:`attach`. Its process id is the server's if that runs on this machine, else the companion's.
+    """A Jupyter server or kernel, made by :func:`attach`. Files and focus are polled.
 
-    Files and focus are looked at every 1.5 s.
+    Its process id is that of a server on this machine, or else the companion's.
     """
 
     def __init__(
@@ -105,8 +106,8 @@ class JupyterEditor(EditorBase):
         self._folders = folders or ((os.path.realpath(address.root),) if isinstance(address, ServerAddress) else ())
         self._opened = {path: 0.0 + number for number, path in enumerate(opened)}
         self._poll_seconds = poll_seconds
-        self._board = PendingReviews(self._events.put)
-        self._page = ReviewPageServer(self._board)
+        self._reviews = PendingReviews(self._events.put)
+        self._page = ReviewPageServer(self._reviews)
         self._kernels: dict[str, Kernel] = {}
         self._choosing_kernel = asyncio.Lock()
         self._files: tuple[OpenFile, ...] = ()
@@ -114,75 +115,82 @@ class JupyterEditor(EditorBase):
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What the user was told, oldest first; the newest twenty."""
-        return self._board.messages
+        """Messages to the user, oldest first; the newest twenty."""
+        return self._reviews.messages
 
     def review_page(self) -> str:
-        """Return a link to the page on which the user reviews. It can be opened once; each call makes a new one."""
+        """Return a new link to the review page, which can be opened once."""
         return self._page.link()
 
     async def start(self) -> None:
-        """Look for the first time, then again and again; see :func:`attach`."""
+        """Read the open files, then begin to poll them, and serve the review page."""
         if self._server is None:
             require_jupyter_client()
             self._unavailable = {**_UNAVAILABLE, Capability.TERMINAL: _NO_SERVER}
             self._folders = self._folders or (str(Path.cwd()),)
         else:
-            await self._look()
+            await self._read_files()
             if not await self._server.has_extension():
                 self._unavailable = {**_UNAVAILABLE, Capability.TERMINAL: _NO_EXTENSION}
             self._polling = asyncio.create_task(self._poll())
         await self._page.start()
 
+    @override
     async def workspace_folders(self) -> tuple[str, ...]:
-        """Return the folders that were given, else the one that the server serves."""
+        """Return the folders that were given, or else the one that the server serves."""
         self._require_present()
         return self._folders
 
+    @override
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """Return the files of the sessions inside the workspace; the one whose kernel was active last has the focus."""
+        """Return the files of the sessions in the workspace; the one whose kernel was active last has the focus."""
         self._require_present()
-        return await self._look()
+        return await self._read_files()
 
+    @override
     async def open_diff(self, review: DiffReview) -> None:
         """Show the review on our page, and tell the user where."""
         self._require_present()
-        self._board.open(review)
+        self._reviews.open(review)
         await self.show_message(
             f"{review.title or 'An agent'} proposes a change of {review.file_path}; `isthmus ide diffs` shows it and "
             "the page on which you answer"
         )
 
+    @override
     async def close_diff(self, review_id: str) -> str | None:
-        """See the port. Only edits that were kept on the page, or sent with an answer, are in the text."""
+        """Close a review and return its text, with the edits that the user sent from the page."""
         self._require_present()
-        return self._board.close(review_id)
+        return self._reviews.close(review_id)
 
+    @override
     async def show_message(self, text: str) -> None:
-        """On the companion's standard error, on our page and in ``isthmus ide status``."""
+        """Show a message on the companion's standard error, on our page, and in ``isthmus ide status``."""
         self._require_present()
-        self._board.say(text)
-        with suppress(OSError, ValueError):  # closed by whoever started us
+        self._reviews.show_message(text)
+        with suppress(OSError, ValueError):  # closed by the program that started us
             print(without_control_characters(text), file=sys.stderr, flush=True)
 
+    @override
     async def confirm(self, title: str, text: str) -> bool:
-        """Ask on our page."""
+        """Ask on our page and by ``isthmus ide answer``."""
         return (await self.consent(title, text)).is_yes
 
     async def consent(self, title: str, text: str) -> Consent:
-        """Ask on our page; in a terminal that we were started in stands a link to it."""
+        """Ask as :meth:`confirm` does, and print a link to our page if we were started in a terminal."""
         await self.show_message(f"{title}? Answer with `isthmus ide answer`, or on the page of `isthmus ide diffs`")
         with suppress(OSError, ValueError):
-            # A file that takes our standard error can be read by agents, which are given no link.
+            # Not into a file, which agents could read: they get no link.
             if sys.stderr.isatty():
                 print(f"Answer it in the browser: {self.review_page()}", file=sys.stderr, flush=True)
-        return await self._board.ask(title, text)
+        return await self._reviews.ask(title, text)
 
+    @override
     async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:
         self._require_present()
         if isinstance(self._address, KernelAddress):
             return await self._kernel(self._address.connection_file).execute(code)
-        # The server may answer the second call first: code is run in the order of the calls.
+        # The lock keeps the order of the calls, whichever of them the server answers first.
         async with self._choosing_kernel:
             sessions = await self._notebooks()
             if notebook is not None:
@@ -193,28 +201,33 @@ class JupyterEditor(EditorBase):
         return await kernel.execute(code)
 
     async def require_kernel(self) -> None:
-        """Return when :meth:`execute_code` would find a kernel. Raises as it does."""
+        """Raise EditorError if :meth:`execute_code` would find no kernel."""
         self._require_present()
         if self._server is not None:
             await self._notebooks()
 
     async def _notebooks(self) -> list[JupyterSession]:
-        """Those that have a kernel, one at least."""
+        """Return the sessions of notebooks.
+
+        Raises:
+            EditorError: there are none.
+        """
         sessions = [session for session in await self._sessions() if session.type == "notebook"]
         if not sessions:
             raise EditorError("no notebook with a kernel is open in Jupyter; open one there and choose a kernel")
         return sessions
 
+    @override
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
-        """See the port; done by our extension in the server."""
-        if self._server is None or Capability.TERMINAL in self._unavailable:
-            raise self._refusal(Capability.TERMINAL)
-        self._require_present()
-        await self._server.set_terminal_environment(variables)
+        """Set variables by our extension in the server."""
+        self._require(Capability.TERMINAL)
+        if self._server is not None:  # a kernel without one lacks the capability
+            await self._server.set_terminal_environment(variables)
 
+    @override
     async def aclose(self) -> None:
-        """Stop looking, close the page. Server and kernels go on."""
-        self._end("the companion let go of it")
+        """Stop polling and close the page. Server and kernels go on."""
+        self._end("the companion has left it")
         if self._polling is not None:
             self._polling.cancel()
             await asyncio.gather(self._polling, return_exceptions=True)
@@ -228,16 +241,16 @@ class JupyterEditor(EditorBase):
         while failures < FAILURES:
             await asyncio.sleep(self._poll_seconds)
             try:
-                if (files := await self._look()) != told:
+                if (files := await self._read_files()) != told:
                     self._events.put(ContextChanged())
                 failures, told = 0, files
             except EditorGoneError:
                 failures += 1
             except EditorError:
-                pass  # busy, or it refuses us for now
+                pass  # the server is busy, or refuses us for now
         self._end("its server does not answer any more")
 
-    async def _look(self) -> tuple[OpenFile, ...]:
+    async def _read_files(self) -> tuple[OpenFile, ...]:
         sessions = await self._sessions()
         focused = {
             path: max(_focus(s) for s in sessions if self._path(s) == path) for path in map(self._path, sessions)
@@ -245,12 +258,12 @@ class JupyterEditor(EditorBase):
         times = self._opened | focused
         active = max(times, key=lambda path: times[path], default=None)
         files = tuple(OpenFile(path, times[path], path == active) for path in times)
-        # Some frontends have sessions for what is not a file, and files go away while their kernels run.
+        # Some frontends have sessions without a file, and files are deleted while their kernels run.
         self._files = await asyncio.to_thread(existing, files)
         return self._files
 
     async def _sessions(self) -> tuple[JupyterSession, ...]:
-        """Return the sessions inside the workspace."""
+        """Return the sessions in the workspace."""
         if self._server is None:
             return ()
         folders = [Path(folder) for folder in self._folders]
@@ -268,8 +281,9 @@ class JupyterEditor(EditorBase):
             )
         return self._kernels[name]
 
+    @override
     def _end(self, reason: str) -> None:
-        self._board.clear()
+        self._reviews.clear()
         super()._end(f"Jupyter is gone: {reason}; start the companion again")
 
 

@@ -1,7 +1,6 @@
-"""Finding the Jupyter server or kernel to attach to: by address, or by the files that Jupyter leaves of what runs.
+"""Search for a Jupyter server or kernel: by its address, or by the files in Jupyter's runtime folder, not by network.
 
-A server writes ``jpserver-PID.json`` and each kernel has its ``kernel-ID.json`` in Jupyter's runtime folder. Nothing
-here asks the network.
+A server writes ``jpserver-PID.json`` there, and each kernel has its ``kernel-ID.json``.
 """
 
 import ipaddress
@@ -28,7 +27,7 @@ MAXIMUM_FILE_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class KernelAddress:
-    """A kernel by its connection file."""
+    """Absolute path of a kernel's connection file."""
 
     connection_file: str
 
@@ -37,7 +36,7 @@ Address: TypeAlias = ServerAddress | KernelAddress
 
 
 def runtime_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Jupyter's runtime folder, as jupyter_core's ``jupyter_runtime_dir()`` has it; not made here."""
+    """Return Jupyter's runtime folder, as jupyter_core's ``jupyter_runtime_dir()`` does, but without making it."""
     if folder := environment.get("JUPYTER_RUNTIME_DIR"):
         return Path(folder)
     if folder := environment.get("JUPYTER_DATA_DIR"):
@@ -49,13 +48,14 @@ def runtime_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def find(address: str | None, folders: Sequence[str], environment: Mapping[str, str] = os.environ) -> Address:
-    """What to attach to. ``folders`` are the workspace's; none: the current folder, for the search.
+    """Find the server or kernel to attach to.
 
     ``address`` is the URL of a server with its token, the path of a ``jpserver-*.json`` or ``kernel-*.json`` file, or
-    the bare name of one in Jupyter's runtime folder; None: the server that serves the workspace.
+    the name of one in Jupyter's runtime folder; None: the server that serves the workspace. ``folders`` are those of
+    the workspace; without any the current folder stands for it.
 
     Raises:
-        EditorError: there is none; the text says what was found and what to do.
+        EditorError: no server or kernel was found; the text says which were, and what to do.
     """
     if address is None:
         return _serving(folders or (str(Path.cwd()),), environment)
@@ -75,12 +75,14 @@ def find(address: str | None, folders: Sequence[str], environment: Mapping[str, 
         return KernelAddress(str(path.absolute()))
     server = _server(fields)
     if server is None:
-        raise EditorError(f"{path}: expected the file of a Jupyter server or kernel; it has neither url nor shell_port")
+        raise EditorError(
+            f"{path}: expected the file of a Jupyter server or kernel, with url or shell_port; it has neither"
+        )
     return server
 
 
 def running_servers(environment: Mapping[str, str] = os.environ) -> tuple[ServerAddress, ...]:
-    """Return the servers that run, by their files, the newest first."""
+    """Return the servers whose processes run, by their files, the newest first."""
     try:
         files = [(path.stat().st_mtime, path) for path in runtime_folder(environment).glob("jpserver-*.json")]
     except OSError:
@@ -125,7 +127,7 @@ def _at_url(address: str, folders: Sequence[str], environment: Mapping[str, str]
 
 
 def _place(url: str) -> tuple[str, int | None, str]:
-    """Where a URL leads; all names of this machine are one."""
+    """Return host, port and path of a URL; the host is empty for each name and address of this machine."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     return "" if _is_this_machine(host) else host, parts.port, parts.path
@@ -137,16 +139,16 @@ def _is_this_machine(host: str) -> bool:
     with suppress(ValueError, OSError):
         address = ipaddress.ip_address(host)
         with socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6) as probe:
-            probe.bind((host, 0))  # an address is this machine's when one may listen there
+            probe.bind((host, 0))  # only addresses of this machine can be listened on
             return True
     return False
 
 
 def _server(fields: JsonObject) -> ServerAddress | None:
     url, root, token, pid = fields.get("url"), fields.get("root_dir"), fields.get("token"), fields.get("pid")
-    if not isinstance(url, str) or not url.startswith("http") or not isinstance(root, str):
-        return None  # http+unix:// too: it listens where nobody else can
-    # Listening on all interfaces it names the machine, which need not have a name that leads back to it.
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")) or not isinstance(root, str):
+        return None  # http+unix:// too: such a server listens on a socket in the file system
+    # A server that listens on all interfaces names its machine, and that name may lead nowhere.
     if fields.get("hostname") in ("0.0.0.0", "", "::") and isinstance(fields.get("port"), int):  # noqa: S104
         scheme = "https" if fields.get("secure") else "http"
         url = f"{scheme}://127.0.0.1:{fields['port']}{fields.get('base_url', '/')}"

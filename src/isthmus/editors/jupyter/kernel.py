@@ -1,8 +1,8 @@
-"""A running Jupyter kernel: runs one piece of code after the other and gives back what each of them showed.
+"""A running Jupyter kernel: runs one piece of code after the other, and returns the output of each.
 
-How a kernel is reached is behind :class:`Channels`: a server's websocket (:mod:`jupyter_server_kernel`) or the sockets
-of a connection file (:mod:`jupyter_connection_file`). Deliberately not here: starting, restarting and stopping kernels;
-they are the user's.
+It is reached through :class:`Channels`: a server's websocket (:mod:`isthmus.editors.jupyter.server_kernel`) or the
+sockets of a connection file (:mod:`isthmus.editors.jupyter.connection_file`). Deliberately not here: starting,
+restarting and stopping kernels, which belong to the user.
 """
 
 import asyncio
@@ -14,17 +14,17 @@ from isthmus.editors.jupyter.messages import RunningExecution
 from isthmus.ide.editor import CodeExecution, EditorError
 
 REPLY_SECONDS: Final = 10.0
-"""How long the reply may come after the kernel said that it is done; both are sent at once."""
+"""Maximum wait in seconds for the reply after the kernel reported that it is idle; it sends both at once."""
 INTERRUPT_SECONDS: Final = 1.0
-"""Code that caught the interrupt is interrupted again after so long."""
-INTERRUPTS: Final = 10
+"""Time in seconds after which code that caught an interrupt is interrupted again."""
+MAXIMUM_INTERRUPTS: Final = 10
 
 
 class Channels(Protocol):
-    """An open connection to a kernel. It belongs to one execution."""
+    """An open connection to a kernel, for one execution."""
 
     async def execute(self, code: str) -> str:
-        """Ask the kernel to run code; the id of the message."""
+        """Ask the kernel to run code, and return the id of the message."""
         ...
 
     async def receive(self) -> Mapping[str, Any]:
@@ -41,7 +41,7 @@ class Channels(Protocol):
 
 
 class Kernel:
-    """Runs code, one execution at a time in the order of the calls. ``connect`` opens a connection for each."""
+    """Runs code, one execution at a time, in the order of the calls. ``connect`` opens a connection for each."""
 
     def __init__(self, connect: Callable[[], AbstractAsyncContextManager[Channels]]) -> None:
         self._connect = connect
@@ -49,7 +49,7 @@ class Kernel:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def execute(self, code: str) -> CodeExecution:
-        """Run code. Cancelling interrupts it: the kernel's state stays, later calls wait until it is done.
+        """Run code. Cancelling interrupts it and keeps the kernel's state; later calls wait until it has ended.
 
         Raises:
             EditorError: the kernel cannot be reached, is lost, or died.
@@ -63,13 +63,13 @@ class Kernel:
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
-            # The task goes on: it interrupts what has begun, and takes care that the next one does not begin before.
+            # The task goes on: it interrupts the code if it has begun, and keeps the next code waiting until then.
             is_wanted.clear()
             done.cancel()
             raise
 
     async def aclose(self) -> None:
-        """Let go of the kernel at once; what runs there goes on."""
+        """Leave the kernel at once; the code that it runs goes on."""
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -87,7 +87,7 @@ class Kernel:
                 done.set_exception(error)
         finally:
             if not done.done():
-                done.set_exception(EditorError("the companion let go of the kernel while it ran the code"))
+                done.set_exception(EditorError("the companion left the kernel while it ran the code"))
 
     async def _follow(
         self,
@@ -119,12 +119,11 @@ class Kernel:
                     running.feed(await channels.receive())
 
     async def _interrupt(self, channels: Channels, running: RunningExecution, reading: asyncio.Task[None]) -> None:
-        """End what nobody waits for any more. Code that did not begin yet is interrupted when it begins: before, the
-        interrupt would hit what the user runs."""
+        """Interrupt the code, but not before it has begun: the interrupt would hit code of the user's."""
         with suppress(EditorError):
             while not running.has_started and not reading.done():
                 await asyncio.wait({reading}, timeout=0.05)
-            for _ in range(INTERRUPTS):
+            for _ in range(MAXIMUM_INTERRUPTS):
                 if reading.done():
                     break
                 await channels.interrupt()

@@ -1,8 +1,8 @@
-"""What a Jupyter kernel says while it runs code, gathered to an :class:`~isthmus.ide.editor.CodeExecution`.
+"""Messages of a Jupyter kernel that runs code, collected into a :class:`~isthmus.ide.editor.CodeExecution`. No I/O.
 
-No I/O: messages of the protocol (jupyter-client.readthedocs.io, "Messaging in Jupyter") as JSON objects in, outputs
-out. What a notebook would show as an image becomes an image, everything else its text form; HTML, SVG and widgets have
-one too. Deliberately not here: connections, and other frontends' executions, whose messages are passed over.
+The messages are those of "Messaging in Jupyter" (jupyter-client.readthedocs.io), as JSON objects. Images stay images;
+any other output becomes text: HTML, SVG and widgets have a text form too. Messages of other frontends' executions are
+ignored.
 """
 
 import base64
@@ -25,7 +25,7 @@ _TEXTS: Final = ("text/plain", "text/markdown", "text/latex", "application/json"
 
 
 def execute_request(code: str, session: str) -> JsonObject:
-    """The message that runs code; its ``msg_id`` is in the header. Nothing can be asked of the user (no stdin)."""
+    """Return the message that runs code, with its ``msg_id`` in the header; the code cannot read from stdin."""
     content: dict[str, Any] = {
         "code": code,
         "silent": False,
@@ -54,7 +54,7 @@ def execute_request(code: str, session: str) -> JsonObject:
 
 @dataclass(slots=True)
 class _Shown:
-    """One output: an image, or text in parts; ``display_id`` is the name under which the kernel may replace it."""
+    """One output: an image, or text in parts. The kernel may replace it by its ``display_id``."""
 
     image: ExecutionImage | None = None
     parts: list[str] = field(default_factory=list[str])
@@ -63,22 +63,22 @@ class _Shown:
     display_id: str | None = None
 
     def take(self, other: "_Shown") -> None:
-        """Show what another one shows."""
+        """Replace the output by another one."""
         self.image, self.parts, self.length = other.image, other.parts, other.length
 
     def add(self, text: str) -> None:
-        """Add text behind what is there."""
+        """Append text."""
         self.parts.append(text)
         self.length += len(text)
 
 
 class KernelDiedError(EditorError):
-    """The kernel ended or was restarted while it ran the code, or before."""
+    """The kernel ended or was restarted, before or while it ran the code."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputLimits:
-    """Limits of what one execution shows; the rest is counted."""
+    """Limits of the output of one execution; what is left out is counted."""
 
     text_characters: int = 1_000_000
     images: int = 20
@@ -88,7 +88,7 @@ class OutputLimits:
 
 
 class RunningExecution:
-    """The outputs of one execute_request. Feed it everything that the kernel sends."""
+    """Outputs of one execute_request; :meth:`feed` takes every message of the kernel."""
 
     def __init__(self, message_id: str, limits: OutputLimits = OutputLimits()) -> None:
         self._id = message_id
@@ -106,19 +106,19 @@ class RunningExecution:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the kernel is done with it; the reply may still be on its way."""
+        """Whether the kernel has run the code; the reply may still be on its way."""
         return self._is_idle
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing follows."""
+        """Whether all messages have come."""
         return self._is_idle and self._has_reply
 
     def feed(self, message: Mapping[str, Any]) -> None:
         """Take one message of the iopub or the shell channel.
 
         Raises:
-            KernelDiedError: the kernel says, or whoever watches it, that it died or is started anew.
+            KernelDiedError: the kernel, or the server that watches it, reports that it died or was restarted.
             EditorError: the kernel refused to run the code.
         """
         kind, content = _kind(message), as_object(message.get("content"))
@@ -167,7 +167,7 @@ class RunningExecution:
 
     @property
     def _cut(self) -> str:
-        """What was left out, in words."""
+        """Description of the output that was left out; empty if it is whole."""
         found: list[str] = []
         if self._cut_characters:
             found.append(f"{self._cut_characters} characters past the first {self._limits.text_characters}")
@@ -210,10 +210,10 @@ class RunningExecution:
             self._shown.append(shown)
 
     def _replace(self, display_id: str | None, content: JsonObject) -> None:
-        # A display of an earlier execution is shown there, not here.
+        # The display may belong to an earlier execution; then there is none here.
         places = [shown for shown in self._shown if display_id is not None and shown.display_id == display_id]
         for shown in places:
-            shown.take(_Shown())  # what is replaced does not count
+            shown.take(_Shown())  # so that the limits do not count the old output
         for shown in places:
             shown.take(self._display(content) or _Shown())
 
@@ -267,7 +267,7 @@ def _joined(value: object) -> str:
 
 
 def _plain(data: JsonObject) -> str:
-    """Return the text form of a value: its plain text, which nearly everything has, else the source of another form."""
+    """Return the text form of a value: its plain text, which nearly every value has, or the source of another form."""
     for kind in _TEXTS:
         if kind in data:
             return without_control_characters(_joined(data[kind]))
@@ -282,6 +282,6 @@ def _decoded(value: object) -> bytes | None:
 
 
 def _as_on_a_terminal(text: str) -> str:
-    """What is left of a stream where progress bars went back to the start of their line."""
+    """Return the text as a terminal shows it, where progress bars overwrite their line."""
     lines = text.replace("\r\n", "\n").split("\n")
     return without_control_characters("\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines))

@@ -1,9 +1,7 @@
-"""A running Jupyter server, over its REST interface: which notebooks are open there, and their kernels.
+"""Client of the REST API of a Jupyter server: its sessions, and the variables of its terminals.
 
-The server's own words (jupyter-server.readthedocs.io, "REST API"): a session is a notebook, console or file together
-with the kernel that runs for it. Deliberately not here: the kernels' messages (:mod:`jupyter_server_kernel`) and how a
-server is found (:mod:`jupyter_finding`). Requests do not count as activity, so that a server that ends when nobody
-uses it still does.
+A session is a notebook, console or file together with its kernel (jupyter-server.readthedocs.io, "REST API"). Our
+requests do not count as activity, so that a server that is set to end when it is not used still ends.
 """
 
 from collections.abc import Mapping
@@ -22,14 +20,14 @@ if TYPE_CHECKING:
 REQUEST_SECONDS: Final = 10.0
 MAXIMUM_SESSIONS: Final = 500
 EXTENSION: Final = "isthmus.editors.jupyter_extension"
-"""The module of our part inside the server; see docs/how-to/jupyter.md."""
+"""Module of our extension in the server (docs/how-to/jupyter.md)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where a server is. ``url`` ends with a slash; ``root`` is the absolute path of the folder that it serves.
+    """Address of a server. ``url`` ends with a slash; ``root`` is the absolute path of the folder that it serves.
 
-    ``pid`` is the server's process on this machine; None: not known.
+    ``pid`` is the server's process on this machine, if known.
     """
 
     url: str
@@ -40,7 +38,7 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class JupyterSession:
-    """Something open with a kernel. ``path`` is relative to the server's root, with slashes; times are Unix seconds."""
+    """An open document and its kernel. ``path`` is relative to the server's root, with slashes; times are Unix time."""
 
     id: str
     path: str
@@ -50,7 +48,7 @@ class JupyterSession:
 
 
 class JupyterUnreachableError(EditorGoneError):
-    """Nobody answers at the server's address."""
+    """No server answers at the address."""
 
 
 class JupyterServer:
@@ -64,14 +62,14 @@ class JupyterServer:
             base_url=address.url,
             headers={"authorization": f"token {address.token}"} if address.token else {},
             timeout=REQUEST_SECONDS,
-            trust_env=False,  # a proxy has no business between us and this machine's server
+            trust_env=False,  # no proxy between two processes of one machine
         )
 
     async def sessions(self) -> tuple[JupyterSession, ...]:
-        """What is open, in the server's order; the first 500.
+        """Return the sessions in the server's order, at most the first 500.
 
         Raises:
-            UnreachableError: nobody answers.
+            JupyterUnreachableError: no server answers.
             EditorError: the server refused, or answered something else.
         """
         found = await self._request("GET", "api/sessions")
@@ -88,7 +86,7 @@ class JupyterServer:
         """Set variables for terminals that are opened in the server from now on.
 
         Raises:
-            ExtensionMissingError: our extension is not enabled in the server.
+            JupyterNotFoundError: our extension is not enabled in the server.
         """
         await self._request("PUT", "isthmus/terminal-environment", dict(variables))
 
@@ -101,7 +99,7 @@ class JupyterServer:
         return True
 
     def websocket_url(self, kernel_id: str, session: str) -> str:
-        """Where the channels of a kernel are."""
+        """Return the URL of a kernel's websocket."""
         base = "ws" + self.address.url.removeprefix("http")
         return f"{base}api/kernels/{quote(kernel_id, safe='')}/channels?session_id={session}"
 
@@ -122,7 +120,7 @@ class JupyterServer:
         try:
             return response.json() if response.content else None
         except ValueError as error:
-            raise EditorError(f"{self.address.url} does not answer as a Jupyter server: {path} is no JSON") from error
+            raise EditorError(f"{self.address.url} does not answer as a Jupyter server: {path} is not JSON") from error
 
 
 class JupyterNotFoundError(EditorError):
@@ -138,7 +136,7 @@ def _require_success(response: "httpx2.Response", path: str) -> None:
             "--address or in $JUPYTER_TOKEN (a server with a password alone cannot be used: give it a token)"
         )
     if response.status_code == 404:
-        raise JupyterNotFoundError(f"the Jupyter server knows no {path}")
+        raise JupyterNotFoundError(f"the Jupyter server has no {path}")
     raise EditorError(f"the Jupyter server answered {response.status_code} to {path}: {_message(response)}")
 
 

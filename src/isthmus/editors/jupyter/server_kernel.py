@@ -1,7 +1,7 @@
-"""The channels of a kernel over its Jupyter server's websocket, as the notebook in the browser has them.
+"""Kernel of a Jupyter server, over the server's websocket, which the notebook in the browser uses too.
 
-Messages are JSON texts here (the default of the protocol; binary frames carry the buffers of widgets and are passed
-over), so no ZeroMQ is needed.
+Its messages are JSON texts, so that ZeroMQ is not needed. Binary frames, which carry the buffers of widgets, are
+ignored.
 """
 
 import json
@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
+
+from typing_extensions import override
 
 from isthmus.editors.jupyter.kernel import Channels, Kernel
 from isthmus.editors.jupyter.messages import execute_request
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
 
 OPEN_SECONDS: Final = 30.0
-"""The server first waits until the kernel answers, a kernel that has just been started too."""
+"""Maximum time in seconds to connect: the server first waits for the kernel, which may just be starting."""
 MAXIMUM_MESSAGE_BYTES: Final = 128 * 1024 * 1024
 
 
@@ -61,15 +63,14 @@ async def _connected(server: JupyterServer, kernel_id: str) -> AsyncGenerator["_
         await socket.close()
 
 
-class _ServerChannels:
-    """See :class:`~isthmus.editors.jupyter.kernel.Channels`."""
-
+class _ServerChannels(Channels):
     def __init__(self, server: JupyterServer, kernel_id: str, socket: "ClientConnection", session: str) -> None:
         self._server = server
         self._kernel_id = kernel_id
         self._socket = socket
         self._session = session
 
+    @override
     async def execute(self, code: str) -> str:
         from websockets.exceptions import ConnectionClosed
 
@@ -80,6 +81,7 @@ class _ServerChannels:
             raise _lost(error) from error
         return str(request["header"]["msg_id"])
 
+    @override
     async def receive(self) -> Mapping[str, Any]:
         from websockets.exceptions import ConnectionClosed
 
@@ -93,10 +95,11 @@ class _ServerChannels:
             try:
                 message: object = json.loads(frame)
             except ValueError as error:
-                raise EditorError(f"the Jupyter server sent a message that is no JSON: {error}") from error
+                raise EditorError(f"expected JSON from the Jupyter server, received something else: {error}") from error
             if isinstance(message, dict):
                 return cast("dict[str, Any]", message)
 
+    @override
     async def interrupt(self) -> None:
         await self._server.interrupt(self._kernel_id)
 

@@ -1,1 +1,1 @@
-"""Neovim as an editor of the companion, over its own RPC, with Lua that is injected."""
+"""Editor of the companion that is a Neovim, over its own RPC, with injected Lua."""

@@ -1,8 +1,8 @@
-"""A running Neovim (0.8 or newer) as an :class:`~isthmus.ide.editor.Editor`, over its own RPC, without a plugin.
+"""Editor that is a running Neovim (0.8 or newer), over its own RPC, without a plugin. It starts no process.
 
-What has to happen inside Neovim is in neovim.lua and the other Lua files, injected at attach and taken away again at
-close; here are the connection, the deadlines and the port's types. Neovim answers nothing while it waits
-at a prompt, so every request has a deadline and the last known files stand in meanwhile. No process is started here.
+The Lua files beside this one are injected at the start and removed at the end; they do what has to happen inside
+Neovim. Neovim does not answer while it waits at a prompt: every request has a deadline, and the last known files are
+used meanwhile.
 """
 
 import asyncio
@@ -15,6 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 from uuid import uuid4
+
+from typing_extensions import override
 
 from isthmus.editors.editor_base import EditorBase, existing
 from isthmus.editors.neovim import msgpack_rpc
@@ -63,32 +65,35 @@ return { pid = vim.fn.getpid(), folders = session.folders() }
 """
 _SCRIPTS: Final = ("neovim.lua", "neovim_focus.lua", "neovim_documents.lua", "neovim_review.lua", "neovim_user.lua")
 _TYPING: Final = "iRvVsS\x16\x13"
+"""Modes in which keys would change or select text: insert, replace, visual and select."""
+_WAITS: Final = "it waits at a prompt, or is busy or still starting; answer it there and try again"
+_GONE: Final = "Neovim has quit, or the connection to it is lost"
 
 
 @dataclass(frozen=True, slots=True)
 class NeovimLimits:
-    """Limits of one attached Neovim, which answers nothing while it waits at a prompt."""
+    """Limits of one attached Neovim, which does not answer while it waits at a prompt."""
 
     start_seconds: float = 10.0
     """Maximum time for each of the two requests that attach to it."""
     command_seconds: float = 10.0
-    """Maximum wait for what an agent asked for."""
+    """Maximum wait for most answers."""
     view_seconds: float = 3.0
-    """Maximum wait for a view or a question: the request stays in Neovim, and the user can answer elsewhere."""
+    """Maximum wait for a view or question to appear; it may still do so later, and the user can answer elsewhere."""
     snapshot_seconds: float = 0.5
-    """Maximum wait for folders and files, in place of which those that were known last are told."""
+    """Maximum wait for folders and files, after which the last known ones are used."""
     oldest_version: tuple[int, int, int] = (0, 8, 0)
 
 
 class _BusyError(EditorError):
-    """Neovim did not answer in time; what was asked of it waits there."""
+    """Neovim did not answer in time; the request waits there."""
 
 
 def default_address(environment: Mapping[str, str]) -> str:
     """Return the address of the Neovim in whose terminal we run.
 
     Raises:
-        EditorError: there is none.
+        EditorError: no variable names one.
     """
     address = environment.get("NVIM") or environment.get("NVIM_LISTEN_ADDRESS")
     if not address:
@@ -100,11 +105,10 @@ def default_address(environment: Mapping[str, str]) -> str:
 
 
 async def attach(address: str, limits: NeovimLimits = NeovimLimits()) -> "NeovimEditor":
-    """Attach to the Neovim that listens at ``address``: the path of a Unix socket, or host:port.
+    """Attach to the Neovim that listens at ``address``, the path of a Unix socket or host:port.
 
     Raises:
-        EditorError: nobody listens there, it is no Neovim, it is older than 0.8, or it did not answer in time (it waits
-            at a prompt).
+        EditorError: no Neovim listens there, it is older than 0.8, or it did not answer in time (it waits at a prompt).
     """
     editor = NeovimEditor(address, limits)
     try:
@@ -116,7 +120,7 @@ async def attach(address: str, limits: NeovimLimits = NeovimLimits()) -> "Neovim
 
 
 class NeovimEditor(EditorBase):
-    """Made by :func:`attach`. Its process id is that of the Neovim that holds the buffers."""
+    """A Neovim, made by :func:`attach`. Its process id is that of the Neovim that has the buffers."""
 
     def __init__(self, address: str, limits: NeovimLimits) -> None:
         super().__init__(EditorIdentity("neovim", "Neovim", os.getpid()), _UNAVAILABLE)
@@ -130,7 +134,11 @@ class NeovimEditor(EditorBase):
         self._folders: tuple[str, ...] = ()
 
     async def start(self) -> None:
-        """Connect and put the script in place; see :func:`attach`."""
+        """Connect and inject the Lua.
+
+        Raises:
+            EditorError: as :func:`attach` does.
+        """
         timeout = self._limits.start_seconds
         try:
             self._connection = await msgpack_rpc.connect(self._address, self._notified, self._ended)
@@ -144,10 +152,11 @@ class NeovimEditor(EditorBase):
         except RpcTimeoutError as error:
             raise EditorError(f"Neovim at {self._address} does not answer: {_WAITS}") from error
         except (RpcError, RpcClosedError) as error:
-            raise EditorError(f"no Neovim to attach to: {error}") from error
+            raise EditorError(f"found no Neovim to attach to: {error}") from error
         except (TypeError, ValueError, KeyError) as error:
             raise EditorError(f"{self._address} does not answer as Neovim does: {error}") from error
 
+    @override
     async def workspace_folders(self) -> tuple[str, ...]:
         """Return the working directories of Neovim and of its tab pages."""
         self._require_alive()
@@ -155,29 +164,33 @@ class NeovimEditor(EditorBase):
             self._folders = tuple(await self._call("folders", timeout=self._limits.snapshot_seconds))
         return self._folders
 
+    @override
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """Return the listed buffers whose file exists; while Neovim waits at a prompt, those that were known last."""
+        """Return the listed buffers whose file exists; while Neovim waits at a prompt, the last known ones."""
         self._require_alive()
         with suppress(RpcTimeoutError):
             self._files = decode_files(await self._call("state", timeout=self._limits.snapshot_seconds))
         return await asyncio.to_thread(existing, self._files)
 
+    @override
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
-        """See the port. A file with a swap file of another Neovim is opened read-only instead of asking."""
+        """Show a file; if another Neovim has a swap file of it, open it read-only instead of asking the user."""
         if not await asyncio.to_thread(os.path.isfile, path):
             raise EditorError(f"{path}: no such file")
         if focus:
             await self._leave_typing(path)
         await self._command(path, "open_file", path, encode_range(at), focus)
 
+    @override
     async def close_file(self, path: str) -> None:
         await self._command(path, "close_file", path)
 
+    @override
     async def open_diff(self, review: DiffReview) -> None:
         """Show the review in a tab page of its own; ``:w`` accepts, ``:q`` rejects.
 
-        While the user is typing, the tab page opens behind the current one and a message tells of it. A Neovim that
-        waits at a prompt, or is busy, shows it when it gets to it: an agent would give up an edit that is refused.
+        While the user is typing, the tab page opens behind the current one, and a message says so. A busy Neovim, or
+        one that waits at a prompt, shows it later; that is not an error, because an agent would give up its edit.
         """
         current, note = await asyncio.to_thread(_read, review.file_path)
         options = {
@@ -193,15 +206,16 @@ class NeovimEditor(EditorBase):
         try:
             await self._command(review.file_path, "open_diff", review.id, options, timeout=self._limits.view_seconds)
         except _BusyError:
-            pass  # the request waits in Neovim, and the user can answer with `isthmus ide` meanwhile
+            pass  # the user can answer with `isthmus ide` meanwhile
         except BaseException:
-            # The request may still be carried out when Neovim gets to it: this one comes right after it.
+            # The view may still appear; this closes it then.
             self._reviews.pop(review.id, None)
-            self._take_back("close_diff", review.id)
+            self._close_later("close_diff", review.id)
             raise
 
+    @override
     async def close_diff(self, review_id: str) -> str | None:
-        """See the port. A Neovim that waits at a prompt closes the view later; the answer then is the proposal."""
+        """Close a view and return its text, or the proposal if Neovim waits at a prompt and closes the view later."""
         review = self._reviews.get(review_id)
         if review is None:
             return None
@@ -218,51 +232,59 @@ class NeovimEditor(EditorBase):
         self._reviews.pop(review_id, None)
         return final_text(review.proposed, closed.get("text"))
 
+    @override
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """What ``vim.diagnostic`` has."""
+        """Return what ``vim.diagnostic`` has."""
         return decode_diagnostics(await self._command(path or "diagnostics", "diagnostics", path))
 
+    @override
     async def is_dirty(self, path: str) -> bool | None:
         dirty = await self._command(path, "is_dirty", path)
         return dirty if isinstance(dirty, bool) else None
 
+    @override
     async def save(self, path: str) -> None:
-        """``:write``, with the autocommands of the user. Never over a file that changed on disk meanwhile."""
+        """Run ``:write`` with the user's autocommands, unless the file has changed on disk."""
         await self._command(path, "save", path)
 
+    @override
     async def text(self, path: str) -> str | None:
         text = await self._command(path, "text", path)
         return None if text is None else BufferText.from_neovim(text).text()
 
+    @override
     async def confirm(self, title: str, text: str) -> bool:
-        """Ask in a small window; ``y`` and ``n`` answer, and so do ``:IsthmusAllow`` and ``:IsthmusRefuse``."""
+        """Ask in a small window; the user answers with ``y``, ``n``, ``:IsthmusAllow`` or ``:IsthmusRefuse``."""
         question_id = uuid4().hex
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._questions[question_id] = answer
         try:
-            with suppress(_BusyError):  # it waits in Neovim, and can be answered elsewhere meanwhile
+            with suppress(_BusyError):  # the user can answer elsewhere meanwhile
                 await self._command("question", "ask", question_id, title, text, timeout=self._limits.view_seconds)
             return await answer
         finally:
             del self._questions[question_id]
             if not answer.done() or answer.cancelled():
-                self._take_back("close_question", question_id)
+                self._close_later("close_question", question_id)
 
+    @override
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
-        """Sets them in Neovim itself, whose terminals and jobs inherit them.
+        """Set variables of Neovim itself, which its terminals and jobs inherit.
 
-        One that waits at a prompt does it when it gets to it, or takes back all that we set if we are gone by then.
+        A Neovim that waits at a prompt sets them later, or removes all of ours if we have left by then.
         """
         values = {name: False if value is None else value for name, value in variables.items()}
         with suppress(_BusyError):
             await self._command("terminals", "set_environment", values, timeout=self._limits.view_seconds)
 
+    @override
     async def show_message(self, text: str) -> None:
-        """One line at the bottom of the screen, cut to its width; it is in ``:messages``."""
+        """Show one line at the bottom of the screen, cut to its width; ``:messages`` has it, too."""
         await self._command("message", "message", text)
 
+    @override
     async def aclose(self) -> None:
-        """Close our views, take the script out of Neovim, disconnect."""
+        """Close our views, remove the Lua, and disconnect."""
         connection, self._connection = self._connection, None
         self._ended()
         if connection is None:
@@ -274,7 +296,7 @@ class NeovimEditor(EditorBase):
 
     def _require_alive(self) -> RpcConnection:
         if self._connection is None or self._connection.is_closed:
-            raise EditorGoneError("Neovim has quit, or the connection to it is lost")
+            raise EditorGoneError(_GONE)
         return self._connection
 
     async def _call(self, name: str, *arguments: object, timeout: float) -> Any:
@@ -282,7 +304,7 @@ class NeovimEditor(EditorBase):
         try:
             return await connection.request("nvim_exec_lua", _CALL, [self._channel, name, *arguments], timeout=timeout)
         except RpcClosedError as error:
-            raise EditorGoneError("Neovim has quit, or the connection to it is lost") from error
+            raise EditorGoneError(_GONE) from error
         except RpcError as error:
             raise EditorError(decode_error(str(error))) from error
 
@@ -298,7 +320,7 @@ class NeovimEditor(EditorBase):
             raise EditorError(f"{subject}: {error}") from error
 
     async def _leave_typing(self, subject: str) -> None:
-        """To normal mode, so that the keys of a user who is typing or selecting do nothing to the next file."""
+        """Switch to normal mode, so that the keys of a user who is typing or selecting do not change the next file."""
         connection, seconds = self._require_alive(), self._limits.command_seconds
         try:
             async with asyncio.timeout(seconds):
@@ -308,17 +330,17 @@ class NeovimEditor(EditorBase):
         except (TimeoutError, RpcTimeoutError) as error:
             raise EditorError(f"{subject}: Neovim does not answer: {_WAITS}") from error
         except RpcClosedError as error:
-            raise EditorGoneError("Neovim has quit, or the connection to it is lost") from error
+            raise EditorGoneError(_GONE) from error
 
     def _ended(self) -> None:
-        """Neovim quits, or is gone: nobody answers any more."""
+        """End the events and fail the open questions: Neovim quits, or is gone."""
         self._events.end()
         for answer in self._questions.values():
             if not answer.done():
-                answer.set_exception(EditorGoneError("Neovim has quit, or the connection to it is lost"))
+                answer.set_exception(EditorGoneError(_GONE))
 
-    def _take_back(self, name: str, subject_id: str) -> None:
-        """Close something without waiting for it."""
+    def _close_later(self, name: str, subject_id: str) -> None:
+        """Close a view or question without waiting for it."""
         if self._connection is not None and not self._connection.is_closed:
             self._connection.notify("nvim_exec_lua", _CALL, [self._channel, name, subject_id])
 
@@ -355,9 +377,6 @@ class NeovimEditor(EditorBase):
                 pass
 
 
-_WAITS: Final = "it waits at a prompt, or is busy or still starting; answer it there and try again"
-
-
 def _script(name: str) -> str:
     return resources.files("isthmus.editors.neovim").joinpath(name).read_text("utf-8")
 
@@ -371,7 +390,7 @@ def _require_version(api: Mapping[str, Any], oldest: tuple[int, int, int]) -> No
 
 
 def _read(path: str) -> tuple[BufferText, str]:
-    """Return the file as it is on disk, and what to call that side of the view. Bytes that are not UTF-8 are kept."""
+    """Return a file on disk and the name of that side of the view. Bytes that are not UTF-8 are kept."""
     try:
         data = read_regular(Path(path), MAXIMUM_SHOWN_BYTES)
     except FileNotFoundError:

@@ -1,8 +1,7 @@
-"""MessagePack-RPC, the client side: a codec without I/O, and a small asyncio connection over it.
+"""Client of MessagePack-RPC, which Neovim speaks: a codec without I/O, and an asyncio connection over it.
 
-It is what Neovim speaks on its listen address (a Unix socket or host:port). Text that is not UTF-8 (file names,
-Latin-1 buffers) is carried by surrogate escapes in both directions. Deliberately not here: serving requests (each is
-answered with an error), the stdio transport, and anything that knows Neovim's methods.
+Text that is not UTF-8 (file names, Latin-1 buffers) is carried by surrogate escapes in both directions. Requests of the
+peer are answered with an error.
 """
 
 import asyncio
@@ -17,14 +16,14 @@ from isthmus.rpc.messages import ErrorResponse, Notification, Request, RequestId
 from isthmus.rpc.pending import PendingRequests, RpcClosedError
 
 MAXIMUM_MESSAGE_BYTES = 256 * 1024 * 1024
-"""A peer that sends a larger message is cut off."""
+"""Maximum size of a message; a larger one ends the connection."""
 
 
 Message: TypeAlias = Request | Notification | Response | ErrorResponse
 
 
 class RpcCodec:
-    """Bytes to messages and back. Extension types (Neovim's handles) become the integer inside them."""
+    """Converts between bytes and messages. Extension types (Neovim's handles) become the integer in them."""
 
     def __init__(self) -> None:
         self._unpacker = msgpack.Unpacker(
@@ -37,7 +36,7 @@ class RpcCodec:
         self._packer = msgpack.Packer(unicode_errors="surrogateescape")
 
     def request(self, id: int, method: str, params: Iterable[object]) -> bytes:  # noqa: A002 (the field's name)
-        """Return a request; the response carries the same ``id``."""
+        """Return a request, whose response has the same ``id``."""
         return self._pack([0, id, method, list(params)])
 
     def notification(self, method: str, params: Iterable[object]) -> bytes:
@@ -52,15 +51,13 @@ class RpcCodec:
         try:
             return self._packer.pack(message)
         except ValueError as error:
-            raise RpcError(
-                0, f"expected text that is Unicode, received something that cannot be sent: {error}"
-            ) from error
+            raise RpcError(0, f"expected Unicode text, received some that cannot be encoded: {error}") from error
 
     def feed(self, data: bytes) -> list[Message]:
         """Return the messages that ``data`` completes.
 
         Raises:
-            RpcError: the bytes are no MessagePack-RPC, or a message exceeds the limit. Nothing can be read after it.
+            RpcError: the bytes are not MessagePack-RPC, or a message is too large. Nothing can be read after it.
         """
         try:
             self._unpacker.feed(data)
@@ -89,9 +86,10 @@ def _message(value: object) -> Message:
 
 
 class RpcConnection:
-    """An open connection. Requests may overlap; notifications go to ``on_notification`` in order, ``on_close`` once.
+    """An open connection, on which requests may overlap.
 
-    Both callbacks run on the event loop and must return at once.
+    ``on_notification`` gets the notifications in order, and ``on_close`` is called once. Both run on the event loop
+    and must return at once.
     """
 
     def __init__(
@@ -116,11 +114,11 @@ class RpcConnection:
         return self._closed
 
     async def request(self, method: str, *params: object, timeout: float) -> Any:
-        """Ask and wait for the answer; ``timeout`` in seconds.
+        """Send a request and wait for its answer, at most ``timeout`` seconds.
 
         Raises:
             RpcError: the peer answered with an error.
-            RpcTimeoutError: no answer within the deadline.
+            RpcTimeoutError: there was no answer within the deadline.
             RpcClosedError: the connection is lost.
         """
         if self._closed:
@@ -133,12 +131,12 @@ class RpcConnection:
             raise RpcClosedError(f"{method}: {error}") from error
 
     def notify(self, method: str, *params: object) -> None:
-        """Tell the peer something; silently nothing when the connection is lost."""
+        """Send a notification; do nothing if the connection is lost."""
         if not self._closed:
             self._writer.write(self._codec.notification(method, params))
 
     async def aclose(self) -> None:
-        """Close the connection; what is still waiting gets :class:`RpcClosedError`."""
+        """Close the connection; requests that wait raise :class:`RpcClosedError`."""
         self._task.cancel()
         await asyncio.wait([self._task])
         self._finish()
@@ -179,7 +177,7 @@ class RpcConnection:
 
 
 def _error_text(error: object) -> str:
-    """Neovim's errors are ``[kind, text]``; others may send anything."""
+    """Return the text of an error: Neovim's are ``[kind, text]``, those of other peers may be anything."""
     match error:
         case [int(), str(text)]:
             return text
@@ -194,10 +192,10 @@ async def connect(
     *,
     timeout: float = 5.0,
 ) -> RpcConnection:
-    """Connect to ``host:port``, or to the Unix socket with that path; ``timeout`` in seconds.
+    """Connect to ``host:port`` or the path of a Unix socket, in at most ``timeout`` seconds.
 
     Raises:
-        RpcClosedError: nobody listens there.
+        RpcClosedError: no program listens there.
     """
     try:
         async with asyncio.timeout(timeout):

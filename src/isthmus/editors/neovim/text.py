@@ -1,6 +1,6 @@
-"""A text as Neovim holds it: lines and how they end; and the way back without losing a byte.
+"""Conversion between a text and Neovim's buffer of lines and options, without losing a byte. Pure.
 
-Pure. What a buffer cannot show as line ends (a lone CR in a file of LF, mixed ends) stays in the lines.
+Line ends that the buffer's format does not cover (a lone CR in a file of LF, mixed ends) stay in the lines.
 """
 
 from contextlib import suppress
@@ -16,7 +16,7 @@ _LINE_ENDS = {"unix": "\n", "dos": "\r\n", "mac": "\r"}
 
 @dataclass(frozen=True, slots=True)
 class BufferText:
-    """``fileformat``, ``endofline`` and ``bomb`` are Neovim's options; there is always at least one line."""
+    """Lines of a buffer, at least one, and Neovim's options of these names."""
 
     lines: tuple[str, ...]
     fileformat: str = "unix"
@@ -25,7 +25,7 @@ class BufferText:
 
     @classmethod
     def of(cls, text: str) -> "BufferText":
-        """Return the buffer that shows ``text``. An empty text is one empty line without an end."""
+        """Return the buffer for ``text``. An empty text is one empty line without an end."""
         bomb = text.startswith(BYTE_ORDER_MARK)
         text = text.removeprefix(BYTE_ORDER_MARK)
         fileformat = "dos" if "\n" in text and text.count("\n") == text.count("\r\n") else "unix"
@@ -35,10 +35,10 @@ class BufferText:
 
     @classmethod
     def from_neovim(cls, value: object) -> "BufferText":
-        """Out of the table that the script in Neovim sends.
+        """Return the buffer in a table that the script in Neovim sends.
 
         Raises:
-            DecodeError: it is something else.
+            DecodeError: ``value`` is not such a table.
         """
         return from_json(cls, value)
 
@@ -61,7 +61,7 @@ class BufferText:
 
 
 def final_text(proposed: str, text: object) -> str:
-    """The text in a review's view; what the user did not touch is the proposal itself, character by character."""
+    """Return the text in a review's view; None, or anything unreadable, stands for the unchanged proposal."""
     if text is None:
         return proposed
     with suppress(DecodeError):

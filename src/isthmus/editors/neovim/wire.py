@@ -1,6 +1,6 @@
-"""The tables that neovim.lua sends, as types of the Editor port. Pure.
+"""Decoding of the tables that neovim.lua sends into types of the Editor port. Pure.
 
-Positions travel as ``[line, character]``, 0-based, in UTF-16 units, as the port has them: Neovim itself converts.
+Positions are sent as ``[line, character]``, 0-based, in UTF-16 code units like the port's: the Lua converts.
 """
 
 from typing import Any, Final, cast
@@ -11,29 +11,29 @@ _SEVERITIES: Final = {1: Severity.ERROR, 2: Severity.WARNING, 3: Severity.INFORM
 
 
 def encode_range(at: Range | None) -> list[list[int]] | None:
-    """``[start, end]``."""
+    """Return ``[start, end]``."""
     if at is None:
         return None
     return [[at.start.line, at.start.character], [at.end.line, at.end.character]]
 
 
 def decode_error(text: str) -> str:
-    """What went wrong, without what Neovim puts around an error of Lua: it is shown to agents and people."""
+    """Return the message of an error of Lua, without Neovim's prefix and stack trace: agents and users read it."""
     return text.removeprefix("Error executing lua: ").removeprefix("Lua: ").partition("\nstack traceback:")[0]
 
 
 def decode_files(value: object) -> tuple[OpenFile, ...]:
-    """Return the open files out of the script's ``state``."""
+    """Return the open files in the script's ``state``."""
     return tuple(_file(item) for item in _tables(value))
 
 
 def decode_diagnostics(value: object) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics out of the script's ``diagnostics``."""
+    """Return the diagnostics in the script's ``diagnostics``."""
     return tuple(_diagnostic(item) for item in _tables(value))
 
 
 def _tables(value: object) -> list[dict[str, Any]]:
-    # An empty Lua table arrives as a list; anything else that is no list is nothing.
+    # An empty Lua table arrives as a list; None stands for nothing.
     return cast("list[dict[str, Any]]", value) if isinstance(value, list) else []
 
 

@@ -1,20 +1,29 @@
-"""A JSON-RPC connection over two pipes, for asyncio: requests with deadlines, and whatever the peer sends to callbacks.
+"""A JSON-RPC connection over two pipes, for asyncio, and standard input and output as such pipes.
 
-A peer that does not read keeps nobody waiting: beyond a cap of unread output requests fail at once and notifications
-are dropped. What is on the wire is in :mod:`isthmus.rpc.lsp`.
+A peer that does not read delays nothing: beyond a maximum of unread output, requests fail at once and notifications
+are dropped. :mod:`isthmus.rpc.lsp` reads and writes the frames.
 """
 
 import asyncio
 import contextlib
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
+
+from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject
+from isthmus.ide.editor import EditorError
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.lsp import BrokenPeerError, JsonRpcPeer, frame
 from isthmus.rpc.pending import PendingRequests, RpcClosedError, RpcTimeoutError
+
+_NO_PIPES: Final = (
+    "--editor stdio is started by an editor's plugin, with pipes as its standard input and output; see"
+    " docs/reference/editor-port.md"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,16 +33,17 @@ class PipeLimits:
     unread_bytes: int = 64 * 1024 * 1024
     """Maximum output that waits for a peer that does not read."""
     last_words_seconds: float = 1.0
-    """Maximum time for reading on, once the peer reads nothing more."""
+    """Time for which a peer's output is still read after it stopped reading ours."""
     chunk_bytes: int = 65_536
     """Maximum number of bytes read at once."""
 
 
 class JsonRpcConnection:
-    """Made by :func:`open_connection`. ``on_request`` returns the result, or raises :class:`RpcError` with a code.
+    """A connection, made by :func:`open_connection`.
 
-    The callbacks run on the event loop, in the order of what came, and return at once; ``on_close`` is called once,
-    with what was wrong, None when the peer just ended.
+    The callbacks run on the event loop, in the order of the messages, and return at once. ``on_request`` returns the
+    result, or raises :class:`RpcError`. ``on_close`` is called once, with the error of the peer, or None if it just
+    ended.
     """
 
     def __init__(
@@ -62,11 +72,11 @@ class JsonRpcConnection:
         return self._closed
 
     async def request(self, method: str, params: JsonObject | None, *, timeout: float) -> Any:
-        """Ask and wait for the answer, at most ``timeout`` seconds; the peer is told when nobody waits any more.
+        """Send a request and wait for its answer, at most ``timeout`` seconds; if the wait ends early, cancel it.
 
         Raises:
             RpcError: the peer answered with an error, or the request is too large.
-            RpcTimeoutError: no answer within the deadline, or the peer reads nothing.
+            RpcTimeoutError: there was no answer within the deadline, or the peer does not read.
             RpcClosedError: the connection is lost.
         """
         if self._closed or self._writer.is_closing():
@@ -82,11 +92,11 @@ class JsonRpcConnection:
             raise
 
     def notify(self, method: str, params: JsonObject) -> None:
-        """Tell the peer something; silently nothing when it is gone or reads nothing."""
+        """Send a notification; do nothing if the peer is gone or does not read."""
         self._write(rpc.notification(method, params))
 
     async def aclose(self, *, timeout: float = 1.0) -> None:
-        """Close the connection; what was written before may still be read for ``timeout`` seconds."""
+        """Close the connection; the peer has ``timeout`` seconds to read what was written before."""
         self._task.cancel()
         await asyncio.wait([self._task])
         with contextlib.suppress(TimeoutError):
@@ -99,9 +109,9 @@ class JsonRpcConnection:
         await asyncio.sleep(0)  # the transports close in the loop's next turn
 
     def lost(self) -> None:
-        """The peer has closed its end of our output: it ends. What it said last is still heard, until it stops talking.
+        """End soon, because the peer does not read any more; its last messages are still taken.
 
-        It may never: a program that it started can hold its end of our input.
+        There is a deadline because our input may never end: a program that the peer started can hold its other end.
         """
         asyncio.get_running_loop().call_later(self._limits.last_words_seconds, self._task.cancel)
 
@@ -118,7 +128,7 @@ class JsonRpcConnection:
             while data := await self._reader.read(self._limits.chunk_bytes):
                 for message in self._peer.receive(data):
                     self._dispatch(message)
-                await asyncio.sleep(0)  # a peer that floods gets its share of the loop, not all of it
+                await asyncio.sleep(0)  # a peer that floods must not block the loop
         except (OSError, BrokenPeerError) as error:
             problem = str(error)
         finally:
@@ -153,10 +163,10 @@ async def open_connection(
     on_close: Callable[[str | None], None],
     limits: PipeLimits = PipeLimits(),
 ) -> JsonRpcConnection:
-    """Return a connection over two file descriptors, which it takes.
+    """Return a connection over two file descriptors, which are closed with it.
 
     Raises:
-        ValueError: they are no pipes, sockets or terminals.
+        ValueError: they are not pipes, sockets or terminals.
     """
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=limits.chunk_bytes)
@@ -168,10 +178,27 @@ async def open_connection(
 
 
 class _Output(asyncio.Protocol):
-    """Learns that nobody will ever read our output again."""
+    """Our output; calls ``on_lost`` when its other end is closed."""
 
     def __init__(self) -> None:
         self.on_lost: Callable[[], None] = lambda: None
 
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self.on_lost()
+
+
+def take_standard_streams() -> tuple[int, int]:
+    """Return file descriptors for standard input and output; from now on, what is printed goes to standard error.
+
+    Raises:
+        EditorError: they are a terminal, or files.
+    """
+    if not all(stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) for kind in (os.fstat(0).st_mode, os.fstat(1).st_mode)):
+        raise EditorError(_NO_PIPES)
+    incoming, outgoing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return incoming, outgoing

@@ -1,10 +1,7 @@
-"""An editor whose plugin started the companion and speaks to it over standard input and output.
+"""Editor whose plugin started the companion, over standard input and output (docs/reference/editor-port.md).
 
-docs/reference/editor-port.md describes the messages.
-
-The port's methods as requests with deadlines. What the plugin tells is in :mod:`plugin_session`, the wire's shapes are
-in :mod:`editor_wire`, the pipes in :mod:`json_rpc_connection`. A plugin that hangs, floods or answers nonsense costs
-its own requests and nothing else.
+The methods of the port are requests with deadlines. A plugin that hangs, floods or answers nonsense makes its own
+requests fail, and nothing else.
 """
 
 import asyncio
@@ -14,6 +11,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
+
+from typing_extensions import override
 
 from isthmus.editors.editor_base import EditorBase
 from isthmus.editors.plugin import lsp_diagnostics
@@ -45,7 +44,7 @@ from isthmus.text.offsets import OffsetEncoding
 from isthmus.text.text_file import BinaryContentError, decode_text
 
 MAXIMUM_READ_BYTES: Final = 4 * 1024 * 1024
-"""Of a file whose lines are looked at: to convert positions, and for its newlines."""
+"""Maximum size of a file that is read to convert positions, or for its newlines."""
 
 T = TypeVar("T")
 
@@ -57,9 +56,9 @@ class PluginLimits(PipeLimits):
     start_seconds: float = 10.0
     """Maximum time until it has initialized."""
     snapshot_seconds: float = 1.0
-    """Maximum wait for folders, files and diagnostics: the former stand in then."""
+    """Maximum wait for folders, files and diagnostics, after which the last known ones are used."""
     late_snapshot_seconds: float = 30.0
-    """Maximum time after which late folders and files still count."""
+    """Maximum time in which late folders and files are still taken."""
     command_seconds: float = 10.0
     """Maximum wait for any other answer."""
     confirm_seconds: float = 900.0
@@ -71,11 +70,11 @@ class PluginLimits(PipeLimits):
 
 
 class _NoAnswerError(EditorError):
-    """The deadline passed."""
+    """The plugin did not answer before the deadline."""
 
 
 async def attach(incoming: int, outgoing: int, limits: PluginLimits = PluginLimits()) -> "StdioEditor":
-    """Attach to the plugin at the other end of two pipes, given as file descriptors, which are taken.
+    """Attach to the plugin at the other end of two pipes, given as file descriptors, which are closed with the editor.
 
     Raises:
         EditorError: the plugin did not initialize in time.
@@ -90,7 +89,10 @@ async def attach(incoming: int, outgoing: int, limits: PluginLimits = PluginLimi
 
 
 class StdioEditor(EditorBase):
-    """Made by :func:`attach`. Its process is the one that the plugin names, or the one that started the companion."""
+    """An editor with a plugin, made by :func:`attach`.
+
+    Its process is the one that the plugin names, or the one that started the companion.
+    """
 
     def __init__(self, limits: PluginLimits) -> None:
         super().__init__(EditorIdentity("stdio", "The editor", os.getppid()), {})
@@ -105,12 +107,17 @@ class StdioEditor(EditorBase):
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
+    @override
     def is_trusted(self) -> bool | None:
-        """What the plugin said last."""
+        """Whether the user trusts the workspace, as the plugin reported last."""
         return self._session.is_trusted
 
     async def start(self, incoming: int, outgoing: int) -> None:
-        """Wait until the plugin has initialized; see :func:`attach`."""
+        """Connect, and wait until the plugin has initialized.
+
+        Raises:
+            EditorError: it did not in time.
+        """
         seconds = self._limits.start_seconds
         try:
             self._connection = await open_connection(
@@ -129,21 +136,23 @@ class StdioEditor(EditorBase):
         self._recoder = Recoder(attached.encoding)
 
     def announce(self, environment: Mapping[str, str], discovery_files: Sequence[str]) -> None:
-        """Tell the plugin that agents can find the companion, and what terminals need for that."""
+        """Tell the plugin that agents can find the companion, and which variables terminals need for that."""
         if self._connection is not None:
             ready = {"environment": dict(environment), "discoveryFiles": list(discovery_files)}
             self._connection.notify("companion/ready", ready)
 
+    @override
     async def workspace_folders(self) -> tuple[str, ...]:
-        """The plugin's, as far as it has told them; when it has none the folder in which the companion was started."""
+        """Return the plugin's folders, or else the one in which the companion was started."""
         self._require_alive()
         if self._session.folders_changed:
             self._session.folders_changed = False
             await asyncio.wait({self._later(self._take_folders())}, timeout=self._limits.snapshot_seconds)
         return self._session.folders or (str(Path.cwd()),)
 
+    @override
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """Return the plugin's; while it does not answer, those that were known last."""
+        """Return the plugin's open files; while it does not answer, the last known ones."""
         self._require_alive()
         if self._late is None:
             snapshot = asyncio.create_task(self._take_snapshot())
@@ -151,15 +160,16 @@ class StdioEditor(EditorBase):
                 await asyncio.wait({snapshot}, timeout=self._limits.snapshot_seconds)
             finally:
                 if not snapshot.done():
-                    # It still counts when it comes, and nothing is asked of a busy plugin meanwhile.
+                    # A late answer still counts, and a busy plugin is not asked again meanwhile.
                     self._late = snapshot
                     snapshot.add_done_callback(self._came_late)
                 elif not snapshot.cancelled():
-                    snapshot.exception()  # looked at, also when this is cancelled: it must not take that one's place
+                    snapshot.exception()  # if this task is cancelled, nobody else retrieves it
             if snapshot.done():
                 snapshot.result()
         return self._files
 
+    @override
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
         self._require(Capability.OPEN)
         if not await asyncio.to_thread(os.path.isfile, path):
@@ -170,13 +180,15 @@ class StdioEditor(EditorBase):
         if await self._ask(path, "window/showDocument", params) == {"success": False}:
             raise EditorError(f"{path}: {self._identity.display_name} did not show it")
 
+    @override
     async def close_file(self, path: str) -> None:
-        """See the port. Unsaved changes are looked for here too: not every plugin does."""
+        """Stop showing a file, unless it has unsaved changes, which not every plugin checks."""
         self._require(Capability.CLOSE)
         if Capability.DIRTY not in self.unavailable and await self.is_dirty(path):
             raise EditorError(f"{path}: it has unsaved changes; save it first")
         await self._ask(path, "editor/closeDocument", editor_wire.encode_document(path))
 
+    @override
     async def open_diff(self, review: DiffReview) -> None:
         self._require(Capability.DIFF)
         is_new = not await asyncio.to_thread(os.path.exists, review.file_path)
@@ -185,12 +197,13 @@ class StdioEditor(EditorBase):
             await self._ask(review.file_path, "editor/openDiff", editor_wire.encode_review(review, is_new=is_new))
         except BaseException:
             self._session.reviews.pop(review.id, None)
-            # It may still appear; this comes right after it.
+            # The view may still appear; this closes it then.
             self._later(self._ask(review.file_path, "editor/closeDiff", {"id": review.id}))
             raise
 
+    @override
     async def close_diff(self, review_id: str) -> str | None:
-        """See the port. Of a plugin that does not answer, the text is the proposal."""
+        """Close a view and return its text, or the proposal if the plugin does not answer."""
         self._require_alive()
         reviews = self._session.reviews
         if (review := reviews.get(review_id)) is None:
@@ -209,8 +222,9 @@ class StdioEditor(EditorBase):
             self._session.note(str(error))
         return self._session.final_text(review, text) if reviews.pop(review_id, None) is not None else None
 
+    @override
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """What the plugin pushed, else what it answers."""
+        """Return the diagnostics that the plugin pushed, or that it answers with."""
         found: tuple[Diagnostic, ...]
         self._require(Capability.DIAGNOSTICS)
         if self._session.pushes_diagnostics:
@@ -226,11 +240,13 @@ class StdioEditor(EditorBase):
             found = self._decoded(lambda value: lsp_diagnostics.decode_document_report(path, value), report)
         return await self._recoder.diagnostics(found, self._text_of)
 
+    @override
     async def is_dirty(self, path: str) -> bool | None:
         self._require(Capability.DIRTY)
         files = self._decoded(editor_wire.decode_files, await self._ask(path, "editor/openFiles", {}))
         return next((file.is_dirty for file in files if file.path == path), None)
 
+    @override
     async def save(self, path: str) -> None:
         self._require(Capability.SAVE)
         if Capability.DIRTY not in self.unavailable:
@@ -243,6 +259,7 @@ class StdioEditor(EditorBase):
                     pass
         await self._ask(path, "editor/saveDocument", editor_wire.encode_document(path))
 
+    @override
     async def text(self, path: str) -> str | None:
         self._require(Capability.TEXT)
         text = await self._ask(path, "editor/text", editor_wire.encode_document(path))
@@ -251,10 +268,12 @@ class StdioEditor(EditorBase):
         on_disk = await asyncio.to_thread(_text_on_disk, path) if self._session.knows_only_lf else None
         return text if on_disk is None else editor_wire.with_form_of(on_disk, text)
 
+    @override
     async def show_message(self, text: str) -> None:
         self._require(Capability.MESSAGE)
         self._require_alive().notify("window/showMessage", {"type": 3, "message": text})
 
+    @override
     async def confirm(self, title: str, text: str) -> bool:
         self._require(Capability.CONFIRM)
         params = editor_wire.encode_question(title, text)
@@ -265,6 +284,7 @@ class StdioEditor(EditorBase):
             return editor_wire.decode_answer(answer)
         return False
 
+    @override
     async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:
         self._require(Capability.EXECUTE)
         answer = await self._ask(
@@ -272,10 +292,12 @@ class StdioEditor(EditorBase):
         )
         return self._decoded(editor_wire.decode_execution, answer)
 
+    @override
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
         self._require(Capability.TERMINAL)
         await self._ask("terminals", "editor/setTerminalEnvironment", {"variables": dict(variables)})
 
+    @override
     async def aclose(self) -> None:
         """Take back the open reviews, and close our end of the pipes."""
         connection = self._connection
@@ -292,7 +314,7 @@ class StdioEditor(EditorBase):
         await connection.aclose()
         await asyncio.gather(*self._tasks, *([self._late] if self._late else []), return_exceptions=True)
 
-    # What the plugin tells.
+    # Notifications from the plugin.
 
     def _notified(self, method: str, params: JsonObject) -> None:
         event = self._session.notified(method, params)
@@ -309,13 +331,14 @@ class StdioEditor(EditorBase):
         self._started.set()
         self._events.end()
 
-    # Asking it.
+    # Requests to the plugin.
 
     def _require_alive(self) -> JsonRpcConnection:
         if self._connection is None or self._connection.is_closed or self._session.has_left:
             raise EditorGoneError(f"{self._identity.display_name} has quit, or its plugin has ended")
         return self._connection
 
+    @override
     def _require_present(self) -> None:
         self._require_alive()
 
@@ -327,7 +350,9 @@ class StdioEditor(EditorBase):
         except RpcClosedError as error:
             raise EditorGoneError(f"{name} has quit, or its plugin has ended") from error
         except RpcTimeoutError as error:
-            raise _NoAnswerError(f"{subject}: {name} does not answer ({error}); look whether it waits there") from error
+            raise _NoAnswerError(
+                f"{subject}: {name} does not answer ({error}); see whether it waits for you"
+            ) from error
         except RpcError as error:
             raise EditorError(f"{subject}: {error}") from error
 
@@ -335,11 +360,11 @@ class StdioEditor(EditorBase):
         try:
             return decode(value)
         except DecodeError as error:
-            self._session.note(f"the plugin answered wrongly: {error}")
-            raise EditorError(f"the plugin of {self._identity.display_name} answered wrongly: {error}") from error
+            self._session.note(f"the plugin sent an invalid answer: {error}")
+            raise EditorError(f"the plugin of {self._identity.display_name} sent an invalid answer: {error}") from error
 
     async def _take_folders(self) -> None:
-        """Also late: an editor is busiest when a project is opened in it."""
+        """Ask for the folders, with a long deadline: an editor is busiest when a project is opened."""
         session = self._session
         try:
             answer = await self._ask(
@@ -365,7 +390,7 @@ class StdioEditor(EditorBase):
             self._events.put(ContextChanged())
 
     async def _text_of(self, path: str) -> str | None:
-        """Return the text that positions of a file are in; of one without unsaved changes it is on disk."""
+        """Return the text of a file as it is in the editor: without unsaved changes, the one on disk."""
         if path in self._unsaved and Capability.TEXT not in self.unavailable:
             with contextlib.suppress(EditorError):
                 return await self.text(path)

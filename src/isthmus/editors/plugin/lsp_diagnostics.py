@@ -1,4 +1,4 @@
-"""Diagnostics of LSP, pushed or pulled, as those of the Editor port. Pure; positions stay in their encoding."""
+"""Decoding of LSP's diagnostics, pushed or pulled, into those of the Editor port. Positions stay in their encoding."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +9,7 @@ from isthmus.ide.editor import Diagnostic, Severity
 
 MAXIMUM_FILES: Final = 2000
 MAXIMUM_DIAGNOSTICS: Final = 1000
-"""Of one file."""
+"""Maximum number of diagnostics of one file."""
 _SEVERITIES: Final = {1: Severity.ERROR, 2: Severity.WARNING, 3: Severity.INFORMATION, 4: Severity.HINT}
 
 
@@ -22,7 +22,7 @@ class _Diagnostic:
 
 
 def decode_pushed(params: JsonObject) -> tuple[str, tuple[Diagnostic, ...]]:
-    """Return the params of ``textDocument/publishDiagnostics``: a path and all that is known of it."""
+    """Return the params of ``textDocument/publishDiagnostics``: a path and all of its diagnostics."""
     where = "textDocument/publishDiagnostics"
     path = decode_path(a_text(params.get("uri"), f"{where}.uri"), where)
     return path, _diagnostics(path, params.get("diagnostics"), f"{where}.diagnostics")

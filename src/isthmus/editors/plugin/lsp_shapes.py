@@ -1,6 +1,6 @@
-"""Shapes of LSP that the wire of editors shares with it: positions, ranges, file URIs, and lists and objects. Pure.
+"""Data types of LSP that the editor port uses too: positions, ranges, file URIs, lists and objects. Pure.
 
-Every function that decodes raises :class:`~isthmus.errors.DecodeError` naming the member that is wrong.
+Functions that decode raise :class:`~isthmus.errors.DecodeError` with the name of the wrong member.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LspPosition:
-    """0-based; what ``character`` counts was agreed on."""
+    """A 0-based position; ``character`` counts in the encoding that was agreed on."""
 
     line: int
     character: int
@@ -26,14 +26,14 @@ class LspPosition:
 
 @dataclass(frozen=True, slots=True)
 class LspRange:
-    """``end`` is not included."""
+    """A range without its ``end``."""
 
     start: LspPosition
     end: LspPosition
 
 
 def encode_range(at: Range) -> JsonObject:
-    """Return a range as LSP has it."""
+    """Return a range in LSP's form."""
     return {
         "start": {"line": at.start.line, "character": at.start.character},
         "end": {"line": at.end.line, "character": at.end.character},
@@ -41,7 +41,7 @@ def encode_range(at: Range) -> JsonObject:
 
 
 def decode_path(uri: str, where: str) -> str:
-    """Return the path of a file URI in a member ``uri`` of ``where``."""
+    """Return the path of the file URI in the member ``uri`` of ``where``."""
     path = path_of_uri(uri)
     if path is None:
         raise DecodeError(f"{where}.uri", "a file: URI with an absolute path", uri)
@@ -49,17 +49,17 @@ def decode_path(uri: str, where: str) -> str:
 
 
 def decode_position(position: LspPosition) -> Position:
-    """Return a position; less than 0 is 0."""
+    """Return a position, with 0 for negative numbers."""
     return Position(max(position.line, 0), max(position.character, 0))
 
 
 def decode_range(at: LspRange) -> Range:
-    """Return a range, its ends in order."""
+    """Return a range with its ends in order."""
     return ordered(decode_position(at.start), decode_position(at.end))
 
 
 def decoded(kind: type[T], value: object, where: str) -> T:
-    """Return an object whose members are the fields of ``kind``, which errors name as they are on the wire."""
+    """Return an object whose members are the fields of ``kind``; errors name them as on the wire."""
     try:
         return from_json(kind, value, where)
     except DecodeError as error:
@@ -68,12 +68,12 @@ def decoded(kind: type[T], value: object, where: str) -> T:
 
 
 def list_of(kind: type[T], value: object, where: str) -> list[T]:
-    """Return a list of such objects; nothing is an empty one."""
+    """Return a list of objects of ``kind``; null is an empty list."""
     return [decoded(kind, item, f"{where}[{index}]") for index, item in enumerate(a_list(value, where))]
 
 
 def a_list(value: object, where: str) -> list[Any]:
-    """Return a list; nothing is an empty one."""
+    """Return a list; null is an empty one."""
     if value is None:
         return []
     if not isinstance(value, list):

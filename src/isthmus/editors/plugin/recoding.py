@@ -1,7 +1,7 @@
-"""Converts the positions of a plugin that counts in another encoding than the port's UTF-16, by the lines they are in.
+"""Conversion of a plugin's positions between its own encoding and the port's UTF-16 code units.
 
-The lines come from ``text_of``: the text of a file as it is in the editor, None when it cannot be had; there every
-character counts as one.
+It needs the lines that the positions are in: ``text_of`` returns the text of a file as it is in the editor, None if it
+is unknown. Positions in such a file are not converted.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,25 +17,25 @@ TextOf: TypeAlias = Callable[[str], Awaitable[str | None]]
 
 @dataclass(frozen=True, slots=True)
 class Recoder:
-    """Between the port and one encoding."""
+    """Converts between the port's UTF-16 and ``encoding``."""
 
     encoding: OffsetEncoding
 
     async def files(self, files: Sequence[OpenFile], text_of: TextOf) -> tuple[OpenFile, ...]:
-        """Open files of the plugin, as the port has them."""
+        """Return the plugin's open files with positions in UTF-16."""
         if self.encoding is OffsetEncoding.UTF_16:
             return tuple(files)
         return tuple([await self._file(file, text_of) for file in files])
 
     async def diagnostics(self, found: Sequence[Diagnostic], text_of: TextOf) -> tuple[Diagnostic, ...]:
-        """Diagnostics of the plugin, as the port has them."""
+        """Return the plugin's diagnostics with positions in UTF-16."""
         if self.encoding is OffsetEncoding.UTF_16:
             return tuple(found)
         texts = {path: await text_of(path) for path in {diagnostic.path for diagnostic in found}}
         return tuple(replace(one, range=self._from(texts[one.path], one.range)) for one in found)
 
     async def to_plugin(self, path: str, at: Range, text_of: TextOf) -> Range:
-        """Return a range of the port, as the plugin counts."""
+        """Return a range of the port in the plugin's encoding."""
         if self.encoding is OffsetEncoding.UTF_16 or (text := await text_of(path)) is None:
             return at
         return Range(self._to(text, at.start), self._to(text, at.end))

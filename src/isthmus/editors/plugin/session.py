@@ -1,7 +1,7 @@
-"""The companion's side of a connection with an editor's plugin (docs/reference/editor-port.md), without I/O.
+"""Session with an editor's plugin (docs/reference/editor-port.md), without I/O.
 
-Its requests and notifications come in, answers and events of the port go out. What the companion asks, and how long it
-waits, is in :mod:`isthmus.editors.plugin.editor`.
+It turns the plugin's requests and notifications into answers and events of the port.
+:mod:`isthmus.editors.plugin.editor` sends requests to the plugin.
 """
 
 import logging
@@ -27,16 +27,17 @@ from isthmus.rpc.lsp import SERVER_NOT_INITIALIZED
 from isthmus.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 
 MAXIMUM_LOGGED: Final = 100
-"""Lines about what a plugin sends wrongly; a log is no place for a flood."""
+"""Maximum number of warnings about one plugin's mistakes, so that they do not flood the log."""
 
 _log = logging.getLogger(__name__)
 
 
 class PluginSession:
-    """One plugin. ``attached`` is None before ``initialize``; ``is_ready`` from ``initialized`` on.
+    """State of one plugin.
 
-    ``has_left``: it said ``shutdown`` or ``exit``, and is asked nothing any more. ``folders_changed``: those in
-    ``folders`` are not up to date. ``pushed`` are the diagnostics that it told, by path.
+    ``attached`` is None before ``initialize``; ``is_ready`` is set by ``initialized``, ``has_left`` by ``shutdown`` or
+    ``exit``. ``folders_changed``: ``folders`` has to be asked for again. ``pushed`` holds the diagnostics that the
+    plugin sent by itself, by path.
     """
 
     def __init__(self) -> None:
@@ -52,19 +53,19 @@ class PluginSession:
 
     @property
     def knows_only_lf(self) -> bool:
-        """Whether the plugin's texts have LF alone, whatever the line ends of the file are."""
+        """Whether the plugin's texts have only LF, whatever the file has."""
         return self.attached is not None and self.attached.knows_only_lf
 
     @property
     def pushes_diagnostics(self) -> bool:
-        """Whether the plugin tells diagnostics unasked; they are in ``pushed``."""
+        """Whether the plugin sends diagnostics by itself; they are in ``pushed``."""
         return self.attached is not None and self.attached.pushes_diagnostics
 
     def requested(self, method: str, params: JsonObject) -> object:
         """Return the result of a request of the plugin.
 
         Raises:
-            RpcError: it is refused.
+            RpcError: the request is refused.
         """
         if self.has_left:
             raise RpcError(INVALID_REQUEST, f"{method}: the plugin has said shutdown")
@@ -78,7 +79,7 @@ class PluginSession:
         raise RpcError(METHOD_NOT_FOUND, f"{method[:200]}: there is no such request; see docs/reference/editor-port.md")
 
     def notified(self, method: str, params: JsonObject) -> EditorEvent | None:
-        """What a notification of the plugin means to the companion; None: nothing, or nothing yet."""
+        """Take a notification of the plugin, and return the event that it means, if any."""
         if method == "exit":
             self.has_left = True
         if self.attached is None or self.has_left:
@@ -86,17 +87,17 @@ class PluginSession:
         try:
             return self._event(method, params)
         except DecodeError as error:
-            self.note(f"the plugin told something wrongly: {error}")
+            self.note(f"the plugin sent an invalid notification: {error}")
             return None
 
     def note(self, problem: str) -> None:
-        """Tell the plugin's author, on standard error."""
+        """Log a mistake of the plugin, for its author."""
         if self._logged < MAXIMUM_LOGGED:
             self._logged += 1
             _log.warning("%s", problem)
 
     def final_text(self, review: DiffReview, text: str | None) -> str:
-        """Return the text of a view in the proposal's own form; None: nobody changed it."""
+        """Return the text of a view with the proposal's newlines; ``text`` None: the proposal itself."""
         if text is None:
             return review.proposed
         return editor_wire.with_form_of(review.proposed, text) if self.knows_only_lf else text
@@ -130,7 +131,7 @@ class PluginSession:
             case "textDocument/publishDiagnostics":
                 return self._publish(params)
             case _ if not method.startswith("$/"):
-                self.note(f"the plugin told {method[:200]}, which nobody knows here")
+                self.note(f"the plugin sent {method[:200]}, which is not a notification of this protocol")
             case _:
                 pass
         return None

@@ -1,7 +1,6 @@
-"""Messages of the companion and an editor's plugin (docs/reference/editor-port.md) as types of the Editor port.
+"""Encoding and decoding of the messages between companion and plugin (docs/reference/editor-port.md).
 
-Positions stay in the encoding that was agreed on: :mod:`isthmus.editors.plugin.recoding` knows the lines that it takes
-to convert them.
+Positions stay in the encoding that was agreed on; :mod:`isthmus.editors.plugin.recoding` converts them.
 """
 
 import base64
@@ -47,7 +46,7 @@ _NO_REASON: Final = "its plugin cannot do it"
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """Who initialized, and what was agreed on. ``pid`` None: it did not say."""
+    """The editor of a plugin that has initialized, and what was agreed on. ``pid`` None: the plugin did not name it."""
 
     name: str
     display_name: str
@@ -131,13 +130,11 @@ def decode_initialize(params: JsonObject) -> Attached:
     """Return the params of ``initialize``.
 
     Raises:
-        DecodeError: something required is missing or wrong, or it is a version that we do not speak.
+        DecodeError: a member is missing or wrong, or the version is not ours.
     """
     said = decoded(_Initialize, params, "initialize")
     if said.protocol_version != PROTOCOL_VERSION:
-        raise DecodeError(
-            "initialize.protocolVersion", f"{PROTOCOL_VERSION}, which is all there is", said.protocol_version
-        )
+        raise DecodeError("initialize.protocolVersion", f"{PROTOCOL_VERSION}, the only version", said.protocol_version)
     name = said.editor_info.name
     if not _NAME.fullmatch(name):
         raise DecodeError("initialize.editorInfo.name", "at most 40 lower-case letters, digits, - and _", name)
@@ -161,7 +158,7 @@ def decode_initialize(params: JsonObject) -> Attached:
 
 
 def _lacks(value: object) -> str | None:
-    """Why the editor lacks a capability that was declared like this; None: it has it."""
+    """Return the reason why the editor lacks a capability declared as ``value``; None if it has it."""
     if value is True or isinstance(value, Mapping):
         return None
     return value[:300] if isinstance(value, str) and value else _NO_REASON
@@ -215,7 +212,7 @@ def _file(item: _OpenFile, where: str) -> OpenFile:
 
 
 def _seconds(value: float) -> float:
-    """Return a time, as a number that can be calculated with: whole numbers come in any size."""
+    """Return a time as a finite number; JSON has whole numbers of any size."""
     try:
         return float(value) if math.isfinite(value) else 0.0
     except OverflowError:
@@ -234,13 +231,13 @@ def decode_mention(params: JsonObject) -> FileMentioned:
 
 
 def decode_decision(params: JsonObject, method: str) -> tuple[str, str | None]:
-    """The id and the text of ``editor/didAcceptDiff``, ``didRejectDiff`` or ``didEditDiff``; None: as proposed."""
+    """Return id and text of ``editor/didAcceptDiff``, ``didRejectDiff`` or ``didEditDiff``; text None: as proposed."""
     said = decoded(_DiffDecision, params, method)
     return said.id, said.text
 
 
 def decode_closed(value: object) -> tuple[str | None] | None:
-    """Return the result of ``editor/closeDiff``: the text (None: as proposed), or None when there was no view."""
+    """Return the result of ``editor/closeDiff``: the text (None: as proposed) in a tuple, or None without a view."""
     return None if value is None else (decoded(_DiffText, value, "editor/closeDiff").text,)
 
 
@@ -265,7 +262,7 @@ def _output(output: _Output, index: int) -> ExecutionOutput:
 
 
 def encode_document(path: str) -> JsonObject:
-    """``{uri}``."""
+    """Return ``{uri}``, which names a file."""
     return {"uri": file_uri(path)}
 
 
@@ -290,12 +287,12 @@ def encode_question(title: str, text: str) -> JsonObject:
 
 
 def decode_answer(value: object) -> bool:
-    """Return whether the result says yes; anything but a clear yes is a no."""
+    """Return whether the result of ``window/showMessageRequest`` is a clear yes."""
     return isinstance(value, Mapping) and cast(JsonObject, value).get("title") == "Yes"
 
 
 def with_form_of(original: str, text: str) -> str:
-    r"""Return a text of an editor that knows only ``\n``, with the newlines and the byte order mark of the original."""
+    r"""Return a text that has only ``\n`` with the newlines and the byte order mark of ``original``."""
     seen = original.replace("\r\n", "\n")
     if text in (seen, seen.removeprefix(_MARK)):
         return original

@@ -1,1 +1,1 @@
-"""The review page for editors without a screen of their own."""
+"""Review page in the browser, for editors without a screen of their own."""

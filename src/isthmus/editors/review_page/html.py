@@ -1,133 +1,152 @@
-"""The pages on which a user reviews edits in a browser, as HTML: no scripts, every text escaped.
+"""HTML of the review page, from the files in ``templates``: no scripts, every text escaped.
 
-Pure: data in, HTML out. Which requests may see them is :mod:`review_page`'s.
+Pure: data in, HTML out. :mod:`isthmus.editors.review_page.page` decides which requests get it.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
+from importlib import resources
+from string import Template
 from typing import Final
 
-from isthmus.editors.review_page.board import PageQuestion, ReviewView
+from isthmus.editors.review_page.pending_reviews import PageQuestion, ReviewView
 from isthmus.notebooks.changes import Change, ChangeKind, NotebookChanges
 from isthmus.notebooks.view import heading, remarks
 from isthmus.text.diff import line_opcodes, split_lines
 from isthmus.text.visible import visible
 
 MAXIMUM_EDITABLE_CHARACTERS: Final = 1024 * 1024
-"""A longer proposal can be accepted or rejected, but not edited in a browser."""
+"""Maximum length of a proposal that can be edited in a browser; a longer one can be accepted or rejected."""
 MAXIMUM_ROWS: Final = 3000
+"""Maximum number of lines of a comparison."""
 CONTEXT_LINES: Final = 3
+"""Number of lines that are shown before and after a changed one."""
 REFRESH_SECONDS: Final = 3
 
-_STYLE: Final = """
-:root{color-scheme:light dark;font:15px/1.5 system-ui,sans-serif}body{max-width:80rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.3rem}h2{font-size:1.05rem;margin:1.5rem 0 .3rem}
-fieldset{border:1px solid #8886;border-radius:6px;margin:1rem 0}
-table{border-collapse:collapse;width:100%;table-layout:fixed;font:13px/1.45 ui-monospace,monospace}
-td{vertical-align:top;white-space:pre-wrap;overflow-wrap:anywhere;padding:0 .5rem;border-left:1px solid #8883}
-col.n{width:3.2rem}td.n{text-align:right;opacity:.55;border:0}td.old{background:#f003}td.new{background:#0a03}
-tr.gap td{opacity:.55;text-align:center}textarea{width:100%;box-sizing:border-box;font:13px/1.45 ui-monospace,monospace}
-pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#8881;padding:.6rem}
-button{font:inherit;padding:.35rem 1rem;margin:.5rem .5rem .5rem 0}
-.notice{border-left:4px solid #c80;padding:.2rem .8rem}
-small{opacity:.7}
-"""
+
+class Html(str):
+    """A part of a page: text that is inserted as it is, while any other text is escaped."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PageForm:
-    """What every form of a visit carries: where it is sent to, and the secret that only our own pages know."""
+    """Base path of a visit's forms, and the secret that only our own pages know."""
 
     base: str
     secret: str
 
 
-def document(title: str, body: str, nonce: str, *, refresh: str = "") -> str:
-    """A whole page. ``refresh``: seconds, or seconds and address, after which the browser loads it or another one."""
-    again = f'<meta http-equiv="refresh" content="{escape(refresh)}">' if refresh else ""
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8">{again}'
-        '<meta name="viewport" content="width=device-width"><meta name="referrer" content="same-origin">'
-        f'<title>{_shown(title)}</title><style nonce="{nonce}">{_STYLE}</style><body>{body}</body></html>'
-    )
+def document(title: str, body: Html, nonce: str, *, refresh: str = "") -> str:
+    """Return a whole page.
+
+    ``nonce`` allows its style. ``refresh``: seconds, or seconds and an address, after which the browser loads the page
+    again, or the address.
+    """
+    again = Html(f'<meta http-equiv="refresh" content="{escape(refresh)}">' if refresh else "")
+    return _filled("page.html", title=title, body=body, nonce=nonce, refresh=again)
+
+
+def paragraph(text: str, *, is_notice: bool = False) -> Html:
+    """Return a text as a paragraph; nothing for an empty one."""
+    start = '<p class="notice">' if is_notice else "<p>"
+    return Html(f"{start}{_shown(text)}</p>" if text else "")
+
+
+def link(address: str, text: str) -> Html:
+    """Return a link as a paragraph."""
+    return Html(f'<p><a href="{escape(address)}">{_shown(text)}</a></p>')
 
 
 def overview(
     views: Sequence[ReviewView], questions: Sequence[PageQuestion], messages: Sequence[str], form: PageForm
-) -> str:
-    """What waits for the user."""
-    parts = ["<h1>Isthmus: what agents ask you</h1>"]
-    for question in questions:
-        parts.append(
-            f'<form method="post" action="{form.base}/question/{question.id}"><fieldset>{_hidden(form)}'
-            f"<h2>{_shown(question.title)}</h2><pre>{_shown(question.text)}</pre>"
-            '<button name="action" value="yes">Yes</button><button name="action" value="no">No</button>'
-            '<button name="action" value="session">Yes, until this agent leaves</button>'
-            "</fieldset></form>"
+) -> Html:
+    """Return the first page: the questions, links to the reviews, and the messages, newest first."""
+    asked = [
+        _filled(
+            "question.html", id=_exact(each.id), title=each.title, text=each.text, base=form.base, secret=form.secret
         )
-    if views:
-        items = [
-            f'<li><a href="{form.base}/review/{view.review.id}">{_shown(view.review.file_path)}</a> '
-            f"<small>{_shown(view.review.title)}</small></li>"
-            for view in views
-        ]
-        parts.append(f"<h2>Proposed edits</h2><ul>{''.join(items)}</ul>")
+        for each in questions
+    ]
+    items = [
+        f'<li><a href="{form.base}/review/{_exact(view.review.id)}">{_shown(view.review.file_path)}</a> '
+        f"<small>{_shown(view.review.title)}</small></li>"
+        for view in views
+    ]
+    reviews = f"<h2>Proposed edits</h2><ul>{''.join(items)}</ul>" if items else ""
     if not views and not questions:
-        parts.append("<p>Nothing waits for an answer. This page looks again every few seconds.</p>")
-    if messages:
-        parts.append("<h2>Messages</h2>" + "".join(f"<p>{_shown(text)}</p>" for text in reversed(messages)))
-    return "".join(parts)
+        reviews = paragraph("Nothing waits for your answer. This page is updated every few seconds.")
+    told = "".join(["<h2>Messages</h2>", *map(paragraph, reversed(messages))]) if messages else ""
+    return _filled("overview.html", questions=Html("".join(asked)), reviews=Html(reviews), messages=Html(told))
 
 
 def review(
     view: ReviewView, old: str | None, changes: NotebookChanges | None, state: str, form: PageForm, notice: str = ""
-) -> str:
-    """One review: a notebook's changed cells each with a box to tick, any other file whole."""
-    whole = changes is None or not changes.all
-    body = _whole(view, old) if whole or changes is None else "".join(_cells(changes))
-    hint = "" if whole else "<p>Tick the changes that you accept; the rest of the notebook stays as it is.</p>"
-    said = f'<p class="notice">{escape(notice)}</p>' if notice else ""
-    new = " <small>(new file)</small>" if old is None else ""
-    return (
-        f'<p><a href="{form.base}/">All that waits</a></p><h1>{_shown(view.review.file_path)}{new}</h1>'
-        f"<p>proposed by {_shown(view.review.title or 'an agent')}</p>{said}{hint}"
-        f'<form method="post" action="{form.base}/review/{view.review.id}">{_hidden(form)}'
-        f'<input type="hidden" name="state" value="{state}">{body}'
-        f'<p><button name="action" value="accept">Accept{"" if whole else " what is ticked"}</button>'
-        '<button name="action" value="reject">Reject</button>'
-        '<button name="action" value="keep">Keep my edits, answer later</button></p></form>'
+) -> Html:
+    """Return one review: the changed cells of a notebook, each with a box to tick, or any other file whole."""
+    if changes is not None and changes.all:
+        hint = paragraph("Tick the changes that you accept; the rest of the notebook stays as it is.")
+        body = "".join([hint, *_cells(changes)])
+        accept = "Accept what is ticked"
+    else:
+        body, accept = _whole(view, old), "Accept"
+    return _filled(
+        "review.html",
+        path=view.review.file_path,
+        new_file=Html("<small>(new file)</small>" if old is None else ""),
+        agent=view.review.title or "an agent",
+        notice=paragraph(notice, is_notice=True),
+        id=_exact(view.review.id),
+        base=form.base,
+        secret=form.secret,
+        state=state,
+        changes=Html(body),
+        accept=accept,
     )
 
 
+def _filled(name: str, **parts: str) -> Html:
+    """Return a template with its parts, of which only :class:`Html` is not escaped."""
+    texts = {key: part if isinstance(part, Html) else _shown(part) for key, part in parts.items()}
+    return Html(_template(name).substitute(texts))
+
+
+@cache
+def _template(name: str) -> Template:
+    return Template(resources.files("isthmus.editors.review_page").joinpath("templates", name).read_text("utf-8"))
+
+
 def _shown(text: str) -> str:
-    """Text to be read; what is hidden in it is seen. In what is edited, it has to stay as it is."""
+    """Escape a text to be read; invisible characters in it become visible."""
     return escape(visible(text))
 
 
-def _hidden(form: PageForm) -> str:
-    return f'<input type="hidden" name="secret" value="{form.secret}">'
+def _exact(text: str) -> Html:
+    """Escape a text that comes back as it is, such as an id."""
+    return Html(escape(text))
 
 
 def _whole(view: ReviewView, old: str | None) -> str:
     table = _table(old or "", view.text, context=CONTEXT_LINES)
     if len(view.text) > MAXIMUM_EDITABLE_CHARACTERS:
-        return f"{table}<p class='notice'>It is too long to be edited here; accept it as it is, or reject it.</p>"
+        return table + paragraph("It is too long to be edited here; accept it as it is, or reject it.", is_notice=True)
     return f"{table}<h2>The text to accept</h2>{_editor('text', view.text, 'text to accept')}"
 
 
-def _cells(changes: NotebookChanges) -> Iterator[str]:
+def _cells(changes: NotebookChanges) -> Iterator[Html]:
     for change in changes.all:
-        title = _shown(heading(changes, change))
         old, new = changes.cells(change)
-        said = "".join(f"<p><small>{_shown(remark)}</small></p>" for remark in remarks(old, new))
-        table = (
-            "" if change.kind is ChangeKind.NOTEBOOK else _table(old.source if old else "", new.source if new else "")
-        )
-        edit = "" if new is None else _cell_editor(change, new.source)
-        yield (
-            f'<fieldset><legend><label><input type="checkbox" name="change-{change.number}" value="yes" checked> '
-            f"{change.number}. {title}</label></legend>{said}{table}{edit}</fieldset>"
+        sources = (old.source if old else "", new.source if new else "")
+        yield _filled(
+            "change.html",
+            number=str(change.number),
+            title=heading(changes, change),
+            remarks=Html("".join(f"<p><small>{_shown(remark)}</small></p>" for remark in remarks(old, new))),
+            table=Html("" if change.kind is ChangeKind.NOTEBOOK else _table(*sources)),
+            edit=Html("" if new is None else _cell_editor(change, new.source)),
         )
 
 
@@ -146,7 +165,7 @@ def _editor(name: str, text: str, label: str) -> str:
 
 
 def _table(old: str, new: str, context: int | None = None) -> str:
-    """Both texts side by side; with ``context`` only the changed lines and so many around them."""
+    """Compare two texts side by side; with ``context``, show only changed lines and that many around them."""
     rows = list(_rows(split_lines(old), split_lines(new), context))
     cut = len(rows) - MAXIMUM_ROWS
     if cut > 0:
@@ -178,17 +197,15 @@ def _rows(old: Sequence[str], new: Sequence[str], context: int | None) -> Iterat
 def _row(
     old: Sequence[str], new: Sequence[str], at: int, end: int, new_at: int, new_end: int, *, changed: bool = False
 ) -> str:
-    left = _side(old[at], at + 1, "old" if changed else "") if at < end else "<td class=n></td><td></td>"
-    right = (
-        _side(new[new_at], new_at + 1, "new" if changed else "") if new_at < new_end else "<td class=n></td><td></td>"
-    )
+    nothing = "<td class=n></td><td></td>"
+    left = _side(old[at], at + 1, "old" if changed else "") if at < end else nothing
+    right = _side(new[new_at], new_at + 1, "new" if changed else "") if new_at < new_end else nothing
     return f"<tr>{left}{right}</tr>"
 
 
 def _side(line: str, number: int, kind: str) -> str:
-    return (
-        f'<td class="n">{number}</td><td class="{kind}">{_shown(line.removesuffix(chr(10)).removesuffix(chr(13)))}</td>'
-    )
+    text = _shown(line.removesuffix("\n").removesuffix("\r"))
+    return f'<td class="n">{number}</td><td class="{kind}">{text}</td>'
 
 
 def _gap(text: str) -> str:

@@ -1,8 +1,8 @@
-"""The user's own review page: which requests it answers, and what they do. No sockets.
+"""The review page: which requests it answers, and their effect. No sockets.
 
-A link works once: it opens a visit, whose cookie the browser sends to that visit's paths alone. Everything else is
-refused: another Host or Origin, a form without the visit's secret. Agents are never given a link. The proposal in the
-form is what the user saw; when the file or the proposal changed since, it is shown again instead of decided.
+A link works once: it opens a visit, whose cookie the browser sends only to that visit's paths. Requests with another
+Host or Origin, and forms without the visit's secret, are refused. Agents never get a link. A form names what the user
+saw; if the file or the proposal has changed since, the review is shown again and nothing is decided.
 """
 
 import asyncio
@@ -17,7 +17,8 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from isthmus.editors.review_page import html
-from isthmus.editors.review_page.board import PendingReviews, ReviewView
+from isthmus.editors.review_page.html import Html
+from isthmus.editors.review_page.pending_reviews import PendingReviews, ReviewView
 from isthmus.ide.consent import Consent
 from isthmus.ide.reviews.reviewed_file import text_on_disk
 from isthmus.notebooks.changes import NotebookChanges
@@ -25,19 +26,20 @@ from isthmus.notebooks.view import changes_between
 from isthmus.text.text_file import with_newlines_of
 
 READING_SECONDS: Final = 1.0
-"""After the questions on a page changed: a click that comes sooner was meant for the one that stood there before."""
+"""Minimum time in seconds between a change of the questions and a yes: an earlier click was meant for another one."""
 MAXIMUM_FORM_BYTES: Final = 16 * 1024 * 1024
 MAXIMUM_FIELDS: Final = 2000
 MAXIMUM_LINKS: Final = 20
+"""Maximum number of links that were not opened; a further one replaces the oldest."""
 MAXIMUM_VISITS: Final = 20
-"""The oldest one ends when another begins."""
+"""Maximum number of visits; a further one ends the oldest."""
 COOKIE: Final = "isthmus-review"
 FORM: Final = "application/x-www-form-urlencoded"
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """One request. Header names are lowercase; of a repeated header the values are joined by a comma."""
+    """An HTTP request. Names of headers are lowercase; the values of a repeated header are joined by a comma."""
 
     method: str
     path: str
@@ -47,7 +49,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class PageResponse:
-    """One response."""
+    """An HTTP response."""
 
     status: int
     body: str
@@ -66,19 +68,20 @@ class _Visit:
 
 
 class ReviewPage:
-    """Serves a board on a port of the loopback interface."""
+    """The page of these reviews on a port of the loopback interface."""
 
-    def __init__(self, board: PendingReviews, port: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._board = board
+    def __init__(self, reviews: PendingReviews, port: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._reviews = reviews
         self._clock = clock
         self._asked: dict[str, tuple[tuple[str, ...], float]] = {}
+        """Ids of the questions that each visit shows, and since when."""
         self._port = port
         self._hosts = frozenset(f"{host}:{port}" for host in ("127.0.0.1", "localhost"))
         self._links: OrderedDict[str, None] = OrderedDict()
         self._visits: OrderedDict[str, _Visit] = OrderedDict()
 
     def link(self) -> str:
-        """Return a new link for the user; the oldest of those that nobody opened stops to work."""
+        """Return a new link for the user, which works once."""
         token = secrets.token_urlsafe(32)
         self._links[token] = None
         while len(self._links) > MAXIMUM_LINKS:
@@ -86,7 +89,7 @@ class ReviewPage:
         return f"http://127.0.0.1:{self._port}/open/{token}"
 
     def refusal(self, request: PageRequest) -> PageResponse | None:
-        """How a request is refused by its head alone, whatever its body is; None: it may be read."""
+        """Return the refusal of a request by its head alone; None if its body may be read."""
         if request.headers.get("host", "").lower() not in self._hosts:
             return _refused(403, f"Expected a Host of this page: {', '.join(sorted(self._hosts))}.")
         match _parts(request):
@@ -101,12 +104,12 @@ class ReviewPage:
                 return _refused(404 if request.method == "GET" else 405, _EXPIRED)
 
     def has_token(self, request: PageRequest) -> bool:
-        """Return whether a request that is not refused comes from the user: by a link that works, or within a visit."""
+        """Return whether a request that is not refused has a link that works, or belongs to a visit."""
         parts = _parts(request)
         return parts[0] == "visit" or self._known_link(parts[-1]) is not None
 
     async def answer(self, request: PageRequest) -> PageResponse:
-        """What to answer."""
+        """Answer a request."""
         if (refusal := self.refusal(request)) is not None:
             return refusal
         match _parts(request):
@@ -125,9 +128,9 @@ class ReviewPage:
         while len(self._visits) > MAXIMUM_VISITS:
             ended, _ = self._visits.popitem(last=False)
             self._asked.pop(ended, None)
-        # Not by a redirect: on one that began at another site the browser would not send the cookie.
+        # Not a redirect: the browser would send no cookie along if the link was clicked on another site.
         cookie = f"{COOKIE}={visit.cookie}; Path={visit.base}; HttpOnly; SameSite=Strict"
-        body = f'<p><a href="{visit.base}/">Go on to the review</a></p>'
+        body = html.link(f"{visit.base}/", "Go on to the review")
         return _page("Isthmus", body, {"set-cookie": cookie}, refresh=f"0;url={visit.base}/")
 
     def _known_link(self, token: str) -> str | None:
@@ -144,12 +147,12 @@ class ReviewPage:
         form = html.PageForm(visit.base, visit.secret)
         match request.method, rest:
             case "GET", []:
-                board = self._board
+                pending = self._reviews
                 self._note_questions(visit)
-                body = html.overview(board.views, board.questions, board.messages, form)
+                body = html.overview(pending.views, pending.questions, pending.messages, form)
                 return _page("Isthmus", body, refresh=str(html.REFRESH_SECONDS))
             case "GET", ["review", review_id]:
-                view = self._board.view(review_id)
+                view = self._reviews.view(review_id)
                 return await self._show(view, form) if view is not None else self._back(visit, _ANSWERED)
             case "POST", [("review" | "question") as kind, name]:
                 fields = self._fields(visit, request)
@@ -162,7 +165,7 @@ class ReviewPage:
                 return _refused(404, "There is no such page here.")
 
     def _foreign(self, request: PageRequest) -> PageResponse | None:
-        """Return the refusal of what no form of our own page sends, as far as its head tells."""
+        """Return the refusal of a request that, by its head, comes from no form of our own page."""
         if request.headers.get("origin") not in {f"http://{host}" for host in self._hosts}:
             return _refused(403, "Expected the Origin of this page.")
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
@@ -181,8 +184,8 @@ class ReviewPage:
         return fields
 
     def _note_questions(self, visit: _Visit) -> None:
-        """Note since when a visit shows the questions that it shows."""
-        asked = tuple(question.id for question in self._board.questions)
+        """Note which questions a visit shows, and since when."""
+        asked = tuple(question.id for question in self._reviews.questions)
         if self._asked.get(visit.id, ((), 0.0))[0] != asked:
             self._asked[visit.id] = (asked, self._clock())
 
@@ -193,19 +196,19 @@ class ReviewPage:
         consent = next((each for each in Consent if each.value == action), Consent.NO)
         if is_unread and consent.is_yes:
             return self._back(visit, _UNREAD)
-        answered = self._board.answer(question_id, consent)
+        answered = self._reviews.answer(question_id, consent)
         return self._back(visit, "" if answered else _ANSWERED)
 
     async def _review(self, visit: _Visit, review_id: str, fields: Mapping[str, str]) -> PageResponse:
-        view = self._board.view(review_id)
+        view = self._reviews.view(review_id)
         if view is None:
             return self._back(visit, _ANSWERED)
         if fields.get("action") == "reject":
-            return self._back(visit, "" if self._board.reject(review_id) else _ANSWERED)
+            return self._back(visit, "" if self._reviews.reject(review_id) else _ANSWERED)
         form = html.PageForm(visit.base, visit.secret)
         old, changes = await asyncio.to_thread(_compared, view)
         if fields.get("state") != _state(old, view):
-            return await self._show(view, form, "The file or the proposal changed meanwhile; nothing was decided yet.")
+            return await self._show(view, form, "The file or the proposal changed meanwhile; nothing is decided yet.")
         is_notebook = changes is not None and bool(changes.all)
         accepting = fields.get("action") == "accept"
         if changes is not None and is_notebook:
@@ -216,12 +219,12 @@ class ReviewPage:
         else:
             text = _typed(view.text, fields.get("text"))
         if accepting:
-            return self._back(visit, "" if self._board.accept(review_id, text) else _ANSWERED)
-        self._board.edit(review_id, text)
+            return self._back(visit, "" if self._reviews.accept(review_id, text) else _ANSWERED)
+        self._reviews.edit(review_id, text)
         return self._back(visit)
 
     async def _show(self, view: ReviewView, form: html.PageForm, notice: str = "") -> PageResponse:
-        def rendered() -> str:
+        def rendered() -> Html:
             old, changes = _compared(view)
             return html.review(view, old, changes, _state(old, view), form, notice)
 
@@ -230,7 +233,8 @@ class ReviewPage:
     def _back(self, visit: _Visit, notice: str = "") -> PageResponse:
         if not notice:
             return PageResponse(303, "", {**_headers(""), "location": f"{visit.base}/"})
-        return _page("Isthmus", f'<p class="notice">{notice}</p><p><a href="{visit.base}/">All that waits</a></p>')
+        body = html.paragraph(notice, is_notice=True) + html.link(f"{visit.base}/", "All edits and questions")
+        return _page("Isthmus", Html(body))
 
 
 _EXPIRED: Final = "This link does not work any more. Get a new one with `isthmus ide diffs` in a terminal of your own."
@@ -245,14 +249,14 @@ def _parts(request: PageRequest) -> list[str]:
 
 
 def _compared(view: ReviewView) -> tuple[str | None, NotebookChanges | None]:
-    """Return the text on disk and the changes of a notebook. Blocks."""
+    """Return the text on disk, and the changes if it is a notebook. Blocks."""
     path = view.review.file_path
     old = text_on_disk(path)
     return old, changes_between(path, old, view.text)
 
 
 def _state(old: str | None, view: ReviewView) -> str:
-    """What the user sees, as one short name."""
+    """Return a digest of what the user sees."""
     seen = hashlib.sha256()
     for text in (old or "", view.text):
         data = text.encode("utf-8", "surrogatepass")
@@ -270,7 +274,10 @@ def _chosen(changes: NotebookChanges, ticked: set[int], fields: Mapping[str, str
 
 
 def _typed(shown: str, typed: str | None) -> str:
-    """What the user made of a text. A browser sends other newlines than it was given, and no byte order mark."""
+    """Return the text that the user typed, with the newlines and the byte order mark of the text that was shown.
+
+    A browser sends CRLF, and no byte order mark.
+    """
     if typed is None:
         return shown
     bare = shown.removeprefix("\ufeff")
@@ -284,7 +291,7 @@ def _plain_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _page(title: str, body: str, headers: Mapping[str, str] | None = None, *, refresh: str = "") -> PageResponse:
+def _page(title: str, body: Html, headers: Mapping[str, str] | None = None, *, refresh: str = "") -> PageResponse:
     nonce = secrets.token_urlsafe(16)
     text = html.document(title, body, nonce, refresh=refresh)
     return PageResponse(200, text, {**_headers(nonce), **(headers or {})})
@@ -292,7 +299,7 @@ def _page(title: str, body: str, headers: Mapping[str, str] | None = None, *, re
 
 def _refused(status: int, text: str) -> PageResponse:
     nonce = secrets.token_urlsafe(16)
-    return PageResponse(status, html.document("Isthmus", f"<p>{text}</p>", nonce), _headers(nonce))
+    return PageResponse(status, html.document("Isthmus", html.paragraph(text), nonce), _headers(nonce))
 
 
 def _headers(nonce: str) -> dict[str, str]:
@@ -304,7 +311,7 @@ def _headers(nonce: str) -> dict[str, str]:
         "cache-control": "no-store",
         "cross-origin-opener-policy": "same-origin",
         "cross-origin-resource-policy": "same-origin",
-        # Not no-referrer: with it browsers send `Origin: null` from our own forms.
+        # Not "no-referrer": browsers would send `Origin: null` from our own forms.
         "referrer-policy": "same-origin",
         "x-content-type-options": "nosniff",
         "x-frame-options": "DENY",

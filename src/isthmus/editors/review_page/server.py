@@ -1,4 +1,4 @@
-"""Serves the review page on the loopback interface: sockets and HTTP, nothing of what the page means."""
+"""HTTP server of the review page, on the loopback interface. The page itself has no sockets."""
 
 import asyncio
 import time
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from isthmus.editors.review_page.board import PendingReviews
 from isthmus.editors.review_page.page import MAXIMUM_FORM_BYTES, PageRequest, PageResponse, ReviewPage
+from isthmus.editors.review_page.pending_reviews import PendingReviews
 from isthmus.ide import loopback
 from isthmus.ide.editor import EditorError
 from isthmus.listeners.guest import token_shown
@@ -21,24 +21,25 @@ if TYPE_CHECKING:
     from isthmus.listeners.http_server import HttpServer
 
 BODY_SECONDS: Final = 30.0
+"""Maximum time in seconds in which the body of a request has to come."""
 
 
 class ReviewPageServer:
-    """Listens between :meth:`start` and :meth:`stop`."""
+    """Serves the review page between :meth:`start` and :meth:`stop`."""
 
-    def __init__(self, board: PendingReviews, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, reviews: PendingReviews, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._board = board
+        self._reviews = reviews
         self._page: ReviewPage | None = None
         self._server: HttpServer | None = None
         self._listener: socket.socket | None = None
         self._serving: asyncio.Task[None] | None = None
 
     def link(self) -> str:
-        """See :meth:`ReviewPage.link`.
+        """Return a new link to the page, as :meth:`ReviewPage.link` does.
 
         Raises:
-            EditorError: the page is not served now.
+            EditorError: the page is not served.
         """
         if self._page is None:
             raise EditorError("the review page is not served any more; start the companion again")
@@ -48,7 +49,7 @@ class ReviewPageServer:
         """Listen on a free port.
 
         Raises:
-            EditorError: there is none.
+            EditorError: no port can be listened on.
         """
         from isthmus.ide.limits import HttpServerLimits
         from isthmus.listeners.close_delimited import CloseDelimitedProtocol
@@ -58,7 +59,7 @@ class ReviewPageServer:
             self._listener = loopback.bind(0)
         except OSError as error:
             raise EditorError(f"the review page cannot be served: {error}") from error
-        self._page = ReviewPage(self._board, int(self._listener.getsockname()[1]), self._clock)
+        self._page = ReviewPage(self._reviews, int(self._listener.getsockname()[1]), self._clock)
         self._server = HttpServer(
             self, self._listener, name="the review page", protocol=CloseDelimitedProtocol, limits=HttpServerLimits()
         )
@@ -66,7 +67,7 @@ class ReviewPageServer:
         await self._server.listening.wait()
 
     async def stop(self) -> None:
-        """Stop to listen."""
+        """Stop listening."""
         self._page = None
         if self._server is not None and self._serving is not None:
             self._server.stop()
@@ -75,10 +76,10 @@ class ReviewPageServer:
             self._listener.close()
 
     def close_streams(self) -> None:
-        """Called by the server before it stops: there are no endless answers here."""
+        """Do nothing: every answer ends by itself."""
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """One request, as ASGI has it."""
+        """Serve one request of ASGI."""
         if scope["type"] != "http":
             return
         from starlette.requests import ClientDisconnect, Request
@@ -86,7 +87,7 @@ class ReviewPageServer:
         request = Request(scope, receive)
         head = PageRequest(request.method, request.url.path, dict(request.headers))
         refusal = self._page.refusal(head) if self._page is not None else None
-        if refusal is not None:  # nobody's body is read who may not in
+        if refusal is not None:  # the body of a refused request is not read
             await _response(refusal)(scope, receive, send)
             return
         if self._page is not None and self._page.has_token(head):
@@ -114,5 +115,5 @@ class ReviewPageServer:
 def _response(answer: PageResponse) -> "Response":
     from starlette.responses import Response
 
-    body = answer.body.encode("utf-8", "replace")  # names of files may be no Unicode
+    body = answer.body.encode("utf-8", "replace")  # names of files may hold bytes that are not UTF-8
     return Response(body, answer.status, dict(answer.headers))

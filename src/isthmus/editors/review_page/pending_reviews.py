@@ -1,7 +1,6 @@
-"""What waits for the user in an editor that has no screen of its own: reviews, questions, messages.
+"""Reviews, questions and messages that wait for the user of an editor without a screen of its own, as data. No I/O.
 
-The reviews' views and the questions as data; whoever shows them (:mod:`review_page`) answers through the methods. A
-decision goes out as an event, once. No I/O.
+:mod:`isthmus.editors.review_page.page` shows them and answers through the methods.
 """
 
 import asyncio
@@ -14,12 +13,12 @@ from isthmus.ide.consent import Consent
 from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorEvent
 from isthmus.ide.reviews.review import DiffReview
 
-KEPT_MESSAGES: Final = 20
+MAXIMUM_MESSAGES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewView:
-    """A review that is shown; ``text`` is the proposal with the user's edits so far."""
+    """An open review; ``text`` is the proposal with the user's edits so far."""
 
     review: DiffReview
     text: str
@@ -27,7 +26,7 @@ class ReviewView:
 
 @dataclass(frozen=True, slots=True)
 class PageQuestion:
-    """A question that is answered by yes or no."""
+    """An open question; ``answer`` is set once."""
 
     id: str
     title: str
@@ -36,67 +35,64 @@ class PageQuestion:
 
 
 class PendingReviews:
-    """``tell`` is called with each edit that is kept and each decision."""
+    """The open reviews and questions, and the last messages. ``emit`` gets an event for each edit and each decision."""
 
-    def __init__(self, tell: Callable[[EditorEvent], None]) -> None:
-        self._tell = tell
+    def __init__(self, emit: Callable[[EditorEvent], None]) -> None:
+        self._emit = emit
         self._views: dict[str, ReviewView] = {}
         self._questions: dict[str, PageQuestion] = {}
         self._messages: list[str] = []
 
     @property
     def views(self) -> tuple[ReviewView, ...]:
-        """The open reviews, oldest first."""
+        """Open reviews, oldest first."""
         return tuple(self._views.values())
 
     @property
     def questions(self) -> tuple[PageQuestion, ...]:
-        """The open questions, oldest first."""
+        """Open questions, oldest first."""
         return tuple(self._questions.values())
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What the user was told, oldest first; the newest twenty."""
+        """Messages to the user, oldest first; the newest twenty."""
         return tuple(self._messages)
 
     def view(self, review_id: str) -> ReviewView | None:
-        """Return an open review."""
+        """Return an open review; None if it was answered or taken back."""
         return self._views.get(review_id)
 
     def open(self, review: DiffReview) -> None:
-        """Show a review."""
+        """Open a review."""
         self._views[review.id] = ReviewView(review, review.proposed)
 
     def close(self, review_id: str) -> str | None:
-        """Take a review away without a decision; its text, None when it is not there."""
+        """Close a review without a decision, and return its text; None if it is not open."""
         view = self._views.pop(review_id, None)
         return view.text if view is not None else None
 
     def edit(self, review_id: str, text: str) -> None:
-        """Keep what the user made of the proposal, and tell it: the editor may be gone before it is asked for.
-
-        One that is not there any more changes nothing.
-        """
+        """Replace the text of a review, if it is open, and report it at once: the editor may be gone before its end."""
         if (view := self._views.get(review_id)) is not None:
             self._views[review_id] = ReviewView(view.review, text)
-            self._tell(DiffEdited(review_id, text))
+            self._emit(DiffEdited(review_id, text))
 
     def accept(self, review_id: str, text: str) -> bool:
-        """Accept with this text; False when somebody else answered before."""
+        """Accept a review with this text; return False if it is not open any more."""
         if self._views.pop(review_id, None) is None:
             return False
-        self._tell(DiffAccepted(review_id, text))
+        self._emit(DiffAccepted(review_id, text))
         return True
 
     def reject(self, review_id: str) -> bool:
-        """Reject; False when somebody else answered before."""
+        """Reject a review; return False if it is not open any more."""
         if self._views.pop(review_id, None) is None:
             return False
-        self._tell(DiffRejected(review_id))
+        self._emit(DiffRejected(review_id))
         return True
 
     async def ask(self, title: str, text: str) -> Consent:
-        """Ask, and wait for the answer; cancelling takes the question away."""
+        """Ask the user and wait for the answer. Cancelling closes the question."""
         question = PageQuestion(uuid4().hex, title, text, asyncio.get_running_loop().create_future())
         self._questions[question.id] = question
         try:
@@ -105,20 +101,20 @@ class PendingReviews:
             self._questions.pop(question.id, None)
 
     def answer(self, question_id: str, answer: Consent) -> bool:
-        """Answer a question; False when it is not open any more."""
+        """Answer a question; return False if it is not open any more."""
         question = self._questions.get(question_id)
         if question is None or question.answer.done():
             return False
         question.answer.set_result(answer)
         return True
 
-    def say(self, text: str) -> None:
-        """Keep a message for the user."""
+    def show_message(self, text: str) -> None:
+        """Keep a message for the user; of too many the oldest is dropped."""
         self._messages.append(text)
-        del self._messages[:-KEPT_MESSAGES]
+        del self._messages[:-MAXIMUM_MESSAGES]
 
     def clear(self) -> None:
-        """Take everything away; open questions are answered by no, nothing else is decided."""
+        """Close the reviews without a decision, and answer the questions with no."""
         self._views.clear()
         for question in self._questions.values():
             if not question.answer.done():
