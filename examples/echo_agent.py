@@ -1,4 +1,4 @@
-"""An agent in 25 lines: it says what it was told, word by word, as an A2A server with everything that Isthmus has.
+"""An agent in 25 lines that repeats each message word by word, served over A2A with all that Isthmus offers.
 
 Run it:      python examples/echo_agent.py
 Talk to it:  isthmus connect URL --token-file FILE   (both are printed)
@@ -13,7 +13,10 @@ from isthmus.events import AgentEvent, TextContent
 
 
 class EchoAgent:
+    """An agent that repeats the user's message."""
+
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        """Send the words one by one."""
         for word in session.prompt.split():
             await asyncio.sleep(0.05)
             yield TextContent("", word + " ")

@@ -39,6 +39,7 @@ class Card(TypedDict):
 
 
 async def suggest(state: Card) -> Mapping[str, str]:
+    """Let the model find a title, and stream it."""
     chunks = await AsyncOpenAI().chat.completions.create(
         model=os.environ.get("OPENAI_MODEL", "gpt-4.1-mini"),
         messages=[
@@ -62,6 +63,7 @@ async def suggest(state: Card) -> Mapping[str, str]:
 
 
 def confirm(state: Card) -> Mapping[str, str]:
+    """Ask the user about the title; LangGraph stops here until the answer comes."""
     answer: str = interrupt(f"Shall the title be {state['title']!r}? Say yes, or another title.")
     return {} if answer.strip().lower() == "yes" else {"title": answer.strip()}
 
@@ -74,12 +76,13 @@ GRAPH.add_edge("suggest", "confirm")
 
 
 class TitleAgent:
-    """Each segment goes on from the checkpoint of the task, which LangGraph wrote perhaps in another process."""
+    """An agent that runs the graph; each run continues from the task's checkpoint, perhaps of another process."""
 
     def __init__(self, checkpoints: Path) -> None:
         self._checkpoints = checkpoints
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        """Run the graph until it has made the card or waits for an answer."""
         if (message := session.message) is None:
             return  # a slash command, of which this agent has none
         thread = RunnableConfig(configurable={"thread_id": session.task_id})
@@ -94,7 +97,7 @@ class TitleAgent:
             elif at.interrupts and at.values["message_id"] != message.message_id:
                 given = Command(resume=message.text, update={"message_id": message.message_id})
             else:
-                given = None  # The process ended meanwhile: on from the last node that came to its end.
+                given = None  # The process ended meanwhile: continue after the last completed node.
             # "sync": a checkpoint is in the file before the next node begins.
             async for more in graph.astream(given, thread, stream_mode="custom", durability="sync"):
                 yield TextContent("", str(more))

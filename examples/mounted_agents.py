@@ -35,14 +35,15 @@ DATA = Path(os.environ.get("DATA", "data")).absolute()
 
 
 def session_of(user: str) -> str:
-    """Return the session token that the application gives at a login; it needs no memory, and holds over restarts."""
+    """Return the token that a user gets at the login; it is not stored anywhere, and stays valid after a restart."""
     return f"{user}.{hmac.new(SECRET, user.encode(), hashlib.sha256).hexdigest()}"
 
 
 class Sessions(AuthenticationBackend):
-    """How the application knows its users: by a cookie in browsers, by a bearer token in programs."""
+    """Authentication of the application's users: by a cookie in browsers, by a bearer token in programs."""
 
     async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, SimpleUser] | None:
+        """Return the user of a request; None for anybody else."""
         bearer = conn.headers.get("authorization", "").removeprefix("Bearer ")
         session = conn.cookies.get("session", bearer)
         user = session.partition(".")[0]
@@ -51,6 +52,7 @@ class Sessions(AuthenticationBackend):
 
 
 async def login(request: Request) -> PlainTextResponse:
+    """Answer a user's name and password with a token, also as a cookie."""
     given = await request.json()
     if given["user"] not in USERS or not hmac.compare_digest(given["password"].encode(), PASSWORD.encode()):
         return PlainTextResponse("wrong user or password", 403)
@@ -61,11 +63,12 @@ async def login(request: Request) -> PlainTextResponse:
 
 
 async def home(request: Request) -> PlainTextResponse:
+    """Greet the user."""
     return PlainTextResponse(f"Hello, {request.user.display_name or 'stranger'}")
 
 
 async def authenticate(head: RequestHead) -> str | None:
-    """Return the user who asks an agent; None: the application knows none, and the request is refused."""
+    """Return the name of the user who sends a request to an agent; None to refuse it."""
     user = head.scope["user"]
     return user.username if user.is_authenticated else None
 
@@ -74,7 +77,7 @@ IN_CARDS = {"session": {"type": "http", "scheme": "bearer"}}
 
 
 def part_of_this(agent: AgentPort, hosting: Hosting, folder: Path) -> HostedApplication:
-    """Return an agent for this application's users, with all that it keeps in `folder`."""
+    """Return an agent for this application's users, which keeps everything in ``folder``."""
     own = replace(hosting, folder=folder, workspace=folder, authenticate=authenticate, security_schemes=IN_CARDS)
     folder.mkdir(parents=True, exist_ok=True)
     return asgi_application(agent, own)
@@ -86,7 +89,8 @@ notes = part_of_this(NotesAgent(), NOTES, DATA / "notes")
 
 @contextlib.asynccontextmanager
 async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-    async with titles, notes:  # what they were at when the process ended goes on now
+    """Run the agents as long as the application."""
+    async with titles, notes:  # tasks that were interrupted by the end of the process continue now
         yield
 
 

@@ -18,6 +18,7 @@ def pictures_of(message: Prompt | None) -> Sequence[str]:
 
 
 def picture_card(text: str, picture: str, artifact_id: str = "card") -> ArtifactUpdate:
+    """Return a card of a text and a picture, which is a data: URL."""
     svg = (
         '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="340">'
         f'<image href="{escape(picture)}" width="400" height="300"/>'

@@ -35,7 +35,7 @@ from picture_card import picture_card, pictures_of
 
 @dataclass
 class Desk:
-    """Dependencies of the tools; the artifacts that they make are sent with each call."""
+    """Dependencies of the tools, and the artifacts that a call has made and that are not sent yet."""
 
     folder: Path
     pictures: Sequence[str]
@@ -62,13 +62,14 @@ def save_note(context: RunContext[Desk], text: str) -> str:
 
 
 class NotesAgent:
-    """Each segment continues the run of pydantic-ai that the record of the session holds."""
+    """An agent that continues pydantic-ai's run from the record in the session."""
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        """Ask what has to be asked, or let the model go on with the answers."""
         record = session.record or {}
         questions: Sequence[Mapping[str, Any]] = record.get("questions", [])
         for question in questions:
-            # Those of an earlier task that nobody answered are not asked again in this one.
+            # Questions of an earlier task that nobody answered are not asked again in this one.
             if record.get("task") == session.task_id and question["id"] not in session.calls:
                 yield ask(question["id"], question["tool"], question["arguments"], GenericDetails(question["text"]))
         if session.waiting:
@@ -79,10 +80,10 @@ class NotesAgent:
             item = session.calls.get(question["id"])
             answer, call = decision(session, question["id"]), item.call if item is not None else None
             if call is not None and call.output is not None:
-                # It has run, and the process ended before the model was told.
+                # The call has run, but the process ended before the model got its result.
                 results.calls[question["id"]] = call.output.text
             elif item is None or call is None or item.result is not None:
-                # Interrupted by a crash, or something else was written instead of an answer, here or in a new task.
+                # A crash interrupted the call, or the user wrote a message instead of an answer.
                 results.approvals[question["id"]] = ToolDenied("It did not run to its end. Ask before you try again.")
             elif answer is not None and is_allowed(answer):
                 call = replace(call, status=ToolCallStatus.EXECUTING, confirmation_request=None)
@@ -113,7 +114,7 @@ class NotesAgent:
                         call = replace(running.pop(part.tool_call_id), status=ToolCallStatus.SUCCEEDED, output=output)
                         while desk.made:
                             yield desk.made.pop(0)
-                        yield ToolCallUpdate(call)  # at last: what has succeeded is complete
+                        yield ToolCallUpdate(call)  # after the artifacts, which belong to the call
                     case AgentRunResultEvent(result=result):
                         asked = [to_question(part) for part in waiting_calls(result.output)]
                         messages = ModelMessagesTypeAdapter.dump_python(result.all_messages(), mode="json")
@@ -126,10 +127,12 @@ class NotesAgent:
 
 
 def waiting_calls(output: str | DeferredToolRequests) -> Sequence[ToolCallPart]:
+    """Return the calls that need a user's permission."""
     return output.approvals if isinstance(output, DeferredToolRequests) else ()
 
 
 def to_question(part: ToolCallPart) -> Mapping[str, Any]:
+    """Return a question about a call, as the record keeps it."""
     arguments = part.args_as_dict()
     text = f"Save this note: {arguments.get('text', '')}"
     return {"id": part.tool_call_id, "tool": part.tool_name, "arguments": arguments, "text": text}

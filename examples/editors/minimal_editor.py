@@ -1,6 +1,6 @@
-"""A complete plugin for Isthmus (docs/reference/editor-port.md). In a project: python minimal_editor.py src/*.py
+"""A complete plugin for Isthmus (docs/reference/editor-port.md), with a terminal for an editor.
 
-The files named on the command line are open, and you review diffs on this terminal.
+Run ``python minimal_editor.py src/*.py`` in a project: these files are open, and you review diffs on the terminal.
 """
 
 import difflib
@@ -26,6 +26,7 @@ reviews: dict[str, dict[str, Any]] = {}
 
 
 def send(**message: Any) -> None:
+    """Send a request, a notification or an answer."""
     body = json.dumps({"jsonrpc": "2.0", **message}).encode()
     with one_at_a_time:
         to_companion.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
@@ -33,36 +34,39 @@ def send(**message: Any) -> None:
 
 
 def read() -> dict[str, Any] | None:
+    """Return the next message of the companion; None when it has ended."""
     length = 0
     while (line := from_companion.readline()).strip():  # headers, up to the empty line
         name, _, value = line.partition(b":")
         length = int(value) if name.lower() == b"content-length" else length
-    return json.loads(from_companion.read(length)) if length else None  # None: the companion has ended
+    return json.loads(from_companion.read(length)) if length else None
 
 
 def review(params: dict[str, Any]) -> None:
+    """Show a proposed edit as a diff, and send the user's decision."""
     path = Path(unquote(urlsplit(str(params["uri"])).path))
     old = "" if params["isNewFile"] else path.read_text(encoding="utf-8")
     diff = difflib.unified_diff(old.splitlines(), params["proposed"].splitlines(), "now", "proposed", lineterm="")
     print(f"{params['title'] or 'An agent'} proposes for {path}:", *diff, "Accept? [y/n]", sep="\n", flush=True)
     if sys.stdin.isatty():
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before is no answer
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)  # text that was typed before is not an answer
     answer = "Accept" if sys.stdin.readline().strip() == "y" else "Reject"
     reviews.pop(params["id"], None)
     send(method=f"editor/did{answer}Diff", params={"id": params["id"]})
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a request of the companion, or an error."""
     match method:
         case "workspace/workspaceFolders":
             return {"result": FOLDERS}
         case "editor/openFiles":
             return {"result": [{"uri": file.as_uri(), "isActive": file == FILES[-1]} for file in FILES]}
         case "editor/openDiff":
-            reviews[params["id"]] = {}  # what closeDiff answers: the text is as proposed
+            reviews[params["id"]] = {}  # the result of closeDiff: the text is as proposed
             threading.Thread(target=review, args=[params], daemon=True).start()
             return {"result": None}
-        case "editor/closeDiff":  # it was answered elsewhere; None: there is no such view any more
+        case "editor/closeDiff":  # the user answered elsewhere; None: there is no such view any more
             return {"result": reviews.pop(params["id"], None)}
         case _:
             return {"error": {"code": -32601, "message": f"a terminal has no {method}"}}

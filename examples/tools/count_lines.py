@@ -29,13 +29,16 @@ class CountLines:
     kind = ToolKind.READ
 
     def describe(self, arguments: Arguments) -> str:
+        """Describe the call to the user."""
         return f"Count the lines of {self._check(arguments).string('file_path')}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        """Check the arguments; the tool changes nothing, so there is nothing to confirm."""
         context.workspace.open_path(self._check(arguments).string("file_path"))
-        return None  # It changes nothing, so there is nothing to show before it runs.
+        return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
+        """Return the number of lines."""
         shown = self._check(arguments).string("file_path")
         path = context.workspace.open_path(shown)
         data = await asyncio.to_thread(read_bytes, path, shown)

@@ -1,8 +1,8 @@
 """Isthmus for Sublime Text 4: agent CLIs see your files and selection, and you review their edits in a tab.
 
-The package Packages/Isthmus/: this file is what Sublime Text loads, `core` does the work. It starts `isthmus companion
---editor stdio` and speaks docs/reference/editor-port.md with it. Python 3.8, Sublime's API and the standard library
-only. The companion does everything else, and writes no file.
+Sublime Text loads this file of the package Packages/Isthmus/; `core` does the work. It starts `isthmus companion
+--editor stdio` and speaks the protocol of docs/reference/editor-port.md with it. Python 3.8, Sublime's API and the
+standard library only. No file is written.
 """
 
 import sublime
@@ -15,11 +15,13 @@ EDITOR = Editor()
 
 
 def plugin_loaded():
+    """Start the companion when Sublime Text loads the plugin, unless the settings say otherwise."""
     if sublime.load_settings(SETTINGS).get("start_with_sublime", True):
         EDITOR.start()
 
 
 def plugin_unloaded():
+    """Stop the companion."""
     EDITOR.stop()
 
 

@@ -1,4 +1,4 @@
-"""The companion as a process, and the frames to and from it. Python 3.8 and the standard library only."""
+"""The companion's process, and the frames to and from it. Python 3.8 and the standard library only."""
 
 import json
 import subprocess
@@ -6,9 +6,9 @@ import threading
 
 
 class Companion:
-    """The running companion: its process, and the frames to and from it. `take` gets every message, in its order.
+    """A running companion. `take` gets each of its messages in order, and `ended` is called when it has ended.
 
-    Both callbacks also get the companion itself: of one that was stopped the last words come when another one runs.
+    Both also get the companion itself: messages of a stopped one may still come when another one runs.
     """
 
     def __init__(self, command, folder, take, ended):
@@ -21,15 +21,17 @@ class Companion:
             threading.Thread(target=work, daemon=True).start()
 
     def send(self, **message):
+        """Send a message; do nothing if the companion has ended."""
         body = json.dumps(dict(message, jsonrpc="2.0")).encode("ascii")
         try:
             with self.lock:
                 self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
                 self.process.stdin.flush()
         except (OSError, ValueError):
-            pass  # it has ended; read() tells
+            pass  # it has ended, which read() reports
 
     def read(self):
+        """Read frames until the companion ends."""
         output = self.process.stdout
         while True:
             length = None
@@ -43,10 +45,12 @@ class Companion:
             self.take(self, json.loads(output.read(length).decode("utf-8")))
 
     def read_errors(self):
+        """Print what the companion writes to its stderr to Sublime's console."""
         for line in self.process.stderr:
             print("Isthmus:", line.decode("utf-8", "replace").rstrip())
 
     def stop(self):
+        """Ask the companion to end."""
         self.send(id="shutdown", method="shutdown")
         self.send(method="exit")
         try:

@@ -1,4 +1,4 @@
-"""Sublime Text as an editor of the companion: its answers to requests, and its notifications."""
+"""Answers of Sublime Text to the companion's requests, and its notifications."""
 
 import os
 import time
@@ -34,7 +34,7 @@ class Failure(Exception):
 
 
 class Editor:
-    """Sublime Text for the companion. Everything runs on Sublime's main thread."""
+    """Sublime Text as an editor of the companion. Everything runs on Sublime's main thread."""
 
     def __init__(self):
         self.companion = None
@@ -43,9 +43,10 @@ class Editor:
         self.panels = {}
         self.pause = Pause()
         self.reviews = Reviews(self.pause, self.tell)
-        self.former = {}  # what terminals had before the companion: name -> value, or None
+        self.former = {}  # values of the variables before the companion set them; None: not set
 
     def start(self):
+        """Start the companion, unless it runs."""
         if self.companion is not None:
             return
         command = sublime.load_settings(SETTINGS).get("command", ["isthmus", "companion", "--editor", "stdio"])
@@ -72,6 +73,7 @@ class Editor:
         self.companion.send(id="initialize", method="initialize", params=hello)
 
     def stop(self):
+        """Stop the companion and close the reviews."""
         companion, self.companion = self.companion, None
         if companion is not None:
             companion.stop()
@@ -79,16 +81,19 @@ class Editor:
         self.reviews.drop()
 
     def ended(self, companion):
+        """Clean up after a companion that ended by itself."""
         if companion is self.companion:
             self.companion = None
             self.restore_terminal_environment()
             sublime.status_message("Isthmus: the companion has ended; Isthmus: Start starts it again")
 
     def tell(self, method, **params):
+        """Send a notification to the companion, if it runs."""
         if self.companion is not None:
             self.companion.send(method=method, params=params)
 
     def take(self, companion, message):
+        """Handle a message of the companion."""
         method, number = message.get("method"), message.get("id")
         if companion is not self.companion:
             return
@@ -114,19 +119,23 @@ class Editor:
             answer = {"error": {"code": FAILED, "message": str(failure)}}
         self.companion.send(id=number, **answer)
 
-    # What the companion asks.
+    # Requests of the companion.
 
     def ready(self, environment, discoveryFiles):
+        """Tell the user that agents can find this editor."""
         sublime.status_message("Isthmus: agent CLIs in this project can find Sublime Text now")
 
     def workspace_folders(self):
+        """Return the open folders."""
         return [folder_of(path) for path in folders_of_all_windows()]
 
     def open_files(self):
+        """Return the open files."""
         views = {view.file_name(): view for window in sublime.windows() for view in window.views() if view.file_name()}
         return [self.described(path, view) for path, view in views.items()]
 
     def described(self, path, view):
+        """Return an open file in the protocol's form."""
         region = view.sel()[0] if len(view.sel()) else sublime.Region(0, 0)
         return {
             "uri": Path(path).as_uri(),
@@ -141,6 +150,7 @@ class Editor:
         }
 
     def show_document(self, uri, takeFocus=True, selection=None):
+        """Show a file, with a selection if one is given."""
         window, path = sublime.active_window(), path_of(uri)
         before = window.active_view()
         view = window.open_file(path)
@@ -151,6 +161,7 @@ class Editor:
         return {"success": True}
 
     def select(self, view, selection, tries=100):
+        """Select a range as soon as the view has loaded."""
         if view.is_loading():
             if tries:
                 sublime.set_timeout(lambda: self.select(view, selection, tries - 1), 50)
@@ -161,6 +172,7 @@ class Editor:
         view.show_at_center(start)
 
     def close_document(self, uri):
+        """Close a file without unsaved changes."""
         view = view_of(path_of(uri))
         if view is not None and view.is_dirty():
             raise Failure("it has unsaved changes; save it first")
@@ -168,10 +180,12 @@ class Editor:
             view.close()
 
     def text(self, uri):
+        """Return the text of an open file, or None."""
         view = view_of(path_of(uri))
         return None if view is None else text_of(view)
 
     def save_document(self, uri):
+        """Save an open file."""
         view = view_of(path_of(uri))
         if view is None:
             raise Failure("it is not open")
@@ -180,22 +194,26 @@ class Editor:
             raise Failure("Sublime Text could not write it")
 
     def open_diff(self, id, uri, proposed, title, isNewFile):
+        """Open a review."""
         self.reviews.open(id, path_of(uri), proposed, title)
 
     def close_diff(self, id):
+        """Close a review without a decision, and return its text."""
         return self.reviews.close(id)
 
     def show_message(self, message, type=3):
+        """Show a message in the status bar and in the console."""
         sublime.status_message(message)
         print("Isthmus:", message)  # the status bar is short, and forgets
 
     def set_terminal_environment(self, variables):
+        """Set variables of Sublime Text itself, which its terminals inherit."""
         for name, value in variables.items():
             self.former.setdefault(name, os.environ.get(name))
             set_variable(name, value)
 
     def restore_terminal_environment(self):
-        """No terminal shall lead to a companion that is gone: what it takes back itself comes too late, or never."""
+        """Restore the variables, so that no terminal leads to a companion that has ended, even after a crash."""
         while self.former:
             set_variable(*self.former.popitem())
 
@@ -232,14 +250,16 @@ class Editor:
         show()
 
     def cancel_request(self, id):
+        """Close a question that the companion no longer asks."""
         window = self.panels.pop(id, None)
         if window is not None:
             self.companion.send(id=id, result=None)
-            window.run_command("hide_overlay")  # which chooses nothing
+            window.run_command("hide_overlay")  # without a choice
 
     # Actions of the user.
 
     def activated(self, view):
+        """Note that a view got the focus."""
         path = view.file_name()
         if path:
             self.focused_at[path] = time.time()
@@ -247,12 +267,14 @@ class Editor:
         self.tell("editor/didChange")
 
     def closed(self, view):
+        """Note that a view was closed; that rejects a review."""
         self.reviews.reject(view)
         if view.file_name() == self.last_active:
             self.last_active = None
         self.tell("editor/didChange")
 
     def mention(self, view):
+        """Point the agent to the file or the selected lines of a view."""
         region = view.sel()[0] if len(view.sel()) else None
         params = {"uri": Path(view.file_name()).as_uri()}
         if region is not None and not region.empty():
@@ -277,6 +299,7 @@ HANDLERS = {
 
 
 def set_variable(name, value):
+    """Set or remove a variable of this process."""
     if value is None:
         os.environ.pop(name, None)
     else:

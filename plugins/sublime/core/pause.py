@@ -1,15 +1,15 @@
-"""When a review or a question may take the focus, and since when it decides."""
+"""Times at which a review or a question may take the focus, and from which on it takes decisions."""
 
 import time
 
 PAUSE = 1.0
 """Seconds without a key or a command after which a review or a question may take the focus."""
 READING = 2.0
-"""Seconds after that in which it decides nothing: what comes then was meant for what had the focus before."""
+"""Seconds after that in which it takes no decision: input that comes then was meant for the view before it."""
 
 
 class Pause:
-    """The user's last key or command. `is_filling`: text of our own goes into a view, which is not input."""
+    """The time since the user's last key or command. `is_filling`: the plugin itself changes a view now."""
 
     def __init__(self):
         self.last_input = 0.0
@@ -21,14 +21,15 @@ class Pause:
             self.last_input = time.time()
 
     def is_there(self):
-        """Return whether nothing has come for a while."""
+        """Return whether the user has paused."""
         return time.time() - self.last_input >= PAUSE
 
 
 def readable_at():
-    """Return since when something that comes to the front now decides."""
+    """Return the time from which on a view that comes to the front now takes decisions."""
     return time.time() + READING
 
 
 def is_readable(at):
+    """Return whether the time `at` of readable_at() has come."""
     return time.time() >= at

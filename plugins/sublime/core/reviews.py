@@ -1,4 +1,4 @@
-"""Proposed edits, each in a tab of its own, which the user changes, accepts or rejects."""
+"""Proposed edits, each in a tab, where the user changes, accepts or rejects it."""
 
 import os
 
@@ -8,18 +8,18 @@ from .pause import is_readable, readable_at
 from .views import text_of, text_on_disk
 
 REVIEW = "isthmus_review"
-"""The setting of a view that shows a proposed text: the review's id."""
+"""Name of the setting that holds the review's id in a view that shows a proposed text."""
 
 
 class Fresh:
-    """A review that took the focus a moment ago, from the view `before`; `at` is since when it decides."""
+    """A review that took the focus from the view `before`; from the time `at` on it takes decisions."""
 
     def __init__(self, view, before):
         self.view, self.before, self.at = view, before, readable_at()
         self.text = text_of(view)
 
     def typed(self):
-        """Return where text was typed into the review since, and which; None when something else changed."""
+        """Return position and text of what was typed into the review since then; None for any other change."""
         text = text_of(self.view)
         length = len(text) - len(self.text)
         same = min(len(text), len(self.text))
@@ -29,7 +29,7 @@ class Fresh:
 
 
 class Reviews:
-    """The reviews of all windows. `tell` sends a message to the companion; `pause` knows when the user does nothing."""
+    """The reviews of all windows. `tell` sends a notification to the companion; `pause` tells when the user pauses."""
 
     def __init__(self, pause, tell):
         self.pause, self.tell = pause, tell
@@ -37,10 +37,12 @@ class Reviews:
         self.fresh = None
 
     def views(self):
+        """Return the views of the open reviews."""
         views = [view for window in sublime.windows() for view in window.views()]
         return [view for view in views if view.settings().get(REVIEW)]
 
     def open(self, id, path, proposed, title):
+        """Open a review in a tab, which comes to the front when the user pauses."""
         window = sublime.active_window()
         before = window.active_view()
         view = window.new_file()
@@ -75,13 +77,15 @@ class Reviews:
         self.came(view, before)
 
     def came(self, view, before):
+        """Note that a review has come to the front."""
         self.fresh = Fresh(view, before)
 
     def is_fresh(self, view):
+        """Return whether a review came to the front a moment ago, so that input is not meant for it."""
         return self.fresh is not None and self.fresh.view == view and not is_readable(self.fresh.at)
 
     def gave_back(self, view):
-        """The view that had the focus before a review that took it a moment ago, which has it again; else None."""
+        """Give the focus back if a fresh review took it; return the view that has it again, else None."""
         if view is None or not self.is_fresh(view):
             return None
         before, self.fresh = self.fresh.before, None
@@ -91,15 +95,16 @@ class Reviews:
         return before
 
     def modified(self, view):
-        """Take text out again that was typed into a review which had just come up, to where it was meant for."""
+        """Move text that was typed into a fresh review to the view that it was meant for."""
         fresh = self.fresh
         if self.pause.is_filling or not self.is_fresh(view):
             self.typed(view)
         elif fresh.typed() is not None:
-            # Once this key is done with; the review may have taken more of them by then.
+            # After this key; the review may have taken more keys by then.
             sublime.set_timeout(lambda: self.hand_over(fresh), 0)
 
     def hand_over(self, fresh):
+        """Move text that was typed into a fresh review to the view before it."""
         view, found = fresh.view, fresh.typed()
         if found is None or not view.settings().get(REVIEW):
             return
@@ -107,7 +112,7 @@ class Reviews:
             self.fresh = None
         before = fresh.before
         if before is None or not before.is_valid() or before.is_read_only():
-            self.typed(view)  # nobody else takes it: it is an edit of the review
+            self.typed(view)  # no other view can take it: it is an edit of the review
             return
         start, typed = found
         self.pause.is_filling = True
@@ -118,6 +123,7 @@ class Reviews:
         sublime.status_message("Isthmus: a proposed edit waits in the tab {}".format(view.name()))
 
     def close(self, id):
+        """Close a review without a decision, and return its text; None if it is not open."""
         for view in self.views():
             if view.settings().get(REVIEW) == id:
                 text = text_of(view)
@@ -127,12 +133,13 @@ class Reviews:
         return None
 
     def drop(self):
-        """Close all of them without a word."""
+        """Close all reviews without a decision."""
         for view in self.views():
             view.settings().erase(REVIEW)
             view.close()
 
     def accept(self, view):
+        """Accept the text in a review, unless it came to the front a moment ago."""
         review = view.settings().get(REVIEW)
         if review and self.is_fresh(view):
             sublime.status_message("Isthmus: this edit came up only now; read it, then accept it once more")
@@ -143,18 +150,20 @@ class Reviews:
             view.close()
 
     def typed(self, view):
-        """Tell the text of a review soon: if Sublime Text crashes, the companion keeps it for the user."""
+        """Send the text of a review soon: if Sublime Text crashes, the companion keeps it for the user."""
         review = view.settings().get(REVIEW)
         if review and review not in self.typing:
             self.typing.add(review)
             sublime.set_timeout(lambda: self.tell_text(view, review), 1000)
 
     def tell_text(self, view, review):
+        """Send the text of a review to the companion."""
         self.typing.discard(review)
         if view.settings().get(REVIEW) == review:
             self.tell("editor/didEditDiff", id=review, text=text_of(view))
 
     def reject(self, view):
+        """Reject a review, with the text in it."""
         review = view.settings().get(REVIEW)
         if review:
             text = text_of(view)
