@@ -1,6 +1,6 @@
 """The validator of JSON Schema (2020-12) of the library jsonschema, imported when it is first wanted.
 
-Without the library's checks of formats, which nobody here asks for (:mod:`isthmus.forms.formats` has those that are):
+Without the library's checks of formats, which nobody here asks for (:mod:`isthmus.forms.form` has those that are):
 in an environment with Jupyter a grammar of one of them alone takes a second of the processor, and of the event loop.
 """
 

@@ -13,7 +13,8 @@ from typing import Any, cast
 from isthmus.client import ELICITATION
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.jsonc import JsoncError, parse
-from isthmus.forms.form import REQUESTED_SCHEMA, FieldKind, Form, FormError, FormField, form_of
+from isthmus.forms.form import FieldKind, Form, FormError, FormField
+from isthmus.forms.requested_schema import REQUESTED_SCHEMA, form_of
 from isthmus.text.visible import visible_line, with_ellipsis
 
 SHOWN_CHOICES = 30

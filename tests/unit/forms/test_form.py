@@ -6,7 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from isthmus.encoding.jsonc import parse
-from isthmus.forms.form import MAXIMUM_FIELDS, FormError, form_of, quoted
+from isthmus.forms.form import FormError, quoted
+from isthmus.forms.requested_schema import MAXIMUM_FIELDS, form_of
 from support.forms import EVERY
 
 

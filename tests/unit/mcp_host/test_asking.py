@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.agent.calls.running_call import OpenQuestion
 from isthmus.development_tool import FileDiff, GenericDetails
-from isthmus.forms.form import form_of
+from isthmus.forms.requested_schema import form_of
 from isthmus.mcp_host.elicitation.page_address import host_of
 from isthmus.mcp_host.elicitation.server_questions import (
     SamplingWish,

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, FileDiff, ToolCall, ToolCallStatus
-from isthmus.forms.form import Form, FormField, form_of
-from isthmus.forms.formats import FORMATS
+from isthmus.forms.form import FORMATS, Form, FormField
+from isthmus.forms.requested_schema import form_of, requested_schema
 from isthmus.terminal.form_filling import FormFilling, filling_of
 from isthmus.terminal.questions import question_of
 from support.forms import EVERY
@@ -55,7 +55,7 @@ def asking(schema: Any, document: str = "{}") -> ToolCall:
 
 
 def filling(form: Form) -> FormFilling:
-    found = filling_of(asking(form.requested_schema()), form.document("s", "m"))
+    found = filling_of(asking(requested_schema(form)), form.document("s", "m"))
     assert found is not None
     return found
 
@@ -81,8 +81,8 @@ def refused(form: FormFilling, line: str) -> str:
 @given(SCHEMAS)
 def test_the_schema_that_goes_along_with_a_question_is_the_same_form(schema: dict[str, Any]) -> None:
     form = form_of(schema)
-    over_a_wire = json.loads(json.dumps(form.requested_schema()), parse_int=float)
-    assert form_of(form.requested_schema()) == form_of(over_a_wire) == form
+    over_a_wire = json.loads(json.dumps(requested_schema(form)), parse_int=float)
+    assert form_of(requested_schema(form)) == form_of(over_a_wire) == form
 
 
 @given(
@@ -127,7 +127,7 @@ def test_every_kind_of_field_is_filled_in_and_suggested_again() -> None:
         assert not state.problem
         state = state.with_line(value_line(item, answers[item.name]))
     assert json.loads(state.document()) == answers
-    again = filling_of(asking(form.requested_schema()), state.document())
+    again = filling_of(asking(requested_schema(form)), state.document())
     assert again is not None
     assert again.prompt == "Name [Ada]: "
     while again.field is not None:
@@ -195,7 +195,7 @@ def test_only_a_form_that_is_a_document_with_its_schema_is_offered_for_filling_i
     def keys(call: ToolCall) -> list[str]:
         return [choice.key for choice in question_of(call).choices]
 
-    schema = form_of(EVERY).requested_schema()
+    schema = requested_schema(form_of(EVERY))
     assert keys(asking(schema)) == ["1", "2", "3", "f", "e"]
     assert [choice.name for choice in question_of(asking(schema), "{}").choices[3:]] == ["Fill in again", "Edit again"]
     others: tuple[Any, ...] = (None, "x", {}, {"properties": {}}, {"properties": {"x": {"type": "object"}}})

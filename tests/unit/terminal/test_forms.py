@@ -17,7 +17,7 @@ from isthmus.development_tool import (
     ToolCallStatus,
 )
 from isthmus.events import ConfirmationAccepted, TextContent
-from isthmus.forms.form import form_of
+from isthmus.forms.requested_schema import form_of, requested_schema
 from support.conversation import Conversation
 from support.memory_agent import Ask, MemoryAgent, Step
 
@@ -47,7 +47,7 @@ def asks(_: PromptMessage) -> Sequence[Step]:
     options = tuple(ConfirmationOption(option, option) for option in ("accept", "decline", "cancel"))
     document = FileDiff("s-request.json", "/w/s-request.json", FORM.document("s", "Who are you?"))
     request = ConfirmationRequest(options, file_edit_details=document)
-    about = {"server": "s", "requested_schema": FORM.requested_schema()}
+    about = {"server": "s", "requested_schema": requested_schema(FORM)}
     call = ToolCall("c?1", ToolCallStatus.PENDING, "elicitation", about, confirmation_request=request)
     return [Ask((call,)), TextContent("t", "All done.")]
 

@@ -14,7 +14,8 @@ from typing import Any, Literal
 from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import ConfirmationOption, FileDiff, GenericDetails
 from isthmus.encoding.codec import JsonObject
-from isthmus.forms.form import REQUESTED_SCHEMA, Form, quoted
+from isthmus.forms.form import Form, quoted
+from isthmus.forms.requested_schema import REQUESTED_SCHEMA, requested_schema
 from isthmus.mcp_host.elicitation.page_address import host_of
 from isthmus.tools.user_question import UserQuestion
 
@@ -76,7 +77,7 @@ def form_question(
         return _question(server, message, details, (*answers, _DECLINE, _CANCEL), about)
     name = f"{''.join(letter if letter.isalnum() or letter in '-_.' else '-' for letter in server)}-request.json"
     document = form.document(server, message, problem, last)
-    schema = form.requested_schema()
+    schema = requested_schema(form)
     if len(json.dumps(schema)) <= LONGEST_SCHEMA:
         about[REQUESTED_SCHEMA] = schema
     # The path is where it would be; nothing is ever written there.

@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from isthmus.forms.form import Content, Form, FormError, form_of
+from isthmus.forms.form import Content, Form, FormError
+from isthmus.forms.requested_schema import form_of
 from isthmus.mcp_host.elicitation.page_address import UrlError
 from isthmus.mcp_host.elicitation.server_questions import (
     ACCEPT,
