@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.app import local_agent as composition
-from isthmus.app.event_loop import run
+from isthmus.app.event_loop import run_loop
 from isthmus.app.setup import GivenOptions, decide
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
@@ -85,4 +85,4 @@ async def main(folder: Path, moment: str) -> None:
 
 
 if __name__ == "__main__":
-    run(main(Path(sys.argv[1]), sys.argv[2]), hang_seconds=HANG_SECONDS)
+    run_loop(main(Path(sys.argv[1]), sys.argv[2]), hang_seconds=HANG_SECONDS)

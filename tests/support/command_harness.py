@@ -15,7 +15,7 @@ from isthmus.agent.approval.policy import Policy
 from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources, FolderTrust
-from isthmus.app.models import ModelDirectory
+from isthmus.app.model_directory import ModelDirectory
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.client import CommandMessage, CommandScope, Execution, PromptMessage, TaskSnapshot, Turn
 from isthmus.development_tool import CommandExecutionStatus, ToolCall, ToolCallConfirmation, ToolCallStatus

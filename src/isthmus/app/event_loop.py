@@ -39,7 +39,7 @@ class Loop(asyncio.SelectorEventLoop):
         return await in_thread(lambda: socket.getaddrinfo(host, port, family, type, proto, flags), RESOLVE_SECONDS)
 
 
-def run(work: Coroutine[Any, Any, T], hang_seconds: float = HANG_SECONDS) -> T:
-    """Run `work` as :func:`asyncio.run` does; `hang_seconds` is the limit of :mod:`isthmus.app.watchdog`."""
+def run_loop(work: Coroutine[Any, Any, T], hang_seconds: float = HANG_SECONDS) -> T:
+    """Run ``work`` as :func:`asyncio.run` does, with ``hang_seconds`` as the limit of :mod:`isthmus.app.watchdog`."""
     with asyncio.Runner(loop_factory=Loop) as runner, ends_when_hung(runner.get_loop(), hang_seconds):
         return runner.run(work)

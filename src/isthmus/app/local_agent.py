@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from isthmus.agent.approval.policy import KEPT_APPROVALS_NAME
 from isthmus.agent.approval.restricted_tools import RestrictedTools
@@ -19,7 +20,7 @@ from isthmus.app.attached_files import AttachedFiles
 from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
 from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts
 from isthmus.app.folder_rules import RulesOfFolders
-from isthmus.app.models import ModelDirectory
+from isthmus.app.model_directory import ModelDirectory
 from isthmus.app.session_editors import SessionEditors
 from isthmus.app.setup import Setup, unused_settings
 from isthmus.app.task_files import TaskFiles
@@ -45,6 +46,9 @@ from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 
+if TYPE_CHECKING:
+    from isthmus.network.checked_transport import AddressPolicy
+
 AGENT = "Isthmus"
 """Name of the agent whose tasks the journal holds."""
 
@@ -65,7 +69,7 @@ class McpUse:
     """
 
     patience: float = 5.0
-    why_not: Callable[[str, str], str | None] | None = None
+    why_not: "AddressPolicy | None" = None
     open_browser: Callable[[str], bool | None] | None = None
     on_unknown_trust: OnUnknown | None = None
     on_wait: OnWait | None = None

@@ -1,4 +1,4 @@
-"""The log of a server: lines of text or of JSON on stderr, with secrets removed.
+"""The program's log: lines of text or of JSON on stderr, or notices above the line that the user is typing.
 
 Tokens are never logged on purpose. Searching each complete line for secrets is defence in depth, for messages of
 other programs' errors. Text from clients cannot start a new line or move the cursor.
@@ -9,11 +9,15 @@ import logging
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
+
+from typing_extensions import override
 
 from isthmus.models.endpoint import SHORTEST_SECRET
+from isthmus.terminal.announcements import Announcements, Notice
 from isthmus.text.visible import visible, visible_line
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -65,6 +69,7 @@ class TextFormatter(logging.Formatter):
         super().__init__()
         self._redaction = redaction
 
+    @override
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record, followed by the indented lines of its traceback, if any."""
         line = f"{_time(record)} {record.levelname} {visible_line(self._redaction(record.getMessage()))}"
@@ -81,8 +86,8 @@ class JsonFormatter(logging.Formatter):
         super().__init__()
         self._redaction = redaction
 
+    @override
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record."""
         line: dict[str, Any] = {
             "time": _time(record),
             "level": record.levelname.lower(),
@@ -111,6 +116,58 @@ def begin_log(log_format: str, level: str, redaction: Redaction, stream: TextIO 
     for chatty in ("httpx2", "httpcore2", "uvicorn.error", "asyncio", "google_genai", "openai", "anthropic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     return handler
+
+
+def begin_debugging(environment: Mapping[str, str], *, beside_prompt: bool) -> None:
+    """Send the log to stderr at the level debug, as ``--debug`` says; hide the secrets of the environment.
+
+    ``beside_prompt``: a user types at the same terminal.
+    """
+    stream: TextIO | None = None
+    if beside_prompt and sys.stdin.isatty() and sys.stderr.isatty():
+        from prompt_toolkit.patch_stdout import StdoutProxy
+
+        # Writes above the line that the user is typing, not into it.
+        stream = cast("TextIO", StdoutProxy())
+    begin_log("text", "debug", Redaction(secrets_of(environment)), stream)
+
+
+class _NoticeHandler(logging.Handler):
+    """Announces each warning as one line, without secrets."""
+
+    def __init__(self, announcements: Announcements, redaction: Redaction) -> None:
+        super().__init__(logging.WARNING)
+        self._announcements = announcements
+        self._redaction = redaction
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            text += f": {record.exc_info[1]!r} (--debug shows where)"
+        self._announcements.say(Notice(visible_line(self._redaction(text))))
+
+
+@contextmanager
+def warnings_announced(announcements: Announcements, environment: Mapping[str, str]) -> Generator[None]:
+    """Show warnings and errors that are logged meanwhile as notices; at the end write the rest to stderr.
+
+    Without it Python writes them to stderr, into the line of the prompt. Where stderr is not a terminal that is right,
+    and with ``--debug`` the log has them.
+    """
+    root = logging.getLogger()
+    if root.handlers or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        yield
+        return
+    handler = _NoticeHandler(announcements, Redaction(secrets_of(environment)))
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        for announcement in announcements.take():
+            if isinstance(announcement, Notice):
+                sys.stderr.write(f"isthmus: {announcement.text}\n")
 
 
 def _time(record: logging.LogRecord) -> str:

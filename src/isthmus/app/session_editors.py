@@ -24,8 +24,8 @@ from isthmus.tools.base import ToolScope
 if TYPE_CHECKING:
     from isthmus.ide.clients.ide_client import IdeClient
     from isthmus.ide.gemini.peer import GeminiPeer
+    from isthmus.network.checked_transport import AddressPolicy
 
-AddressPolicy: TypeAlias = Callable[[str, str], str | None]
 SettingsOf: TypeAlias = Callable[[str], Awaitable[AgentSettings | None]]
 OTHER_SECONDS = 60.0
 """Minimum delay before an endpoint is tried again that was not an editor or could not be reached."""
@@ -50,7 +50,7 @@ class SessionEditors(EditorControl):
     def __init__(
         self,
         local: EditorDirectory | None,
-        why_not: AddressPolicy | None,
+        why_not: "AddressPolicy | None",
         settings_of: SettingsOf,
         user_of: Callable[[str], Awaitable[str]],
         timeouts: EditorTimeouts = EditorTimeouts(),

@@ -25,9 +25,9 @@ def trust_for_settings(folder: Path, home: Path, environment: Mapping[str, str],
     if not uses_ide or not _makes_a_difference(untrusted, folder, home, environment):
         return by_file
     from isthmus.app.editor_directory import trust_of_editor
-    from isthmus.app.event_loop import run
+    from isthmus.app.event_loop import run_loop
 
-    by_editor = run(trust_of_editor(folder, environment))
+    by_editor = run_loop(trust_of_editor(folder, environment))
     if by_editor is None:
         return by_file
     return lambda place: by_editor if place == folder else by_file(place)

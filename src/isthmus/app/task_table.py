@@ -6,23 +6,14 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from isthmus.agent.turn import AgentTurn
 from isthmus.client import HistoryMessage
 from isthmus.encoding.codec import to_json
-from isthmus.events import ArtifactPart, ArtifactUpdate, StateChange
+from isthmus.events import ArtifactPart, ArtifactUpdate
 from isthmus.journal.base import TaskRow
 from isthmus.journal.pushes import PushRow
 from isthmus.text.visible import visible, visible_line
 
 SHORT_ID = 8
-
-
-class NoAgent:
-    """Placeholder for the agent in an engine that only cancels tasks."""
-
-    async def advance(self, turn: AgentTurn) -> StateChange:
-        """Raise RuntimeError: a task that is cancelled before it starts is never run."""
-        raise RuntimeError(f"a command that runs no tasks was asked to run task {turn.session.task_id}")
 
 
 def task_json(row: TaskRow) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
-from isthmus.app.project_starts import project_starts
+from isthmus.app.project_programs import project_programs
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust
 from isthmus.terminal.early_text import LONGEST_SHOWN, PAUSE_SECONDS, drop_begun_line
 from isthmus.text.visible import visible_line, with_ellipsis
@@ -31,18 +31,18 @@ async def settle_trust(
     home = Path.home()
     if await asyncio.to_thread(stated_trust, home, folder) is not None:
         return False
-    starts = await asyncio.to_thread(project_starts, folder, home, environment)
-    if not starts:
+    programs = await asyncio.to_thread(project_programs, folder, home, environment)
+    if not programs:
         return False
     if editors is not None:
         await editors.connect(folder)  # waits for its state
         if editors.trust(folder) is not None:
             return False
-    await on_unknown(folder, starts)
+    await on_unknown(folder, programs)
     return True
 
 
-async def ask(folder: Path, starts: Sequence[str]) -> None:
+async def ask_for_trust(folder: Path, programs: Sequence[str]) -> None:
     """Ask the user at this terminal and store the answer; after Ctrl-D the question comes again at the next start.
 
     Raises:
@@ -52,7 +52,7 @@ async def ask(folder: Path, starts: Sequence[str]) -> None:
     answers = {"1": TrustRule.FOLDER, "2": TrustRule.PARENT, "3": TrustRule.NOT}
     lines = [
         f"Do you trust {visible_line(str(folder))}? Its files would start on this machine:",
-        *(f"  - {visible_line(line)}" for line in starts),
+        *(f"  - {visible_line(line)}" for line in programs),
         f"  1  Trust this folder ({visible_line(folder.name)})",
         f"  2  Trust its parent folder and all folders in it ({visible_line(parent.name or str(parent))})",
         "  3  Don't trust: continue without these",
@@ -73,11 +73,11 @@ async def ask(folder: Path, starts: Sequence[str]) -> None:
     await asyncio.to_thread(state_trust, Path.home(), folder, rule)
 
 
-def tell(stream: TextIO) -> OnUnknown:
+def report_untrusted(stream: TextIO) -> OnUnknown:
     """Return a callback for runs without a user that prints what is not started, and how to allow it."""
 
-    async def print_untrusted(folder: Path, starts: Sequence[str]) -> None:
-        what = "".join(f"\n  - {visible_line(line)}" for line in starts)
+    async def print_untrusted(folder: Path, programs: Sequence[str]) -> None:
+        what = "".join(f"\n  - {visible_line(line)}" for line in programs)
         shown = visible_line(str(folder))
         stream.write(
             f"isthmus: not started, because you have not decided whether to trust {shown}:{what}\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.app.event_loop import run as run_loop
+from isthmus.app.event_loop import run_loop
 from isthmus.app.serving_editor import serve_editor
 from isthmus.errors import IsthmusError
 from isthmus.ide.discovery.protocols import BY_PREFERENCE

@@ -122,7 +122,7 @@ def command(
     name = editor or _default_editor(address)
     named = workspaces or ((".",) if name == "headless" else ())
     folders = tuple(dict.fromkeys(_folder(folder) for folder in named))
-    from isthmus.app.event_loop import run as run_loop
+    from isthmus.app.event_loop import run_loop
     from isthmus.ide.options import CompanionOptions
 
     options = CompanionOptions(

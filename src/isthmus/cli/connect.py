@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.app.event_loop import run as run_loop
-from isthmus.app.notices import warnings_announced
+from isthmus.app.event_loop import run_loop
+from isthmus.app.logs import warnings_announced
 from isthmus.app.setup import BadInputError, runs_one_prompt
 from isthmus.encoding.codec import JsonObject
 from isthmus.files.locations import absolute

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.app.browser import open_browser
-from isthmus.app.event_loop import run as run_loop
+from isthmus.app.event_loop import run_loop
 from isthmus.app.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent, rule_for
-from isthmus.app.notices import warnings_announced
+from isthmus.app.logs import begin_debugging, warnings_announced
 from isthmus.app.sandbox_choice import say_warnings
 from isthmus.app.setup import BadInputError, GivenOptions, Setup, decide, model_line, notices, runs_one_prompt
-from isthmus.app.trust_question import ask, tell
+from isthmus.app.trust_question import ask_for_trust, report_untrusted
 from isthmus.client import AgentClient
 from isthmus.terminal.announcements import Announcements, ShownInEditor
 from isthmus.text.visible import visible_line, with_ellipsis
@@ -42,8 +42,6 @@ def run(
     for line in notices(setup):
         sys.stderr.write(f"isthmus: {visible_line(line)}\n")
     if setup.is_debugging:
-        from isthmus.app.debugging import begin_debugging
-
         begin_debugging(setup.environment, beside_prompt=not is_headless and not list_sessions)
     if list_sessions:
         return run_loop(_list_sessions(setup))
@@ -102,7 +100,7 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
     # No user can ask again, so the only turn waits for the servers that it may use.
     use = McpUse(
         patience=UNATTENDED_PATIENCE,
-        on_unknown_trust=tell(sys.stderr),
+        on_unknown_trust=report_untrusted(sys.stderr),
         on_wait=WaitingNotice(sys.stderr),
         is_for_one_turn=True,
         on_host=hosts.append,
@@ -159,7 +157,7 @@ async def _interactive(setup: Setup, resume: str | None) -> int:
     from isthmus.terminal.interactive import InteractiveOptions, run_interactive
 
     awaited = AwaitedServers()
-    use = McpUse(open_browser=open_browser, on_unknown_trust=ask, on_wait=awaited)
+    use = McpUse(open_browser=open_browser, on_unknown_trust=ask_for_trust, on_wait=awaited)
     announcements = Announcements()
 
     def on_shown(tool_call_id: str, editor: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from isthmus.app.event_loop import run as run_loop
+from isthmus.app.event_loop import run_loop
 from isthmus.app.logs import FORMATS, LEVELS
 from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, agent_options, decide
 from isthmus.cli.serve_token import command as token_command

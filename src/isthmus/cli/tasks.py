@@ -19,8 +19,9 @@ from isthmus.errors import IsthmusError
 from isthmus.text.units import AmountError, parse_age, parse_size, show_count, show_size
 
 if TYPE_CHECKING:
+    from isthmus.agent.turn import AgentTurn
     from isthmus.client import HistoryMessage
-    from isthmus.events import ArtifactUpdate
+    from isthmus.events import ArtifactUpdate, StateChange
     from isthmus.journal.base import TaskRow
     from isthmus.journal.pushes import PushRow
     from isthmus.journal.sqlite import SqliteJournal
@@ -200,11 +201,10 @@ async def _delete(journal: "SqliteJournal", files: TaskFiles, task_ids: Sequence
 
 
 async def _cancel(journal: "SqliteJournal", task_ids: Sequence[str]) -> None:
-    from isthmus.app.task_table import NoAgent
     from isthmus.client import TaskNotCancelable
     from isthmus.engine.runner import EngineOptions, Runner
 
-    runner = Runner(NoAgent(), journal, EngineOptions(takes_over=False))
+    runner = Runner(_NoAgent(), journal, EngineOptions(takes_over=False))
     try:
         async with asyncio.timeout(CANCEL_SECONDS):
             for task_id in task_ids:
@@ -216,6 +216,14 @@ async def _cancel(journal: "SqliteJournal", task_ids: Sequence[str]) -> None:
         raise TasksError(
             f"not all of {', '.join(task_ids)} stopped within {CANCEL_SECONDS:g} s; nothing was deleted. Try again."
         ) from error
+
+
+class _NoAgent:
+    """Placeholder for the agent of a runner that only cancels tasks."""
+
+    async def advance(self, turn: "AgentTurn") -> "StateChange":
+        """Raise RuntimeError: a task that is cancelled before it starts is never run."""
+        raise RuntimeError(f"a command that runs no tasks was asked to run task {turn.session.task_id}")
 
 
 @command.command("prune")

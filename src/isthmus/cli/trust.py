@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from isthmus.app.project_starts import project_starts
+from isthmus.app.project_programs import project_programs
 from isthmus.app.setup import BadInputError
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust, trusted_folders_path
 from isthmus.text.visible import visible_line
@@ -39,7 +39,7 @@ def _describe(place: Path, home: Path) -> list[str]:
     stated = stated_trust(home, place)
     words = {True: "is trusted", False: "is not trusted", None: "is not trusted, because nothing was decided for it"}
     lines = [f"{place} {words[stated]} ({trusted_folders_path(home)})."]
-    starts = project_starts(place, home, os.environ)
-    if starts:
+    programs = project_programs(place, home, os.environ)
+    if programs:
         lines.append("Its files start:" if stated else "Its files would start:")
-    return [*lines, *(f"  - {line}" for line in starts)]
+    return [*lines, *(f"  - {line}" for line in programs)]

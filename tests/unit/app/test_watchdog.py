@@ -15,7 +15,7 @@ LIMIT = 0.2
 
 START = """
     import asyncio, re, signal, subprocess, sys, threading, time
-    from isthmus.app.event_loop import run
+    from isthmus.app.event_loop import run_loop
 
     def hang():
         re.match("(a+)+b", "a" * 60)
@@ -31,7 +31,7 @@ START = """
 def program(work: str) -> Generator["subprocess.Popen[str]"]:
     """Start a program that runs `work` with the limit."""
     text = f"{textwrap.dedent(START)}\nasync def work():\n{textwrap.indent(textwrap.dedent(work), '    ')}\n"
-    command = [sys.executable, "-c", f"{text}\nrun(work(), hang_seconds={LIMIT})\nprint('ended')"]
+    command = [sys.executable, "-c", f"{text}\nrun_loop(work(), hang_seconds={LIMIT})\nprint('ended')"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         try:

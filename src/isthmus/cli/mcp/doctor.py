@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from isthmus.agent.context.size import tool_tokens
-from isthmus.app.event_loop import run as run_loop
+from isthmus.app.event_loop import run_loop
 from isthmus.cli.mcp.connecting import connecting, settle, trying, with_timeout
 from isthmus.cli.mcp.rows import DISABLED, NOT_TRUSTED, RowPrinter, ServerRow, say_problems
 from isthmus.cli.mcp.servers import load_with_editor, require, say

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from isthmus.app.browser import open_browser
-from isthmus.app.event_loop import run as run_loop
+from isthmus.app.event_loop import run_loop
 from isthmus.cli.mcp.servers import load_with_editor, own_environment, require, say
 from isthmus.errors import IsthmusError
 from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer

@@ -14,7 +14,7 @@ LONGEST_LINE = 2_100
 """Maximum length of a line in characters."""
 
 
-def project_starts(workspace: Path, home: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+def project_programs(workspace: Path, home: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return a line for each MCP server of the project's files and each custom command that runs the shell."""
     lines = [*_servers(workspace, home, environment), *_commands(workspace)]
     more = len(lines) - MAXIMUM_LINES

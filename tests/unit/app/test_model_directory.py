@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from isthmus.app.models import OPEN_MODELS, ModelDirectory
+from isthmus.app.model_directory import OPEN_MODELS, ModelDirectory
 from isthmus.errors import IsthmusError
 from isthmus.models.base import (
     Capabilities,
