@@ -159,9 +159,9 @@ class CodingAgent:
                 tools, loading = now, ToolLoading(now, options.tool_search)
                 calls.renew(loading.tools, await resources.approvals_of(session.user, tools))
             if (diagnostics := resources.edit_diagnostics) is not None:
-                news = await diagnostics.news(scope)
-                if news is not None:
-                    await turn.emit(EditorContext(news))
+                problems = await diagnostics.new_problems(scope)
+                if problems is not None:
+                    await turn.emit(EditorContext(problems))
             end = await self._ask_model(turn, loading, keeper)
             if end is not None:
                 return end
@@ -207,10 +207,11 @@ class CodingAgent:
         instructions = await self._memory.instructions(workspace, home, names)
         is_trusted = await self._resources.trusts_project(session.user, workspace)
         contents = self._resources.contents
-        said = await contents.instructions(_scope(session)) if contents is not None else ()
-        told = server_instructions(said)
+        from_servers = await contents.instructions(_scope(session)) if contents is not None else ()
         return ModelRequest(
-            system=system_prompt(workspace, mode, instructions.text, is_trusted=is_trusted, servers=told)
+            system=system_prompt(
+                workspace, mode, instructions.text, is_trusted=is_trusted, servers=server_instructions(from_servers)
+            )
             + loading.note(session.loaded_tools),
             messages=tuple(session.messages),
             tools=tuple(

@@ -32,6 +32,6 @@ class EditDiagnostics(Protocol):
         """Note the problems of the files before one is edited, so that they do not count as new. Bounded in time."""
         ...
 
-    async def news(self, scope: ToolScope) -> str | None:
+    async def new_problems(self, scope: ToolScope) -> str | None:
         """Wait a moment for the editor, and return the problems that are new since the edits as text for the model."""
         ...

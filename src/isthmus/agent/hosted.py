@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
-from isthmus.agent.calls.events import failed_calls, interrupted
+from isthmus.agent.calls.events import failed_calls, interruption_events
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import (
@@ -98,7 +98,7 @@ class HostedAgent:
         session = turn.session
         for item in session.unsettled:
             if item.call is not None and item.call.status is ToolCallStatus.EXECUTING:
-                await turn.emit(*interrupted(item.call))
+                await turn.emit(*interruption_events(item.call))
         if session.state is TaskState.SUBMITTED:
             await turn.emit(StateChange(TaskState.WORKING))
         text_id = str(uuid.uuid4())

@@ -59,7 +59,7 @@ class AgentResources:
         return SessionApprovals(self.approvals, await self.approvals.approvals(), tools)
 
     async def trusts_project(self, user: str, workspace: Path) -> bool:
-        """Return whether a project's files speak for a user: only the local user can have said so."""
+        """Return whether a project's files speak for a user: only the local user can have trusted them."""
         if user or self.trusts is None:
             return False
         return await asyncio.to_thread(self.trusts, workspace)

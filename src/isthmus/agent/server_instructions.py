@@ -21,12 +21,12 @@ leave, and where it differs from the user, the project or what stands above, it 
 """
 
 
-def server_instructions(said: Iterable[ServerInstructions]) -> str:
+def server_instructions(instructions: Iterable[ServerInstructions]) -> str:
     """Return the part of the system prompt, in the order given; empty when no server says anything."""
     parts: list[str] = []
     left_out: list[str] = []
     room = MAXIMUM_ALL
-    for item in said:
+    for item in instructions:
         text = item.text.strip()
         name = " ".join(item.server.split())[:MAXIMUM_NAME]
         if not text:

@@ -69,7 +69,7 @@ class OpenCall:
     """A tool call of the last model message: what the model asked, and how far it is.
 
     ``call`` is its last announced state, None before the first. ``proposal`` is what a user was shown.
-    ``confirmation`` is the user's answer. ``result`` is what the model will be told; then the call is settled.
+    ``confirmation`` is the user's answer. ``result`` is the result for the model; with it the call is settled.
     """
 
     request: ToolRequest
@@ -118,7 +118,7 @@ class Session:
     command: Command | None = None
     """The slash command that the task runs; None while it works on a prompt."""
     command_texts: set[str] = field(default_factory=set[str])
-    """The message ids of the texts that the command said."""
+    """The message ids of the texts that the command printed."""
     has_command_prompt: bool = False
     """The command handed the task over to the model."""
     requested_file: str = ""
@@ -226,7 +226,7 @@ class Session:
 
     @property
     def given_up(self) -> tuple[ToolCall, ...]:
-        """The calls that the model was told are not run, and that were announced as still to come."""
+        """The announced calls that are not run after all, and of which the model knows that."""
         settled = [item.call for item in self.calls.values() if item.result is not None and item.call is not None]
         return tuple(call for call in settled if not call.status.is_final)
 
@@ -341,12 +341,14 @@ class Session:
         self.calls[confirmation.tool_call_id] = replace(item, confirmation=confirmation)
         self.answered.append((item.call, confirmation.selected_option_id))
 
-    def _take_result(self, told: ToolResultRecorded) -> None:
-        item = self.calls.get(told.tool_call_id)
+    def _take_result(self, recorded: ToolResultRecorded) -> None:
+        item = self.calls.get(recorded.tool_call_id)
         if item is None or item.result is not None:
             return
-        result = ModelToolResult(told.tool_call_id, item.request.name, told.content, told.is_error, told.media)
-        self.calls[told.tool_call_id] = replace(item, result=result)
+        result = ModelToolResult(
+            recorded.tool_call_id, item.request.name, recorded.content, recorded.is_error, recorded.media
+        )
+        self.calls[recorded.tool_call_id] = replace(item, result=result)
         if not item.is_models:
             return
         # The model gets all results of its message at once, in the order of its requests.

@@ -1,4 +1,4 @@
-"""The system prompt: who the agent is, where it works, how it is expected to behave, and what it was told to remember.
+"""The system prompt: who the agent is, where it works, how it should behave, and the instructions of memory files.
 
 Deliberately short, and free of anything that changes from turn to turn, so that providers can cache it.
 """
@@ -49,5 +49,5 @@ def system_prompt(
     """
     place = f"\nThe workspace is {workspace} (on {platform.system()}). Relative paths are relative to it.\n"
     authority = _TRUSTED if is_trusted else _UNTRUSTED
-    told = f"{_INSTRUCTIONS}{authority}\n{instructions}\n" if instructions else ""
-    return _ROLE + place + (_PLAN if mode is ApprovalMode.PLAN else "") + told + servers
+    memory = f"{_INSTRUCTIONS}{authority}\n{instructions}\n" if instructions else ""
+    return _ROLE + place + (_PLAN if mode is ApprovalMode.PLAN else "") + memory + servers

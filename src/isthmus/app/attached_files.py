@@ -12,7 +12,7 @@ from pathlib import Path
 from isthmus.client import ContentNotSupported
 from isthmus.events import MessagePart
 from isthmus.media import Media
-from isthmus.models.media_rules import MediaRules, NotTaken, taken_as
+from isthmus.models.media_rules import MediaRules, NotTaken, media_type_to_send
 from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
 
 
@@ -71,7 +71,7 @@ def _kind(part: MessagePart, data: bytes, rules: MediaRules) -> str:
     Raises:
         ContentNotSupported: the model does not accept the part.
     """
-    found = taken_as(part.media_type or "", data, rules)
+    found = media_type_to_send(part.media_type or "", data, rules)
     if isinstance(found, NotTaken):
         expected = ", ".join(sorted(rules.kinds))
         name = part.filename or "attachment"

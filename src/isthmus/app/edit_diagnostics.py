@@ -64,7 +64,7 @@ class EditDiagnosticsOfIde:
             known = known & watch.known
         self._watches[scope.task_id] = _Watch(known)
 
-    async def news(self, scope: ToolScope) -> str | None:
+    async def new_problems(self, scope: ToolScope) -> str | None:
         """Return the new diagnostics for the model; waits briefly after edits, later only reads them."""
         watch = self._watches.get(scope.task_id)
         if watch is None:

@@ -1,4 +1,4 @@
-"""A task as it stood right after one of its state changes, out of the journal: for who is told of each in order.
+"""A task as it stood right after one of its state changes, read from the journal, for push notifications in order.
 
 Deliberately not here: the task as it stands now, which its row says.
 """

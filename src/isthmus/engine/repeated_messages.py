@@ -16,7 +16,7 @@ from isthmus.journal.base import Journal, TaskRow
 
 
 def digest_of(message: PromptMessage) -> str:
-    """Return what tells the content of a message that begins a task."""
+    """Return a digest of the content of a message that begins a task."""
     content = [message.context_id, message.task_id, message.text, [to_json(part) for part in message.parts]]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8", "replace")).hexdigest()
 
@@ -27,13 +27,13 @@ async def begun_before(journal: Journal, user: str, message_id: str, digest: str
     return next((task_id for task_id, known in found if known == digest), None)
 
 
-def as_it_was(snapshot: TaskSnapshot, state: TaskState, seq: int, at: float) -> TaskSnapshot:
+def snapshot_at(snapshot: TaskSnapshot, state: TaskState, seq: int, at: float) -> TaskSnapshot:
     """Return a task as it stood after an earlier event, when nothing had come of that yet."""
     return replace(snapshot, state=state, seq=seq, updated_at=at, error=None, reason=None, pending=(), artifacts=())
 
 
 def is_same(one: Prompt, other: Prompt) -> bool:
-    """Return whether two prompts of one task are the same message; what was put into files is told by the text."""
+    """Return whether two prompts of one task are the same message; files are compared by the text that names them."""
     has_files = bool(one.media or other.media)
     return (
         bool(one.message_id)

@@ -60,7 +60,7 @@ class Retention:
         return self._maximum_size
 
     async def delete(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Sequence[str]:
-        """Remove these tasks, as far as they have ended (or wait, when that is said); returns those removed.
+        """Remove these tasks, as far as they have ended (or wait, if so requested); returns those removed.
 
         Raises:
             JournalError: not all could be removed; what was begun is finished by the next :meth:`finish`.

@@ -59,7 +59,7 @@ class EngineOptions:
     tasks are removed, the oldest first, with what ``delete_files`` removes. ``check_settings`` refuses AgentSettings,
     as received, that the agent does not take in a folder, by an InvalidRequest that names the key; no task is made.
     ``keep_files`` stores the parts of a message other than text as files of the task, for agents that read those; it
-    may ask for the name of the model that the message goes to, None for the agent's own. ``on_task_end`` is told the id
+    may ask for the name of the model that the message goes to, None for the agent's own. ``on_task_end`` gets the id
     of each task whose work has ended here, well or not.
     """
 
@@ -228,7 +228,7 @@ class Runner:
             for delivery in taken.deliveries:
                 session.apply(delivery.event, row.task_id, delivery.at)
         # What a user's events were added to was at rest.
-        fold = None if is_whole_session else partial(self.fold if taken.deliveries else self._taken_over, row)
+        fold = None if is_whole_session else partial(self.fold if taken.deliveries else self._resume_session, row)
         segment = TaskRun(self.agent, self.journal, feed, taken.lease, session, fold, partial(self._end, row.user))
         self._broken.pop(row.task_id, None)
         self._segments[row.task_id] = segment
@@ -269,13 +269,13 @@ class Runner:
         self._running.pop(task_id, None)
 
     async def fold(self, row: TaskRow, session: Session) -> Session:
-        """Return the conversation as a task of it goes on: what was said in other tasks comes first."""
+        """Return the conversation as a task of it goes on: the messages of its other tasks come first."""
         kept = await self.journal.session(row.context_id, row.user)
         for of_task, delivery in sorted(kept, key=lambda item: item[0] == row.task_id):
             session.apply(delivery.event, of_task, delivery.at)
         return session
 
-    async def _taken_over(self, row: TaskRow, session: Session) -> Session:
+    async def _resume_session(self, row: TaskRow, session: Session) -> Session:
         session = await self.fold(row, session)
         session.torn_text = await torn_text(self.journal, row.task_id, row.seq)
         return session
@@ -346,11 +346,11 @@ class Runner:
     def deliver(self, task_id: str, after: int, end_from: int, *, to_end: bool = False) -> AsyncIterator[Delivery]:
         """Yield the deliveries of a task after event ``after``, up to ``end_from`` or, with ``to_end``, its end."""
         begins = self.begins if to_end else None
-        return deliveries(self.journal, self._feed_of, self._why_broken, task_id, after, end_from, begins)
+        return deliveries(self.journal, self._feed_of, self._break_reason, task_id, after, end_from, begins)
 
     def _feed_of(self, task_id: str) -> TaskFeed | None:
         segment = self._segments.get(task_id)
         return segment.feed if segment is not None else None
 
-    def _why_broken(self, row: TaskRow) -> str | None:
+    def _break_reason(self, row: TaskRow) -> str | None:
         return self._broken.get(row.task_id) if row.owner == self._owner else None

@@ -42,7 +42,7 @@ class Snapshots:
     async def history(self, task_id: str, limit: int) -> tuple[HistoryMessage, ...]:
         """Return the last `limit` messages.
 
-        They are read backwards, since what the model said may be calls alone, and no message then.
+        They are read backwards, since a reply of the model with calls alone is not a message.
         """
         messages: tuple[HistoryMessage, ...] = ()
         rows, before = limit, None
@@ -57,7 +57,7 @@ class Snapshots:
     async def model_at(self, task_id: str, seq: int) -> str:
         """Return the model that was in use after event ``seq``.
 
-        Who follows from there is told the same as who was there.
+        A client that follows from there gets the same as one that was there.
         """
         for delivery in reversed(await self._journal.messages(task_id, 3, seq + 1)):
             if isinstance(delivery.event, ModelReply) and delivery.event.model:

@@ -169,7 +169,7 @@ class TaskRun:
         """Run the agent, and return how its turn ended, after everything that it left open was closed."""
         try:
             await self._fold_once()
-            turn = AgentTurn(self.session, self._emitted)
+            turn = AgentTurn(self.session, self._keep_event)
             end = turn.session.apply(await self._agent.advance(turn))
         except asyncio.CancelledError:
             # The turn ends like this also when the journal refused an event.
@@ -198,7 +198,7 @@ class TaskRun:
         """Apply and keep events of our own, whether or not the task is cancelled."""
         await AgentTurn(self.session, self._keep).emit(*events)
 
-    async def _emitted(self, event: AgentEvent) -> None:
+    async def _keep_event(self, event: AgentEvent) -> None:
         """Keep an event of the agent. When it cannot go on, it is cancelled where it stands."""
         if self._cancelled:
             raise asyncio.CancelledError  # The agent goes on as if it had not been interrupted.
@@ -230,7 +230,7 @@ class TaskRun:
         elif isinstance(event, (ModelReply, AgentMessage, StateChange)):
             self._end_message()
         if isinstance(event, AgentMessage) and not event.was_streamed:
-            event = replace(event, replaces=self._replaced())
+            event = replace(event, replaces=self._take_replaced_text())
         if isinstance(event, ToolCallUpdate) and event.is_ephemeral:
             delivery = Delivery(None, time.time(), event)
             self.feed.publish_progress(event.tool_call.tool_call_id, delivery)
@@ -252,13 +252,13 @@ class TaskRun:
             text = "".join(self._text)
             self._text.clear()
             self._text_size = 0
-            self._gather(TextContent(self._text_of, text, self._replaced()))
+            self._gather(TextContent(self._text_of, text, self._take_replaced_text()))
             self._said.append(text)
             self._said_size += len(text)
             if self._said_size >= MESSAGE_CHARACTERS:
                 self._end_message()
 
-    def _replaced(self) -> str | None:
+    def _take_replaced_text(self) -> str | None:
         """Return the text that the next one replaces: once, what its process did not end."""
         torn, self.session.torn_text = self.session.torn_text, None
         return torn

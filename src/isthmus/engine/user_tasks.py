@@ -47,7 +47,7 @@ from isthmus.development_tool import (
 from isthmus.encoding.codec import JsonObject, well_formed
 from isthmus.engine.asking import artifacts_of, check_answers, history_of, title_of
 from isthmus.engine.command_execution import format_command, refusal, resolve_command, start_status
-from isthmus.engine.repeated_messages import as_it_was, begun_before, digest_of, place_of_answers, place_of_prompt
+from isthmus.engine.repeated_messages import begun_before, digest_of, place_of_answers, place_of_prompt, snapshot_at
 from isthmus.engine.runner import Runner
 from isthmus.engine.snapshots import HISTORY_MESSAGES, Snapshots
 from isthmus.engine.task_run import CommandAgent, CompletingAgent
@@ -60,7 +60,7 @@ HISTORY_LIMIT = 1000
 """Messages of a snapshot at the most."""
 CANCEL_SECONDS = 20.0
 BEGIN_SECONDS = 2.0
-"""Time in seconds after which a command that has not yet said anything counts as started."""
+"""Time in seconds after which a command that has not yet printed anything counts as started."""
 ATTEMPTS = 100
 """Maximum number of tries when a task keeps changing between reading it and the step that depends on it."""
 
@@ -108,13 +108,13 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
             message.parts
             and (again := await begun_before(self._journal, self._user, message.message_id, digest)) is not None
         ):
-            return await self._repeated(again)  # before its files are kept
+            return await self._first_snapshot(again)  # before its files are kept
         prompt = await self._prompt_of(task_id, context_id, message, settings)
         is_new_session = message.context_id is None
         try:
             taken = await self._runner.create(task, prompt, self._limits, is_whole_session=is_new_session)
         except RepeatedMessage as repeated:
-            return await self._repeated(repeated.task_id)
+            return await self._first_snapshot(repeated.task_id)
         return self._turn(taken.row, taken.row.seq, is_new=True, history=history_of(taken.deliveries))
 
     @override
@@ -200,8 +200,8 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         if not isinstance(agent, CompletingAgent):
             return ()
         _, workspace = await self._place(scope)
-        told = decode_agent_settings({**(scope.settings or {}), "workspace_path": workspace})
-        return await agent.complete(Path(workspace), told, line, self._user)
+        merged = decode_agent_settings({**(scope.settings or {}), "workspace_path": workspace})
+        return await agent.complete(Path(workspace), merged, line, self._user)
 
     @override
     async def execute(self, command: CommandMessage) -> Execution:
@@ -223,7 +223,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         except LimitReached as error:
             return Execution(CommandExecutionStatus.FAILED_TO_START, str(error))
         turn = self._turn(taken.row, 0, is_new=True)
-        return Execution(await self._how_it_began(task.task_id), turn=turn)
+        return Execution(await self._first_state(task.task_id), turn=turn)
 
     @override
     async def aclose(self) -> None: ...
@@ -248,15 +248,15 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         """Return the commands of a session with its AgentSettings and these."""
         if not isinstance(self._runner.agent, CommandAgent):
             return ()
-        told: AgentSettings | None = None
+        merged: AgentSettings | None = None
         events = () if context_id is None else await self._journal.session(context_id, self._user)
         for _, delivery in events:
             if isinstance(delivery.event, Prompt | Command) and delivery.event.settings is not None:
-                told = merge_agent_settings(told, delivery.event.settings)
-        told = merge_agent_settings(told, {**(settings or {}), "workspace_path": workspace})
-        return await self._runner.agent.commands(Path(workspace), told, self._user)
+                merged = merge_agent_settings(merged, delivery.event.settings)
+        merged = merge_agent_settings(merged, {**(settings or {}), "workspace_path": workspace})
+        return await self._runner.agent.commands(Path(workspace), merged, self._user)
 
-    async def _how_it_began(self, task_id: str) -> CommandExecutionStatus:
+    async def _first_state(self, task_id: str) -> CommandExecutionStatus:
         """Return the task's first state, waited for a little: what takes long has started."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(BEGIN_SECONDS):
@@ -345,16 +345,16 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
             parts, media = (), await keep(task_id, parts, model)
         return Prompt(message.message_id or str(uuid.uuid4()), message.text, settings, parts, media, message.metadata)
 
-    async def _repeated(self, task_id: str) -> Turn:
-        """Return a task from its beginning, as who began it was told of it."""
+    async def _first_snapshot(self, task_id: str) -> Turn:
+        """Return a task from its beginning, as the client that began it first got it."""
         row, first = await self._row(task_id), await self._journal.events(task_id, 0, 1)
         turn = self._turn(row, 1, is_new=True, history=history_of(first))
-        return replace(turn, snapshot=as_it_was(turn.snapshot, TaskState.SUBMITTED, 1, row.created_at))
+        return replace(turn, snapshot=snapshot_at(turn.snapshot, TaskState.SUBMITTED, 1, row.created_at))
 
     async def _went_on(self, row: TaskRow, place: int) -> Turn:
         """Return the turn of a message that is event ``place`` of a task, or waits since then."""
         turn, model = self._turn(row, place), await self._snapshots.model_at(row.task_id, place)
-        snapshot = as_it_was(turn.snapshot, TaskState.WORKING, place, row.updated_at)
+        snapshot = snapshot_at(turn.snapshot, TaskState.WORKING, place, row.updated_at)
         return replace(turn, snapshot=replace(snapshot, model=model))
 
     # --- showing ---

@@ -35,7 +35,7 @@ from isthmus.models.base import (
     ToolRequestStarted,
     Usage,
 )
-from isthmus.models.conversation import in_order, kept_for, used_ids
+from isthmus.models.conversation import in_order, state_for, used_ids
 from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.providers import ANTHROPIC
 from isthmus.models.received import as_count, tool_arguments, without
@@ -120,12 +120,12 @@ def _blocks(part: Part, wire_ids: dict[str, str], attachments: Attachments) -> S
     match part:
         case Text(text, state):
             # Blocks without a visible character are refused.
-            return [{"type": "text", "text": text, **kept_for(PROVIDER, state)}] if text.strip() else ()
+            return [{"type": "text", "text": text, **state_for(PROVIDER, state)}] if text.strip() else ()
         case ModelThought(text, state):
-            kept = kept_for(PROVIDER, state)
+            kept = state_for(PROVIDER, state)
             return [{"type": "thinking", "thinking": text, **kept}] if kept.get("signature") else ()
         case ToolRequest(identity, name, arguments, state):
-            kept = kept_for(PROVIDER, state)
+            kept = state_for(PROVIDER, state)
             wire_ids[identity] = as_text(kept.get("id")) or _as_id(identity)
             return [{"type": "tool_use", **kept, "id": wire_ids[identity], "name": name, "input": arguments}]
         case ModelToolResult():

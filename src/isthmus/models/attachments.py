@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from isthmus.media import Media
 from isthmus.models.base import Message, ModelToolResult
-from isthmus.models.media_rules import MediaRules, NotTaken, named_kind, taken_as
+from isthmus.models.media_rules import MediaRules, NotTaken, media_type_to_send, plain_media_type
 
 MAXIMUM_COUNT = 20
 """Maximum number of media in a request. Above it some providers take only small images."""
@@ -97,7 +97,7 @@ def read_attachments(messages: Iterable[Message], rules: MediaRules, refused: Co
 
 def _read(media: Media, rules: MediaRules) -> Attachment | str:
     """Return the attachment to send, or why nothing is sent."""
-    named = named_kind(media.media_type)
+    named = plain_media_type(media.media_type)
     # Images are looked at: what a server says of them is often wrong.
     if named not in rules.kinds and not named.startswith("image/"):
         return f"the model does not take {named}"
@@ -107,7 +107,7 @@ def _read(media: Media, rules: MediaRules) -> Attachment | str:
         return f"its file cannot be read ({error.strerror or error})"
     if data is None:
         return SPECIAL
-    found = taken_as(named, data, rules)
+    found = media_type_to_send(named, data, rules)
     return found.why if isinstance(found, NotTaken) else Attachment(found, base64.b64encode(data).decode("ascii"))
 
 

@@ -60,7 +60,7 @@ def choose(
     """
     if spec is not None and spec.strip():
         return choose_by_name(spec, environment, "you chose it with -m")
-    choice = _of_user(settings_model, environment, find_server)
+    choice = _choose_by_user(settings_model, environment, find_server)
     name = _without_alias(project_model or "")
     if not name:
         return choice
@@ -73,7 +73,7 @@ def choose(
     return choose_by_name(name, environment, "the project's settings name it")
 
 
-def _of_user(
+def _choose_by_user(
     settings_model: str | None,
     environment: Mapping[str, str],
     find_server: Callable[[Mapping[str, str]], LocalServer | None],
@@ -86,7 +86,7 @@ def _of_user(
         passed_over = f"; your settings name {settings_model.strip()}, but {provider.key_variables[0]} is not set"
     for provider in PROVIDERS:
         if (variable := configured_by(provider, environment)) is not None:
-            endpoint(provider, environment)  # a key or an address that cannot be used is said now
+            endpoint(provider, environment)  # fail now for a key or an address that cannot be used
             return ModelChoice(provider.id, _default_model(provider, environment), f"{variable} is set{passed_over}")
     if (server := find_server(environment)) is not None:
         reason = f"{server.title} answers on this machine and no key is set{passed_over}"
@@ -114,7 +114,7 @@ def choose_by_name(spec: str, environment: Mapping[str, str], reason: str) -> Mo
         from isthmus.models.script_file import read_script
 
         script = Path(name).expanduser()
-        # A mistake in it is said now.
+        # Fail now for a mistake in it.
         read_script(script)
         return ModelChoice("scripted", script.stem, reason, script=script)
     if separator and prefix.lower() == "ollama" and name:

@@ -47,7 +47,7 @@ def _results_first(calls: Sequence[ToolRequest], parts: Sequence[Part]) -> tuple
     given = {part.id: part for part in parts if isinstance(part, ModelToolResult)}
     results = tuple(given.get(call.id, ModelToolResult(call.id, call.name, NOT_RUN, is_error=True)) for call in calls)
     known = {call.id for call in calls}
-    # A result whose call is not there any more (cut off by a compaction) is told as text: the wires refuse it else.
+    # A result whose call is gone (cut off by a compaction) is sent as text: providers refuse it otherwise.
     rest: list[Part] = []
     for part in parts:
         if not isinstance(part, ModelToolResult):
@@ -62,6 +62,6 @@ def used_ids(messages: Iterable[Message]) -> frozenset[str]:
     return frozenset(call.id for message in messages for call in requests_of(message))
 
 
-def kept_for(provider: str, state: ProviderState | None) -> JsonObject:
+def state_for(provider: str, state: ProviderState | None) -> JsonObject:
     """Return the state that the provider wants back with a part; empty when there is none or it is another's."""
     return state.data if state is not None and state.provider == provider else {}

@@ -112,8 +112,8 @@ def _text(
 ) -> str:
     provider, title = endpoint.provider, endpoint.title
     number = "" if failure.status is None or failure.status < 300 else f" (HTTP {failure.status})"
-    said = hidden(failure.message, endpoint).rstrip(".")
-    quoted = f": {said}" if said else ""
+    message = hidden(failure.message, endpoint).rstrip(".")
+    quoted = f": {message}" if message else ""
     match kind:
         case ModelErrorKind.AUTHENTICATION:
             # A 401 may quote a part of the key, so its words are not repeated.

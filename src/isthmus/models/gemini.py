@@ -37,7 +37,7 @@ from isthmus.models.base import (
     ToolRequestStarted,
     Usage,
 )
-from isthmus.models.conversation import in_order, kept_for, used_ids
+from isthmus.models.conversation import in_order, state_for, used_ids
 from isthmus.models.endpoint import ModelEndpoint
 from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.media_rules import JPEG, PDF, PNG, WEBP
@@ -122,15 +122,15 @@ class _Encoder:
     def _parts(self, part: Part) -> Sequence[Mapping[str, Any]]:
         match part:
             case Text(text, state):
-                kept = kept_for(PROVIDER, state)
+                kept = state_for(PROVIDER, state)
                 return [{**kept, "text": text}] if text or kept else ()
             case ModelThought(text, state):
                 # The thoughts of others mean nothing here.
                 is_ours = state is not None and state.provider == PROVIDER
-                return [{**kept_for(PROVIDER, state), "thought": True, "text": text}] if is_ours else ()
+                return [{**state_for(PROVIDER, state), "thought": True, "text": text}] if is_ours else ()
             case ToolRequest(identity, name, arguments, state):
                 is_ours = state is not None and state.provider == PROVIDER
-                kept = kept_for(PROVIDER, state) if is_ours else self._foreign
+                kept = state_for(PROVIDER, state) if is_ours else self._foreign
                 call = {**as_object(kept.get("functionCall")), "name": name, "args": arguments}
                 self._wire_ids[identity] = as_text(call.get("id")) or None
                 return [{**kept, "functionCall": call}]
@@ -216,8 +216,8 @@ class GeminiReader(AnswerReader):
         elif (
             isinstance(part, ModelThought)
             and isinstance(last, ModelThought)
-            and not kept_for(PROVIDER, part.state)
-            and not kept_for(PROVIDER, last.state)
+            and not state_for(PROVIDER, part.state)
+            and not state_for(PROVIDER, last.state)
         ):
             self._parts[-1] = ModelThought(last.text + part.text, last.state)
         elif part != Text(""):

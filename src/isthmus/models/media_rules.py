@@ -39,9 +39,9 @@ class NotTaken:
     why: str
 
 
-def taken_as(stated: str, data: bytes, rules: MediaRules) -> str | NotTaken:
+def media_type_to_send(stated: str, data: bytes, rules: MediaRules) -> str | NotTaken:
     """Return the media type as which a file is sent that somebody calls ``stated``, or why it is not."""
-    named, kind = named_kind(stated), kind_of(data)
+    named, kind = plain_media_type(stated), kind_of(data)
     if not data:
         return NotTaken("it is empty")
     if kind is None and named.startswith("image/"):
@@ -54,7 +54,7 @@ def taken_as(stated: str, data: bytes, rules: MediaRules) -> str | NotTaken:
     return kind
 
 
-def named_kind(stated: str) -> str:
+def plain_media_type(stated: str) -> str:
     """Return a media type without parameters, by its one name here."""
     plain = stated.partition(";")[0].strip().lower()
     return _OTHER_NAMES.get(plain, plain)

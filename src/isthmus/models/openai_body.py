@@ -21,7 +21,7 @@ from isthmus.models.base import (
     ToolRequest,
     ToolSpec,
 )
-from isthmus.models.conversation import in_order, kept_for
+from isthmus.models.conversation import in_order, state_for
 from isthmus.models.endpoint import ModelEndpoint
 from isthmus.models.received import without
 
@@ -70,8 +70,8 @@ def _user(message: Message, wire_ids: Mapping[str, str], attachments: Attachment
     for part in message.parts:
         match part:
             case ModelToolResult(identity, name, text, _, media):
-                told = attachments.with_notes(text, media)
-                results.append({"role": "tool", "tool_call_id": wire_ids.get(identity, identity), "content": told})
+                result = attachments.with_notes(text, media)
+                results.append({"role": "tool", "tool_call_id": wire_ids.get(identity, identity), "content": result})
                 if images := [_image(item) for item in attachments.of(media)]:
                     # The wire's results are text: images come with the next words.
                     content += [
@@ -106,10 +106,10 @@ def _assistant(message: Message, origin: str, wire_ids: dict[str, str]) -> dict[
             case Text(text):
                 texts.append(text)
             case ModelThought(text, state):
-                if name := as_text(kept_for(origin, state).get("field")):
+                if name := as_text(state_for(origin, state).get("field")):
                     kept[name] = as_text(kept.get(name)) + text
             case ToolRequest(identity, name, arguments, state):
-                data = kept_for(origin, state)
+                data = state_for(origin, state)
                 wire_ids[identity] = as_text(data.get("id")) or identity
                 function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
                 call = {**without(data, "id"), "id": wire_ids[identity], "type": "function", "function": function}

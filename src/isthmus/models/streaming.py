@@ -136,7 +136,7 @@ class KnownMedia:
         """The media that are not sent again."""
         return frozenset(self._refused)
 
-    def taken(self, attachments: Attachments, left_out: frozenset[Media]) -> None:
+    def note_accepted(self, attachments: Attachments, left_out: frozenset[Media]) -> None:
         """Note that a request with these was answered, after it was refused with those in `left_out`."""
         for known, more in ((self._accepted, attachments.sent), (self._refused, left_out)):
             known.update(dict.fromkeys(more))
@@ -246,15 +246,15 @@ class ProviderModel(ABC, Generic[Client]):
                     async for event in events:
                         for item in self._checked(reader.feed(event)):
                             begun = True
-                            yield names.received(item)
+                            yield names.restore(item)
                 done = self._done(reader.answer())
             except Exception as failure:
                 error = self._translated(failure)
                 if error is None:
                     raise
             else:
-                self._media.taken(attachments, left_out)
-                yield names.received(done)
+                self._media.note_accepted(attachments, left_out)
+                yield names.restore(done)
                 return
             if not begun and _may_be_of_media(error) and (suspected := self._media.suspected(attachments)):
                 # One image that a provider cannot read would make every further request of the conversation fail.
@@ -289,7 +289,7 @@ class ProviderModel(ABC, Generic[Client]):
         title = self._endpoint.title
         if not answer.ended:
             raise ModelError(ModelErrorKind.INTERRUPTED, f"the answer of {title} ended too early")
-        said = any(
+        has_content = any(
             isinstance(part, (ToolRequest, Opaque)) or (isinstance(part, Text) and part.text.strip())
             for part in answer.message.parts
         )
@@ -300,7 +300,7 @@ class ProviderModel(ABC, Generic[Client]):
                 f"{title} refused to answer for reasons of safety{reason}. Say it in other words, or leave out what "
                 "it may take offence at",
             )
-        if not said and answer.finish not in (Finish.LENGTH, Finish.SAFETY):
+        if not has_content and answer.finish not in (Finish.LENGTH, Finish.SAFETY):
             reason = f" ({answer.raw_finish})" if answer.raw_finish else ""
             raise ModelError(ModelErrorKind.EMPTY, f"{self.name} gave an empty answer{reason}")
         return Done(answer.message, answer.usage, answer.finish, answer.raw_finish)

@@ -41,12 +41,12 @@ class NameRule:
         first = f"(?=[{self.begins}])" if self.begins else ""
         return re.fullmatch(f"{first}[{self.allowed}]{{1,{self.maximum}}}", name) is not None
 
-    def fitted(self, name: str) -> str:
+    def fit(self, name: str) -> str:
         """Return the name with ``_`` for what is refused; cut at its end when it is too long."""
-        fitted = re.sub(f"[^{self.allowed}]", "_", name)
-        if not fitted or (self.begins and not re.match(f"[{self.begins}]", fitted)):
-            fitted = f"_{fitted}"
-        return fitted[: self.maximum]
+        wire_name = re.sub(f"[^{self.allowed}]", "_", name)
+        if not wire_name or (self.begins and not re.match(f"[{self.begins}]", wire_name)):
+            wire_name = f"_{wire_name}"
+        return wire_name[: self.maximum]
 
 
 class WireNames:
@@ -59,14 +59,14 @@ class WireNames:
         for name in names:
             if name in taken:
                 continue
-            wire = rule.fitted(name)
+            wire = rule.fit(name)
             if wire in taken or len(name) > rule.maximum:
                 digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
                 wire = f"{wire[: rule.maximum - _DIGITS - 1]}_{digest}"
             number = 2
             while wire in taken:
                 end = f"_{number}"
-                wire, number = f"{rule.fitted(name)[: rule.maximum - len(end)]}{end}", number + 1
+                wire, number = f"{rule.fit(name)[: rule.maximum - len(end)]}{end}", number + 1
             taken.add(wire)
             self._wire[name] = wire
         self._own: Mapping[str, str] = {wire: name for name, wire in self._wire.items()}
@@ -77,18 +77,18 @@ class WireNames:
             return request
         return replace(
             request,
-            messages=tuple(_renamed(message, self._wire) for message in request.messages),
+            messages=tuple(_rename(message, self._wire) for message in request.messages),
             tools=tuple(replace(tool, name=self._wire.get(tool.name, tool.name)) for tool in request.tools),
         )
 
-    def received(self, item: StreamItem) -> StreamItem:
+    def restore(self, item: StreamItem) -> StreamItem:
         """Return a received item with the tools' own names."""
         if not self._own:
             return item
         if isinstance(item, ToolRequestStarted):
             return replace(item, name=self._own.get(item.name, item.name))
         if isinstance(item, Done):
-            return replace(item, message=_renamed(item.message, self._own))
+            return replace(item, message=_rename(item.message, self._own))
         return item
 
 
@@ -101,11 +101,11 @@ def _names_of(request: ModelRequest) -> Iterable[str]:
                 yield part.name
 
 
-def _renamed(message: Message, names: Mapping[str, str]) -> Message:
-    return replace(message, parts=tuple(_renamed_part(part, names) for part in message.parts))
+def _rename(message: Message, names: Mapping[str, str]) -> Message:
+    return replace(message, parts=tuple(_rename_part(part, names) for part in message.parts))
 
 
-def _renamed_part(part: _PartT, names: Mapping[str, str]) -> _PartT:
+def _rename_part(part: _PartT, names: Mapping[str, str]) -> _PartT:
     if isinstance(part, ToolRequest | ModelToolResult) and part.name in names:
         return replace(part, name=names[part.name])
     return part

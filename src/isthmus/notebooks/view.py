@@ -65,7 +65,7 @@ def remarks(old: Cell | None, new: Cell | None) -> tuple[str, ...]:
         found.append(f"kind: {old.kind} -> {new.kind}")
     if old.outputs != new.outputs:
         found.append(f"outputs: {len(old.outputs)} -> {len(new.outputs)}")
-    rest = [_rest(cell) for cell in (old, new)]
+    rest = [_other_members(cell) for cell in (old, new)]
     if rest[0] != rest[1]:
         found.append(_values(rest[0], rest[1]))
     return tuple(found)
@@ -73,10 +73,10 @@ def remarks(old: Cell | None, new: Cell | None) -> tuple[str, ...]:
 
 def describe(changes: NotebookChanges) -> str:
     """All changes, numbered as ``isthmus ide accept --cells`` takes them."""
-    return "\n".join(line for change in changes.all for line in _described(changes, change))
+    return "\n".join(line for change in changes.all for line in _describe(changes, change))
 
 
-def _described(changes: NotebookChanges, change: Change) -> Iterator[str]:
+def _describe(changes: NotebookChanges, change: Change) -> Iterator[str]:
     yield f"[{change.number}] {heading(changes, change)}"
     if change.kind is ChangeKind.NOTEBOOK:
         yield f"    {_values(changes.old.members, changes.new.members)}"
@@ -91,14 +91,14 @@ def _described(changes: NotebookChanges, change: Change) -> Iterator[str]:
             yield f"    {line}"
 
 
-def _rest(cell: Cell) -> JsonObject:
+def _other_members(cell: Cell) -> JsonObject:
     return {key: value for key, value in cell.value.items() if key not in ("id", "source", "outputs", "cell_type")}
 
 
 def _values(old: JsonObject, new: JsonObject) -> str:
     keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
-    return "; ".join(f"{key}: {_shown(old.get(key))} -> {_shown(new.get(key))}" for key in keys)
+    return "; ".join(f"{key}: {_format_value(old.get(key))} -> {_format_value(new.get(key))}" for key in keys)
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     return with_ellipsis(json.dumps(value, ensure_ascii=False), LONGEST_VALUE)

@@ -52,10 +52,10 @@ def find_support(environment: Mapping[str, str] = os.environ, *, seconds: float 
         return NoSandbox(f"bubblewrap (bwrap) is not on PATH; {_INSTALL}")
     program = Path(found).absolute()
     try:
-        said = _run((str(program), "--version"), seconds)
-        numbers = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", said.stdout)
-        if said.returncode or numbers is None:
-            return NoSandbox(f"{program} --version printed an unknown format: {_short(said)}; {_INSTALL}")
+        printed = _run((str(program), "--version"), seconds)
+        numbers = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", printed.stdout)
+        if printed.returncode or numbers is None:
+            return NoSandbox(f"{program} --version printed an unknown format: {_short(printed)}; {_INSTALL}")
         version = (int(numbers[1]), int(numbers[2]), int(numbers[3] or 0))
         if version < OLDEST:
             oldest = ".".join(map(str, OLDEST))
@@ -94,5 +94,5 @@ def _run(command: tuple[str, ...], seconds: float) -> "subprocess.CompletedProce
 
 
 def _short(ended: "subprocess.CompletedProcess[str]") -> str:
-    said = " ".join((ended.stderr or ended.stdout).split())[:300]
-    return said or f"exit code {ended.returncode}"
+    printed = " ".join((ended.stderr or ended.stdout).split())[:300]
+    return printed or f"exit code {ended.returncode}"

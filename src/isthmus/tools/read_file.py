@@ -81,7 +81,7 @@ class ReadFile:
             media_type = SHOWN_KINDS.get(path.suffix.lower())
             if media_type is None or len(data) > MAXIMUM_SHOWN_BYTES:
                 raise
-            return await asyncio.to_thread(_shown, data, media_type, path, context)
+            return await asyncio.to_thread(_read_media, data, media_type, path, context)
         start, end = _range(checked)
         excerpt = excerpt_of(text, start, end)
         note = excerpt.note(shown) if excerpt.is_partial else ""
@@ -92,7 +92,7 @@ class ReadFile:
         return check_arguments(self.name, schema, arguments, _ALIASES)
 
 
-def _shown(data: bytes, media_type: str, path: Path, context: ToolContext) -> ToolSucceeded:
+def _read_media(data: bytes, media_type: str, path: Path, context: ToolContext) -> ToolSucceeded:
     """Return the result of reading an image or a document.
 
     Raises:

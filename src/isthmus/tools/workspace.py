@@ -74,10 +74,10 @@ class Workspace:
             _require_usable(resolved)
         except (OSError, RuntimeError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
-            raise ToolFailure(f"{_shown(path)} is not a usable path: {reason}", "invalid_arguments") from error
+            raise ToolFailure(f"{_quote(path)} is not a usable path: {reason}", "invalid_arguments") from error
         if resolved != self.root and self.root not in resolved.parents:
-            received = _shown(str(resolved))
-            message = f"{_shown(path)} is outside the workspace: expected a path in {self.root}, received {received}"
+            received = _quote(str(resolved))
+            message = f"{_quote(path)} is outside the workspace: expected a path in {self.root}, received {received}"
             raise ToolFailure(message, OUTSIDE_WORKSPACE)
         return resolved
 
@@ -91,7 +91,7 @@ class Workspace:
             return kept
         resolved = self.resolve(path)
         if self._is_closed(resolved):
-            message = f"{_shown(path)} is closed to the agent: a .geminiignore file of the workspace names it"
+            message = f"{_quote(path)} is closed to the agent: a .geminiignore file of the workspace names it"
             raise ToolFailure(message, IGNORED_FILE)
         return resolved
 
@@ -103,7 +103,7 @@ class Workspace:
         """
         resolved = self.open_path(path)
         if ".git" in (part.lower() for part in resolved.relative_to(self.root).parts):
-            message = f"{_shown(path)} belongs to git and may not be written; use git commands instead"
+            message = f"{_quote(path)} belongs to git and may not be written; use git commands instead"
             raise ToolFailure(message, PROTECTED_PATH)
         return resolved
 
@@ -203,7 +203,7 @@ def _require_usable(path: Path) -> None:
             raise
 
 
-def _shown(path: str) -> str:
+def _quote(path: str) -> str:
     text = repr(path)
     return text if len(text) <= 200 else text[:197] + "..."
 

@@ -146,7 +146,7 @@ def decide(
         return Allow()
     if not policy.may_ask:
         missing = _missing_prefixes(analysis, policy.grants)
-        return Deny(_how_to_allow(tool_name, kind, missing, is_guarded=is_guarded))
+        return Deny(_advice_to_allow(tool_name, kind, missing, is_guarded=is_guarded))
     options = _options(tool_name, kind, analysis, server, may_keep=may_keep)
     return ApprovalRequired(
         tuple(option for option in options if not (is_guarded and option.id == PROCEED_ALWAYS_TOOL))
@@ -250,7 +250,7 @@ def _begins(words: Sequence[str], prefix: Sequence[str]) -> bool:
     return tuple(words[: len(prefix)]) == tuple(prefix)
 
 
-def _how_to_allow(tool_name: str, kind: ToolKind, missing: Sequence[Sequence[str]], *, is_guarded: bool) -> str:
+def _advice_to_allow(tool_name: str, kind: ToolKind, missing: Sequence[Sequence[str]], *, is_guarded: bool) -> str:
     if is_guarded:
         return (
             f"{tool_name} would edit a file that agents, editors, git, CI or shells act on by themselves. That needs"

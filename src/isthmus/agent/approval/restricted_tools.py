@@ -1,7 +1,7 @@
 """Tools under the rules of the settings: what is excluded, what alone may run, what is asked about each time.
 
 Forbidden tools are taken from what the model gets; a shell of which only some commands are forbidden refuses those,
-whatever mode and earlier answers say. What cannot be told apart from a forbidden command is refused, too.
+whatever mode and earlier answers say. What cannot be distinguished from a forbidden command is refused, too.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -148,7 +148,7 @@ class CommandRules:
         if analysis is None or not analysis.commands:
             where = next((where for _, where in (*self.excluded, *self.core)), "")
             return (
-                f"what this command would run cannot be told for certain, and {where} forbids some commands; write it"
+                f"what this command would run cannot be determined, and {where} forbids some commands; write it"
                 " as plain commands, without variables, substitutions and programs that run others"
             )
         for simple in analysis.commands:

@@ -82,7 +82,7 @@ def check_settings(
     if yolo_refusal is not None:
         if settings.approval_mode == ApprovalMode.YOLO:
             raise InvalidRequest(f"approval_mode yolo is refused in this folder: {yolo_refusal}; choose another one")
-        for problem in _problems(settings, rule.without_yolo(), _asking(own)):
+        for problem in _problems(settings, rule.without_yolo(), _without_yolo(own)):
             raise InvalidRequest(f"{problem} (yolo is refused in this folder: {yolo_refusal})")
 
 
@@ -93,7 +93,7 @@ def policy_for(base: Policy, settings: AgentSettings | None, rule: SettingsRule,
     Where they do, an agent that asks nothing asks.
     """
     if yolo_refusal is not None:
-        base, rule = replace(base, mode=_asking(base.mode)), rule.without_yolo()
+        base, rule = replace(base, mode=_without_yolo(base.mode)), rule.without_yolo()
     if settings is None:
         return base
     mode = _mode(settings.approval_mode) or base.mode
@@ -176,7 +176,7 @@ def _is_freer(mode: ApprovalMode, other: ApprovalMode) -> bool:
     return FREEDOM.index(mode) > FREEDOM.index(other)
 
 
-def _asking(mode: ApprovalMode) -> ApprovalMode:
+def _without_yolo(mode: ApprovalMode) -> ApprovalMode:
     return ApprovalMode.DEFAULT if mode is ApprovalMode.YOLO else mode
 
 

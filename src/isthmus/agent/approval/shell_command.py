@@ -174,7 +174,7 @@ def _analysis(root: "Node", rules: Sequence[Rule]) -> ShellAnalysis:
     writes_files = True in [_writes_file(node) for node in syntax.nodes if node.type == "file_redirect"]
     prefixes = [_prefix(command.words) for command in commands]
     known = tuple(dict.fromkeys(prefix for prefix in prefixes if prefix))
-    asked = tuple(command.asked for command in commands if command.asked) + _elsewhere(commands)
+    asked = tuple(command.asked for command in commands if command.asked) + _programs_in_other_folders(commands)
     return ShellAnalysis(commands, known if all(prefixes) and not asked else (), writes_files, asked)
 
 
@@ -226,7 +226,7 @@ def _is_in_test(node: "Node") -> bool:
     return parent is not None and parent.type == "test_command" and parent.children[0].type in ("[", "[[")
 
 
-def _elsewhere(commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
+def _programs_in_other_folders(commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
     """Return the programs named by a relative path that are others in another folder, where the folder is changed."""
     names = [command.words[0] for command in commands]
     if not {"cd", "pushd", "popd"} & set(names):

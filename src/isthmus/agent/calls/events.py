@@ -20,14 +20,14 @@ NAMED_TOOLS = 50
 
 
 def announced_call(item: OpenCall, description: str) -> ToolCall:
-    """Return the call that the model asks for, as it is first told of."""
+    """Return the call that the model asks for, as it is first shown to clients."""
     request = item.request
     return ToolCall(
         request.id, ToolCallStatus.PENDING, request.name, request.arguments, description=description or None
     )
 
 
-def refused(announced: ToolCall, error: ErrorDetails, for_model: str | None = None) -> tuple[AgentEvent, ...]:
+def refusal_events(announced: ToolCall, error: ErrorDetails, for_model: str | None = None) -> tuple[AgentEvent, ...]:
     """Return the events of a call that never ran; the model reads the error's text unless ``for_model`` is given."""
     return (
         ToolCallUpdate(announced),
@@ -36,44 +36,47 @@ def refused(announced: ToolCall, error: ErrorDetails, for_model: str | None = No
     )
 
 
-def failed(call: ToolCall, failure: ToolFailure, user: str) -> tuple[AgentEvent, ...]:
-    """Return a call that its tool gave up, before it began or while it ran; ``user`` is whose it is."""
+def failure_events(call: ToolCall, failure: ToolFailure, user: str) -> tuple[AgentEvent, ...]:
+    """Return the events of a call that its tool gave up, before it began or while it ran.
+
+    ``user`` owns the session.
+    """
     error = ErrorDetails(failure.message_for(user), failure.category)
     if call.status is ToolCallStatus.PENDING:
-        return refused(call, error, failure.for_model)
+        return refusal_events(call, error, failure.for_model)
     return (
         ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error, live_content=None)),
         ToolResultRecorded(call.tool_call_id, failure.for_model or error.message, is_error=True),
     )
 
 
-def cancelled(call: ToolCall, why: str) -> ToolCall:
-    """Return a call that is not run, or not further."""
-    return _ended(call, ToolCallStatus.CANCELLED, ErrorDetails(why, CANCELLED_CATEGORY))
+def cancelled_call(call: ToolCall, why: str) -> ToolCall:
+    """Return the call as cancelled: it is not run, or not any further."""
+    return _end(call, ToolCallStatus.CANCELLED, ErrorDetails(why, CANCELLED_CATEGORY))
 
 
-def _ended(call: ToolCall, status: ToolCallStatus, error: ErrorDetails) -> ToolCall:
+def _end(call: ToolCall, status: ToolCallStatus, error: ErrorDetails) -> ToolCall:
     return replace(call, status=status, error=error, confirmation_request=None, live_content=None, output=None)
 
 
-def interrupted(call: ToolCall) -> tuple[AgentEvent, ...]:
+def interruption_events(call: ToolCall) -> tuple[AgentEvent, ...]:
     """Return the events for a call with an effect that ran when its process ended."""
     message = (
         f"{call.tool_name} was interrupted when the agent's process ended; its outcome is not known. "
         "It was not run again: look at what it did before you go on."
     )
-    failed = replace(call, status=ToolCallStatus.FAILED, error=ErrorDetails(message, INTERRUPTED), live_content=None)
-    return (ToolCallUpdate(failed), ToolResultRecorded(call.tool_call_id, message, is_error=True))
+    ended = replace(call, status=ToolCallStatus.FAILED, error=ErrorDetails(message, INTERRUPTED), live_content=None)
+    return (ToolCallUpdate(ended), ToolResultRecorded(call.tool_call_id, message, is_error=True))
 
 
-def given_up_after_two_runs(call: ToolCall) -> tuple[AgentEvent, ...]:
-    """Return what is recorded for a call without an effect whose process ended in two runs of it."""
+def second_interruption_events(call: ToolCall) -> tuple[AgentEvent, ...]:
+    """Return the events for a call without an effect during which the process ended twice."""
     message = (
         f"{call.tool_name} was under way twice when the agent's process ended (it crashed, or was stopped), "
         "so it is not run a third time. Use other arguments or another tool."
     )
-    failed = replace(call, status=ToolCallStatus.FAILED, error=ErrorDetails(message, INTERRUPTED), live_content=None)
-    return (ToolCallUpdate(failed), ToolResultRecorded(call.tool_call_id, message, is_error=True))
+    ended = replace(call, status=ToolCallStatus.FAILED, error=ErrorDetails(message, INTERRUPTED), live_content=None)
+    return (ToolCallUpdate(ended), ToolResultRecorded(call.tool_call_id, message, is_error=True))
 
 
 def lost_questions(session: Session, call_id: str) -> tuple[AgentEvent, ...]:
@@ -82,7 +85,7 @@ def lost_questions(session: Session, call_id: str) -> tuple[AgentEvent, ...]:
     events: list[AgentEvent] = []
     for item in session.questions_of(call_id):
         if item.call is not None and item.result is None:
-            events.append(ToolCallUpdate(cancelled(item.call, why)))
+            events.append(ToolCallUpdate(cancelled_call(item.call, why)))
             events.append(ToolResultRecorded(item.request.id, why, is_error=True))
     return tuple(events)
 
@@ -99,8 +102,8 @@ def result_of(call: ToolCall) -> ToolResultRecorded:
     return ToolResultRecorded(call.tool_call_id, text)
 
 
-def why_not_callable(item: OpenCall, tools: ToolSet) -> ErrorDetails:
-    """Return why no call can be made of what the model asked for."""
+def call_problem(item: OpenCall, tools: ToolSet) -> ErrorDetails:
+    """Return the reason why the model's request cannot become a call."""
     if item.request.invalid is not None:
         message = f"The arguments of {item.request.name} are not a JSON object: {item.request.invalid}"
         return ErrorDetails(message, "invalid_arguments")
@@ -123,7 +126,7 @@ def given_up_calls(session: Session) -> tuple[ToolCallUpdate, ...]:
     came = "a new message came instead of an answer"
     return tuple(
         ToolCallUpdate(
-            cancelled(call, f"{'Stopped' if call.status is ToolCallStatus.EXECUTING else 'Not run'}: {came}")
+            cancelled_call(call, f"{'Stopped' if call.status is ToolCallStatus.EXECUTING else 'Not run'}: {came}")
         )
         for call in session.given_up
     )
@@ -147,6 +150,6 @@ def _closed_calls(
     for item in session.unsettled:
         call = item.call or announced_call(item, "")
         if not call.status.is_final:
-            events.append(ToolCallUpdate(_ended(call, status, error)))
+            events.append(ToolCallUpdate(_end(call, status, error)))
         events.append(ToolResultRecorded(call.tool_call_id, for_model, is_error=True))
     return tuple(events)

@@ -1,8 +1,8 @@
 """Carries out the calls of a session that are approved, and goes on with one that had asked something meanwhile.
 
 A tool that asks in the middle of its work gets a call of its own for the question, ``<call>?1``, that waits for the
-user as any other does, while the running call is suspended (:mod:`isthmus.agent.calls.suspended_calls`). The model is
-not told of it.
+user as any other does, while the running call is suspended (:mod:`isthmus.agent.calls.suspended_calls`). The model does
+not see it.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.agent.calls.events import CANCELLED_CATEGORY, failed, refused
+from isthmus.agent.calls.events import CANCELLED_CATEGORY, failure_events, refusal_events
 from isthmus.agent.calls.running_call import OpenQuestion, Progress, RunningCall
 from isthmus.agent.calls.suspended_calls import SuspendedCall, SuspendedCalls
 from isthmus.agent.resources import ModelSource
@@ -39,7 +39,7 @@ from isthmus.tools.user_question import Chosen, ModelAnswer, ModelPrompt, NoAnsw
 
 ABOUT_CHARACTERS = 80
 BeforeEdit: TypeAlias = Callable[[Path], Awaitable[None]]
-"""Told of a file that is about to be edited."""
+"""Called with a file that is about to be edited."""
 
 
 class CallExecution:
@@ -72,7 +72,7 @@ class CallExecution:
                 checkpoint_id = await self._checkpoints.take(self._checkpoint_for(call), [Path(edit.file_path)])
             except CheckpointError as error:
                 message = f"{error}. Without a checkpoint nothing is edited, so nothing was."
-                await self._turn.emit(*refused(announced, ErrorDetails(message, "checkpoint_failure")))
+                await self._turn.emit(*refusal_events(announced, ErrorDetails(message, "checkpoint_failure")))
                 return
             await self._turn.emit(Checkpoint(checkpoint_id, call.tool_call_id))
         if self._before_edit is not None and edit is not None:
@@ -112,7 +112,7 @@ class CallExecution:
         is_suspended = False
         try:
             while True:
-                match await running.news():
+                match await running.next_event():
                     case Progress(text):
                         await self._turn.emit(ToolCallUpdate(replace(call, live_content=text)))
                     case OpenQuestion() as question:
@@ -120,7 +120,7 @@ class CallExecution:
                             is_suspended = True
                             return
                     case ToolSucceeded(output, for_model, media, loads):
-                        await self._edited(running.checkpoint_id)
+                        await self._note_edit(running.checkpoint_id)
                         if loads:
                             await self._turn.emit(ToolsLoaded(loads))
                         await self._turn.emit(
@@ -136,7 +136,7 @@ class CallExecution:
                         )
                         return
         except ToolFailure as failure:
-            await self._turn.emit(*failed(call, failure, self._session.user))
+            await self._turn.emit(*failure_events(call, failure, self._session.user))
         finally:
             if not is_suspended:
                 await running.stop()
@@ -152,7 +152,7 @@ class CallExecution:
             return False
         if (refusal := self._refusal(asked)) is not None:
             question.answer(NoAnswer(refusal, is_refusal=True))
-            await self._turn.emit(*refused(asking, ErrorDetails(refusal, "permission_denied")))
+            await self._turn.emit(*refusal_events(asking, ErrorDetails(refusal, "permission_denied")))
             return False
         await self._turn.emit(ToolCallUpdate(_with_options(asking, asked), asked_in=self._suspended.process))
         self._suspended.suspend(self._session.task_id, SuspendedCall(running, question, asking.tool_call_id))
@@ -195,14 +195,14 @@ class CallExecution:
         """End a question that was answered, or withdrawn, and give the running call its reply."""
         asked, at_rest = question.question, replace(asking, confirmation_request=None)
         if answer is None or not question.is_open:
-            await self._turn.emit(*_not_answered(at_rest, question.withdrawn or "It is not asked any more"))
+            await self._turn.emit(*_no_answer_events(at_rest, question.withdrawn or "It is not asked any more"))
             return
         content = answer.file_details.new_content if answer.file_details is not None else None
         chosen = Chosen(answer.selected_option_id, content)
         name = next((option.name for option in asked.options if option.id == chosen.option_id), chosen.option_id)
         if chosen.option_id not in asked.accepting:
             question.answer(chosen)
-            await self._turn.emit(*_not_answered(at_rest, f"The user chose: {name}"))
+            await self._turn.emit(*_no_answer_events(at_rest, f"The user chose: {name}"))
             return
         if asked.prompt is not None:
             await self._ask_model(at_rest, question)
@@ -210,9 +210,9 @@ class CallExecution:
         # On the disk before the asker acts upon it.
         await self._turn.emit(ToolCallUpdate(replace(at_rest, status=ToolCallStatus.EXECUTING)))
         question.answer(chosen)
-        await self._succeeded(at_rest, ToolOutput(text=f"Answered: {name}"))
+        await self._record_answer(at_rest, ToolOutput(text=f"Answered: {name}"))
 
-    async def _succeeded(self, asking: ToolCall, output: ToolOutput) -> None:
+    async def _record_answer(self, asking: ToolCall, output: ToolOutput) -> None:
         await self._turn.emit(
             ToolCallUpdate(replace(asking, status=ToolCallStatus.SUCCEEDED, output=output)),
             ToolResultRecorded(asking.tool_call_id, "Answered"),
@@ -223,7 +223,7 @@ class CallExecution:
         prompt = question.question.prompt
         if prompt is None or self._open_model is None:
             question.answer(NoAnswer("There is no model here"))
-            await self._turn.emit(*refused(asking, ErrorDetails("There is no model here", "no_model")))
+            await self._turn.emit(*refusal_events(asking, ErrorDetails("There is no model here", "no_model")))
             return
         await self._turn.emit(ToolCallUpdate(replace(asking, status=ToolCallStatus.EXECUTING)))
         try:
@@ -249,7 +249,7 @@ class CallExecution:
         text, usage = text_of(done.message), done.usage
         await self._turn.emit(ModelUsed(model.name, usage.input, usage.output, usage.cached, usage.thoughts))
         question.answer(ModelAnswer(text, model.name, done.finish is Finish.LENGTH))
-        await self._succeeded(asking, ToolOutput(text=text))
+        await self._record_answer(asking, ToolOutput(text=text))
 
     # --- checkpoints ---
 
@@ -261,7 +261,7 @@ class CallExecution:
             session.checkpoint_scope, session.task_id, call.tool_call_id, Path(session.workspace), about
         )
 
-    async def _edited(self, checkpoint_id: str | None) -> None:
+    async def _note_edit(self, checkpoint_id: str | None) -> None:
         if self._checkpoints is None or checkpoint_id is None:
             return
         # Only to tell later whether somebody else changed the file since: the edit itself is made.
@@ -284,7 +284,7 @@ def _with_options(asking: ToolCall, asked: UserQuestion) -> ToolCall:
     return replace(asking, confirmation_request=request)
 
 
-def _not_answered(question: ToolCall, why: str) -> Sequence[AgentEvent]:
+def _no_answer_events(question: ToolCall, why: str) -> Sequence[AgentEvent]:
     error = ErrorDetails(why, CANCELLED_CATEGORY)
     ended = replace(question, status=ToolCallStatus.CANCELLED, error=error, confirmation_request=None)
     return (ToolCallUpdate(ended), ToolResultRecorded(question.tool_call_id, why, is_error=True))

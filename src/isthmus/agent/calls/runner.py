@@ -1,8 +1,8 @@
-"""Settles the open tool calls of a session: announces, decides, runs, and records what the model is told.
+"""Settles the open tool calls of a session: announces, decides, runs, and records the result for the model.
 
 Calls are settled in the order in which the model wrote them. Those that need a user are all announced at once; what
 follows such a call and needs no permission waits for it, since the model wrote it to come after. A call with an effect
-that was interrupted is never run again: its outcome is not known, and that is what is said. One without an effect is
+that was interrupted is never run again: its result says that the outcome is not known. One without an effect is
 run once more, and no third time: it may be what ends the process.
 """
 
@@ -34,15 +34,15 @@ from isthmus.agent.approval.requested_file import is_requested
 from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.events import (
     announced_call,
-    cancelled,
-    failed,
-    given_up_after_two_runs,
+    call_problem,
+    cancelled_call,
+    failure_events,
     given_up_calls,
-    interrupted,
+    interruption_events,
     lost_questions,
-    refused,
+    refusal_events,
     result_of,
-    why_not_callable,
+    second_interruption_events,
 )
 from isthmus.agent.calls.execution import BeforeEdit, CallExecution
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
@@ -116,7 +116,7 @@ class CallRunner:
 
         ``approvals``: what the user allowed for all sessions; None: nothing can be.
 
-        ``before_edit`` is told of each file that is about to be edited.
+        ``before_edit`` is called with each file that is about to be edited.
         """
         session = turn.session
         self._turn = turn
@@ -169,13 +169,13 @@ class CallRunner:
                 return
             await emit(*lost_questions(self._session, call.tool_call_id))
             if tool is None or tool.kind is not ToolKind.READ:
-                await emit(*interrupted(call))
+                await emit(*interruption_events(call))
                 return
         if item.is_waiting or item.confirmation is not None:
             await self._settle_asked(item, tool)
             return
         if tool is None or item.request.invalid is not None:
-            await emit(*refused(announced_call(item, ""), why_not_callable(item, self._tools)))
+            await emit(*refusal_events(announced_call(item, ""), call_problem(item, self._tools)))
             return
         is_again = item.request.id in self._taken_up or (call is not None and call.status is ToolCallStatus.EXECUTING)
         if is_again and tool.kind is ToolKind.READ and self._asked_each_time is None:
@@ -185,7 +185,7 @@ class CallRunner:
         try:
             ready = await self._propose(item, tool)
         except ToolFailure as failure:
-            await emit(*failed(announced_call(item, _description(tool, item)), failure, self._session.user))
+            await emit(*failure_events(announced_call(item, _description(tool, item)), failure, self._session.user))
             return
         if isinstance(ready.proposal, FileDiff) and ready.proposal.file_path in asked_paths:
             return  # An earlier edit of this file is not decided: this one is proposed on what becomes of it.
@@ -199,7 +199,7 @@ class CallRunner:
         announced = announced_call(item, _description(tool, item))
         self._taken_up.discard(item.request.id)
         if item.announcements >= MAXIMUM_READS:
-            await self._turn.emit(*given_up_after_two_runs(announced))
+            await self._turn.emit(*second_interruption_events(announced))
             return
         if item.call is None:
             await self._turn.emit(ToolCallUpdate(announced))  # The process before may have ended in it unannounced.
@@ -208,7 +208,7 @@ class CallRunner:
         try:
             ready = await self._propose(item, tool)
         except ToolFailure as failure:
-            await self._turn.emit(*failed(executing, failure, self._session.user))
+            await self._turn.emit(*failure_events(executing, failure, self._session.user))
             return
         approved = Approved(ready.proposal, version=ready.version)
         await self._execution.begin(executing, ready.tool, ready.context, approved)
@@ -220,7 +220,7 @@ class CallRunner:
                 asking = replace(ready.announced, confirmation_request=request)
                 await self._turn.emit(ToolCallUpdate(asking, ready.version or None))
             case Deny(reason):
-                await self._turn.emit(*refused(ready.announced, ErrorDetails(reason, "permission_denied")))
+                await self._turn.emit(*refusal_events(ready.announced, ErrorDetails(reason, "permission_denied")))
             case Allow():
                 await self._turn.emit(ToolCallUpdate(ready.announced))
                 approved = Approved(ready.proposal, version=ready.version)
@@ -236,13 +236,13 @@ class CallRunner:
         if confirmation is not None and confirmation.selected_option_id == CANCEL:
             result = "The user rejected this call; it was not run."
             await self._turn.emit(
-                ToolCallUpdate(cancelled(call, "Rejected by the user")),
+                ToolCallUpdate(cancelled_call(call, "Rejected by the user")),
                 ToolResultRecorded(call.tool_call_id, result, is_error=True),
             )
             return
         if tool is None:
             at_rest = replace(call, confirmation_request=None)
-            await self._turn.emit(*refused(at_rest, why_not_callable(item, self._tools)))
+            await self._turn.emit(*refusal_events(at_rest, call_problem(item, self._tools)))
             return
         if confirmation is None and not isinstance(self._decide(item, tool, item.proposal), Allow):
             return

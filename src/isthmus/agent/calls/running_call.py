@@ -67,7 +67,7 @@ class OpenQuestion:
         return self._reply or NoAnswer("There was no answer")
 
 
-News: TypeAlias = Progress | OpenQuestion | ToolResult
+CallEvent: TypeAlias = Progress | OpenQuestion | ToolResult
 
 
 class RunningCall:
@@ -90,8 +90,8 @@ class RunningCall:
         self._task = asyncio.create_task(tool.run(arguments, context), name=f"isthmus-call-{place.tool_call_id}")
         self._task.add_done_callback(lambda _: self._notify())
 
-    async def news(self) -> News:
-        """Return what is next: progress, a question, or the result.
+    async def next_event(self) -> CallEvent:
+        """Wait for the next event of the call and return it: progress, a question, or the result.
 
         Raises:
             ToolFailure: the tool gave up.

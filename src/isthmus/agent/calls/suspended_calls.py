@@ -37,7 +37,7 @@ class _Task:
 
 
 class SuspendedCalls:
-    """All running calls that wait in this process. ``on_due`` is told the id of each task that comes to be due."""
+    """All running calls that wait in this process. ``on_due`` gets the id of each task that becomes due."""
 
     def __init__(self, seconds: float = ANSWER_SECONDS) -> None:
         self.seconds = seconds

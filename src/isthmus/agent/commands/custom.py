@@ -12,7 +12,7 @@ from pathlib import Path
 from isthmus.agent.approval.policy import AskedEachTime
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError, CommandRefusedError, ToolInvocation
-from isthmus.agent.commands.injecting import injected
+from isthmus.agent.commands.injecting import inject
 from isthmus.agent.commands.template import Template
 from isthmus.development_tool import ToolCallStatus
 
@@ -48,7 +48,7 @@ async def run_custom(command: CustomCommand, context: CommandContext) -> None:
     """Read and run what the prompt needs, then hand it to the model."""
     template, args = command.template, context.args
     contents = {
-        path: await asyncio.to_thread(injected, context.workspace, path) for path in dict.fromkeys(template.files(args))
+        path: await asyncio.to_thread(inject, context.workspace, path) for path in dict.fromkeys(template.files(args))
     }
     outputs: list[str] = []
     wanted = template.shell_commands(args)

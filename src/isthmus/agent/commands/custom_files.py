@@ -110,8 +110,8 @@ def _read(path: Path, folder: Path, problems: list[str], *, is_of_project: bool)
         return None
     parts = path.relative_to(folder).with_suffix("").parts
     names = tuple(re.sub(r"[\s:/\x00-\x1f]", "_", part) for part in parts)
-    told = description or f"Custom command from {path.name}"
-    shown = " ".join(single_line(told).split())
+    text = description or f"Custom command from {path.name}"
+    shown = " ".join(single_line(text).split())
     return CustomCommand(names, shown, template, path, is_of_project)
 
 

@@ -19,7 +19,7 @@ MAXIMUM_ENTRIES = 1_000
 """Files of a listing."""
 
 
-def injected(root: Path, shown: str) -> str:
+def inject(root: Path, shown: str) -> str:
     """Return the text for ``@{shown}`` in the workspace ``root``.
 
     Raises:

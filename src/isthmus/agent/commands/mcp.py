@@ -98,13 +98,13 @@ async def auth(context: CommandContext) -> None:
     if context.session.user:
         # The login is kept for the account, and used by everybody.
         raise CommandError("Only the user who runs this server logs it in to MCP servers.", _NOT)
-    told = False
+    has_progress = False
     steps = servers.paste(context.scope, name, pasted) if pasted.strip() else servers.login(context.scope, name)
     async with aclosing(steps) as progress:
         async for text in progress:
-            told = True
+            has_progress = True
             await context.say(text if text.endswith("\n") else f"{text}\n", is_afresh=True)
-    if not told:
+    if not has_progress:
         raise CommandError(f"The login to {name} ended without a word of how.", "login_failed")
 
 

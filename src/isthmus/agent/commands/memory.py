@@ -12,7 +12,7 @@ from isthmus.text.units import show_count
 async def show(context: CommandContext) -> None:
     """Exactly what the model gets."""
     instructions = await context.memory.instructions(context.workspace, context.home, context.context_files)
-    await context.say(instructions.text or _nothing(context))
+    await context.say(instructions.text or _advice_without_instructions(context))
 
 
 async def paths(context: CommandContext) -> None:
@@ -20,7 +20,7 @@ async def paths(context: CommandContext) -> None:
     instructions = await context.memory.instructions(context.workspace, context.home, context.context_files)
     lines = [line for file in instructions.files for line in (str(file.path), *(f"  @{item}" for item in file.imports))]
     notes = [f"Note: {problem}" for problem in instructions.problems]
-    await context.say("\n".join([*lines, *notes]) or _nothing(context))
+    await context.say("\n".join([*lines, *notes]) or _advice_without_instructions(context))
 
 
 async def add(context: CommandContext) -> None:
@@ -60,7 +60,7 @@ def _changes(before: Instructions, now: Instructions) -> tuple[str, ...]:
     )
 
 
-def _nothing(context: CommandContext) -> str:
+def _advice_without_instructions(context: CommandContext) -> str:
     names = " or ".join(context.context_files or DEFAULT_CONTEXT_FILES)
     return f"There are no instructions: no {names} in ~/.gemini or the project. /init writes one, /memory add too."
 

@@ -57,7 +57,7 @@ class PromptNames:
     ) -> tuple[list[CommandNode], tuple[str, ...]]:
         """Return the prompts as commands beside those that there are, in the order given, which is the configuration's.
 
-        Also what is told of prompts that are too many to be commands.
+        Also return the note on prompts that are too many to be commands.
         """
         shown = {(prompt.server, prompt.name): prompt for prompt in reversed(prompts)}  # of two alike the first
         keys = list(dict.fromkeys((prompt.server, prompt.name) for prompt in prompts))
@@ -104,8 +104,8 @@ def _free_name(prompt: ServerPrompt, taken: Collection[str]) -> str:
 
 def node_of(name: str, prompt: ServerPrompt) -> CommandNode:
     """Return the prompt as a command of this name."""
-    told = " ".join(prompt.description.split())[:MAXIMUM_DESCRIPTION] or f"The prompt {prompt.name}"
-    description = f"{told} (MCP server {prompt.server})"
+    text = " ".join(prompt.description.split())[:MAXIMUM_DESCRIPTION] or f"The prompt {prompt.name}"
+    description = f"{text} (MCP server {prompt.server})"
     body, complete = partial(run_prompt, name, prompt), partial(complete_prompt, prompt)
     return CommandNode(name, description, body, _arguments(prompt), complete=complete)
 

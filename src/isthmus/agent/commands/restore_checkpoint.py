@@ -111,10 +111,10 @@ class RestoreCheckpoint:
             report = await self._checkpoints.restore(reason, _id_of(arguments))
         except CheckpointError as error:
             raise ToolFailure(str(error), "checkpoint_failure") from error
-        told = _told(report)
+        text = _format(report)
         if report.problems:
-            return ToolFailed(ErrorDetails(told, "restore_incomplete"))
-        return ToolSucceeded(ToolOutput(text=told), told)
+            return ToolFailed(ErrorDetails(text, "restore_incomplete"))
+        return ToolSucceeded(ToolOutput(text=text), text)
 
 
 def _id_of(arguments: Arguments) -> str:
@@ -149,7 +149,7 @@ def _line(file: FileRestore) -> str:
     return f"- {file.path}: {file.action}{changed}" + (f": {file.why}" if file.why else "")
 
 
-def _told(report: RestoreReport) -> str:
+def _format(report: RestoreReport) -> str:
     lines = list(map(_line, report.done))
     if report.problems:
         lines = ["Not every file could be restored, so the conversation stays as it is.", *lines]

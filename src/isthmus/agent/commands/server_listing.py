@@ -47,11 +47,11 @@ def listing(
     ``loaded``: how many tools the model has found, where it is shown them on demand; None: it is shown all.
     """
     problems = [line for status in servers if status.is_file for line in _labelled("Problem", status.problem or "")]
-    told = ["\n".join(problems)] if problems else []
+    notes = ["\n".join(problems)] if problems else []
     shown = [_server(status, detail) for status in servers if not status.is_file]
     if not shown:
-        return "\n\n".join([NONE_CONFIGURED, *told])
-    parts = ["MCP Servers Status:", *shown, *told]
+        return "\n\n".join([NONE_CONFIGURED, *notes])
+    parts = ["MCP Servers Status:", *shown, *notes]
     if loaded is not None:
         parts.append(f"Tools on demand: the model finds them with {SEARCH_TOOL}; it has {loaded} of them now")
     return "\n\n".join([*parts, f"Discovery State: {discovery}"])

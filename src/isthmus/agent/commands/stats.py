@@ -13,15 +13,18 @@ async def stats(context: CommandContext) -> None:
     if not others:
         await context.say("This session has not used anything yet.")
         return
-    parts = [f"Session {context.session.context_id}: {show_count(len(others), 'task')}", *_told(total(others.values()))]
+    parts = [
+        f"Session {context.session.context_id}: {show_count(len(others), 'task')}",
+        *_format(total(others.values())),
+    ]
     used = [(task_id, use) for task_id, use in others.items() if use.prompts or use.models or use.tools]
     if used and len(others) > 1:
         task_id, last = used[-1]
-        parts += ["", f"Last task {task_id}", *_told(last)]
+        parts += ["", f"Last task {task_id}", *_format(last)]
     await context.say("\n".join(parts))
 
 
-def _told(use: TaskUse) -> list[str]:
+def _format(use: TaskUse) -> list[str]:
     lines = [f"  prompts: {use.prompts}, worked {_seconds(use.seconds)}"]
     for name, model in use.models.items():
         requests = show_count(model.requests, "request")

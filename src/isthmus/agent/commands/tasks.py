@@ -10,15 +10,15 @@ from isthmus.client import TaskSnapshot
 MAXIMUM_SHOWN = 100
 
 
-async def of_session(context: CommandContext) -> None:
+async def list_session_tasks(context: CommandContext) -> None:
     """List the tasks of this session."""
     tasks = [task for task in await _tasks(context) if task.context_id == context.session.context_id]
-    await context.say(_told(tasks, "this session"))
+    await context.say(_format(tasks, "this session"))
 
 
-async def of_user(context: CommandContext) -> None:
+async def list_user_tasks(context: CommandContext) -> None:
     """List all tasks that the user may see."""
-    await context.say(_told(await _tasks(context), "all sessions"))
+    await context.say(_format(await _tasks(context), "all sessions"))
 
 
 async def _tasks(context: CommandContext) -> Sequence[TaskSnapshot]:
@@ -29,7 +29,7 @@ async def _tasks(context: CommandContext) -> Sequence[TaskSnapshot]:
     return [task for task in found if task.task_id != context.session.task_id]
 
 
-def _told(tasks: Sequence[TaskSnapshot], whose: str) -> str:
+def _format(tasks: Sequence[TaskSnapshot], whose: str) -> str:
     if not tasks:
         return f"There are no tasks in {whose}."
     lines = [f"Tasks in {whose}, the last changed first:", *map(_line, tasks[:MAXIMUM_SHOWN])]
@@ -47,6 +47,6 @@ def _line(task: TaskSnapshot) -> str:
 COMMAND = CommandNode(
     "tasks",
     "List the tasks of this session",
-    of_session,
-    sub_commands=(CommandNode("all", "List the tasks of all sessions", of_user),),
+    list_session_tasks,
+    sub_commands=(CommandNode("all", "List the tasks of all sessions", list_user_tasks),),
 )

@@ -190,9 +190,9 @@ def _with_request(written: str, messages: Sequence[Message], cut: int) -> str:
     """Return the summary's text, with the user's request itself when the turn that serves it is cut in the middle."""
     if messages[cut].role == "user":
         return f"{SUMMARY_HEADING}\n\n{written}"
-    said = [message for message in messages[:cut] if message.role == "user" and text_of(message)]
-    asked = text_of(said[-1]) if said else ""
-    if said and is_summary(said[-1]):
+    prompts = [message for message in messages[:cut] if message.role == "user" and text_of(message)]
+    asked = text_of(prompts[-1]) if prompts else ""
+    if prompts and is_summary(prompts[-1]):
         # The turn was cut before; its summary ends with the request.
         _, _, asked = asked.replace(_EARLIER_REQUEST_HEADING, REQUEST_HEADING).partition(REQUEST_HEADING)
     if not asked.strip():
@@ -230,17 +230,17 @@ def _described(part: Part, longest: int) -> dict[str, Any] | None:
         case ToolRequest(_, name, arguments):
             return {"calls": name, "arguments": _shortened(json.dumps(dict(arguments), ensure_ascii=False), longest)}
         case ModelToolResult(_, name, content, is_error, media):
-            told = {"failed" if is_error else "result_of": name, "content": _shortened(content, longest)}
-            return {**told, "with": [_media_said(item) for item in media]} if media else told
+            summary = {"failed" if is_error else "result_of": name, "content": _shortened(content, longest)}
+            return {**summary, "with": [_describe_media(item) for item in media]} if media else summary
         case Media():
-            return {"with": [_media_said(part)]}
+            return {"with": [_describe_media(part)]}
         case ModelThought() | Opaque():
             return None
         case _:
             assert_never(part)
 
 
-def _media_said(media: Media) -> str:
+def _describe_media(media: Media) -> str:
     """Return the summary's author does not see it; the agent may look at its file again."""
     return f"{media.media_type} in {media.path}"
 

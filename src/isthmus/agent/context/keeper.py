@@ -35,7 +35,7 @@ class ContextKeeper:
             self._failed_at = tokens
 
     async def after(self, model: ChatModel, error: ModelError) -> None:
-        """Compact since the provider said that the last request was too long.
+        """Compact because the provider refused the last request as too long.
 
         Raises:
             ModelError: it cannot be made shorter; with both reasons in its text.

@@ -40,8 +40,8 @@ _WINDOWS: tuple[tuple[re.Pattern[str], int], ...] = (
 
 def context_window(model: ChatModel) -> int:
     """Return the tokens that a model takes at once: what it says itself, else by its name, else a careful guess."""
-    if (told := model.capabilities.context_window) is not None:
-        return told
+    if (stated := model.capabilities.context_window) is not None:
+        return stated
     return next((window for pattern, window in _WINDOWS if pattern.match(model.name)), DEFAULT_WINDOW)
 
 

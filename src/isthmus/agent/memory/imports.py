@@ -24,7 +24,7 @@ _LIST_ITEM = re.compile(r" {0,3}([-*+]|\d+[.)])\s")
 _TRAILING = ".,;:!?)]}>'\""
 
 ReadText = Callable[[Path], "str | None"]
-"""Reads a file for an import; None when it may not be read, which is told to the user by whoever reads."""
+"""Reads a file for an import; None when it may not be read, which the reader reports to the user."""
 
 
 @dataclass(slots=True)

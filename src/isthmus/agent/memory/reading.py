@@ -2,7 +2,7 @@
 
 The user's own come first, then each folder from the top of the git repository (without one: the workspace) down to
 the workspace, then its sub-folders, nearest first, without what ignore files name. Files of the project may link and
-import inside the project and, for Markdown, the user's own folder; nowhere else. What is left out or cut is said.
+import inside the project and, for Markdown, the user's own folder; nowhere else. What is left out or cut is reported.
 """
 
 import os
@@ -91,15 +91,15 @@ class _Reader:
     def read_all(self, names: Sequence[str]) -> None:
         if self.home is not None:
             for name in names:
-                self._take(self.home / name, self._shown_own(name), is_own=True)
+                self._take(self.home / name, self._name_in_home(name), is_own=True)
         for folder in self._folders_down():
             for name in names:
-                self._take(folder / name, self._shown(folder / name))
+                self._take(folder / name, self._relative_name(folder / name))
         for path in self._below(names):
             if len(self.files) >= MAXIMUM_FILES:
                 self.problems.append(f"only the first {MAXIMUM_FILES} files of instructions are used")
                 break
-            self._take(path, self._shown(path))
+            self._take(path, self._relative_name(path))
 
     def _folders_down(self) -> Iterator[Path]:
         """Yield the folders from the top of the git repository (else the workspace) down to the workspace."""
@@ -149,7 +149,7 @@ class _Reader:
         self._look(path)
         if not os.path.lexists(path):
             return
-        target = path if is_own else self._allowed(path)
+        target = path if is_own else self._resolve_allowed(path)
         if is_own and not is_markdown(path.name):
             self.problems.append(f"{shown} is left out: only Markdown is taken from the user's own folder")
             return
@@ -198,12 +198,12 @@ class _Reader:
         path = home / written[2:] if written.startswith("~/") else folder / written
         self._look(path)
         try:
-            target = self._allowed(path)
+            target = self._resolve_allowed(path)
             return target if target is not None and target.is_file() else None
         except (OSError, ValueError, RuntimeError):
             return None
 
-    def _allowed(self, path: Path) -> Path | None:
+    def _resolve_allowed(self, path: Path) -> Path | None:
         """Return the path without links, when a project's file may lead there; else None."""
         try:
             target = path.resolve()
@@ -218,12 +218,12 @@ class _Reader:
         if path not in self.stamps:
             self.stamps[path] = stamp_of(path)
 
-    def _shown_own(self, name: str) -> str:
+    def _name_in_home(self, name: str) -> str:
         home = Path.home()
         path = (self.home or home) / name
         return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
-    def _shown(self, path: Path) -> str:
+    def _relative_name(self, path: Path) -> str:
         if path.is_relative_to(self.workspace):
             return path.relative_to(self.workspace).as_posix()
         return Path(os.path.relpath(path, self.workspace)).as_posix()

@@ -1,7 +1,7 @@
 """Reads what a user's message refers to of MCP servers, once, and puts it behind the message for the model.
 
 Each reference is a tool call that the user made by writing it: it needs no permission, it is shown, and its result is
-kept, so that after a crash the same content stands. What cannot be read is told, and the message goes on as it was
+kept, so that after a crash the same content stands. What cannot be read is reported, and the message goes on as it was
 typed. Deliberately not here: what a reference is (:mod:`isthmus.agent.references.syntax`).
 """
 

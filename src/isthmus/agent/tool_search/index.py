@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 _SATURATION = 1.2
-"""BM25's k1: how soon a word said again counts no more."""
+"""BM25's k1: the lower it is, the less a repeated word adds."""
 _LENGTH_WEIGHT = 0.75
 """BM25's b: how much a long description has to say a word more often."""
 _NAME_WEIGHT = 4

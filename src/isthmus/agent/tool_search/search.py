@@ -81,9 +81,9 @@ class ToolSearch:
             found = self._index.search(query, limit)
         names = tuple(tool.name for tool in found)
         output = ToolOutput(text="\n".join(names) or "No tool was found.")
-        return ToolSucceeded(output, self._told(found, missing), loads=names)
+        return ToolSucceeded(output, self._result_for_model(found, missing), loads=names)
 
-    def _told(self, found: Sequence[SearchedTool], missing: Sequence[str]) -> str:
+    def _result_for_model(self, found: Sequence[SearchedTool], missing: Sequence[str]) -> str:
         lines = ["Loaded; call them by these names:", *map(_line, found)] if found else ["No tool was found."]
         if missing:
             lines.append(f"No tool of an MCP server is named {', '.join(missing)[:500]}; search by words instead.")
