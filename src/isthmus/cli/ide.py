@@ -3,13 +3,14 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, cast
 
 import click
 
+from isthmus.app.companion_texts import context_lines, describe_agent, describe_review, kept_lines, review_heading
 from isthmus.app.file_location import locate, parse_range
 from isthmus.app.json_errors import JsonErrorGroup
 
@@ -102,16 +103,16 @@ def status(user: CompanionUser) -> None:
         result = user.ask("status")
     except NoCompanionError:
         if not user.as_json:
-            kept = _kept_lines(KeptTexts(data_directory() / KEPT_FOLDER).paths())
+            kept = kept_lines(KeptTexts(data_directory() / KEPT_FOLDER).paths())
             click.echo(visible("\n".join([*doctor.describe(examination), *kept])) + "\n", err=True)
         raise
     lines = [
         f"Companion on port {result['port']}: {result['editor']['display_name']} (process {result['editor']['pid']})",
         f"Workspace: {os.pathsep.join(result['workspace_folders'])}",
-        "Agents: " + (", ".join(_agent(agent) for agent in result["agents"]) or "none attached"),
-        *_context_lines(result),
-        *(f"Diff waits for an answer: {_heading(review)}" for review in result["diffs"]),
-        *_kept_lines(result["kept"]),
+        "Agents: " + (", ".join(describe_agent(agent) for agent in result["agents"]) or "none attached"),
+        *context_lines(result),
+        *(f"Diff waits for an answer: {review_heading(review)}" for review in result["diffs"]),
+        *kept_lines(result["kept"]),
         *(f"Question waits for an answer: {question['id']}: {question['title']}" for question in result["questions"]),
         *(f"Allowed until the agent leaves: {title}" for title in result.get("allowed", ())),
         *(f"Message: {text}" for text in result["messages"]),
@@ -130,7 +131,7 @@ def open_file(user: CompanionUser, file: str, background: bool) -> None:
     """Open a file, or focus an open one, with the cursor at a place."""
     path, line, character, _, _ = user.parse(file)
     result = user.ask("open", path=path, line=line, character=character, background=background)
-    user.show(result, "\n".join(_context_lines(result)))
+    user.show(result, "\n".join(context_lines(result)))
 
 
 @command.command("close")
@@ -139,7 +140,7 @@ def open_file(user: CompanionUser, file: str, background: bool) -> None:
 def close_file(user: CompanionUser, file: str) -> None:
     """Close a file. A file that is not open is ignored."""
     result = user.ask("close", path=user.locate(file))
-    user.show(result, "\n".join(_context_lines(result)))
+    user.show(result, "\n".join(context_lines(result)))
 
 
 @command.command("select")
@@ -163,7 +164,7 @@ def select(user: CompanionUser, place: str) -> None:
     result = user.ask(
         "select", path=path, line=line, character=character, end_line=end_line, end_character=end_character
     )
-    user.show(result, "\n".join(_context_lines(result)))
+    user.show(result, "\n".join(context_lines(result)))
 
 
 @command.command("mention", short_help="Point the agents to a file or to lines of it.")
@@ -176,7 +177,7 @@ def mention(user: CompanionUser, place: str) -> None:
     nobody = (
         [] if result.get("agents") != 0 else ["No agent is attached; one that connects within ten seconds is notified."]
     )
-    user.show(result, "\n".join(nobody + _context_lines(result)))
+    user.show(result, "\n".join(nobody + context_lines(result)))
 
 
 @command.command("diagnostics", short_help="Show what linters and language servers found.")
@@ -233,7 +234,7 @@ def diffs(user: CompanionUser, wait: float | None) -> None:
     """
     result = user.ask("diffs", patience=_patience(wait), wait=wait)
     asked = user.ask("questions")["questions"]
-    lines = [_describe_review(review) for review in result["diffs"]] or ["no diff waits for an answer"]
+    lines = [describe_review(review) for review in result["diffs"]] or ["no diff waits for an answer"]
     lines += [f"Question waits for an answer: {question['id']}: {question['title']}" for question in asked]
     page = _page(user) if result["diffs"] or asked else None
     if page is not None:
@@ -337,51 +338,6 @@ def _numbers(text: str) -> list[int]:
             raise click.UsageError(f"--cells: expected numbers as in 1,3 or 2-4, received {text}")
         numbers.extend(range(int(first), int(last or first) + 1))
     return numbers
-
-
-def _kept_lines(paths: Sequence[str]) -> list[str]:
-    return [f"Kept what you typed into a review that ended: {path}" for path in paths]
-
-
-def _agent(agent: Result) -> str:
-    known = [f"process {agent['pid']}"] if "pid" in agent else []
-    known += [agent[name] for name in ("folder", "terminal") if agent.get(name)]
-    known += [] if agent["connected"] else ["not connected now"]
-    return agent["title"] + (f" ({', '.join(known)})" if known else "")
-
-
-def _context_lines(result: Result) -> list[str]:
-    files = result["context"].get("workspaceState", {}).get("openFiles", [])
-    lines: list[str] = []
-    for file in files:
-        line = f"{'Active' if file.get('isActive') else 'Open'}: {file['path']}"
-        if "cursor" in file:
-            line += f":{file['cursor']['line']}:{file['cursor']['character']}"
-        if "selectedText" in file:
-            line += f" ({len(file['selectedText'])} characters selected)"
-        lines.append(line)
-    return lines or ["No files are open."]
-
-
-def _heading(review: Result) -> str:
-    turn = "" if review["shown"] else ", shown after the one before it"
-    process = f", process {review['agent_pid']}" if "agent_pid" in review else ""
-    return f"{review['file']} ({review['agent']}{process}{turn})"
-
-
-def _describe_review(review: Result) -> str:
-    from isthmus.ide.reviews.reviewed_file import text_on_disk
-    from isthmus.notebooks.view import changes_between, describe
-    from isthmus.text.diff import unified_diff
-
-    old = text_on_disk(review["file"])
-    changes = changes_between(review["file"], old, review["new_content"])
-    if changes is not None and changes.all:
-        return f"{_heading(review)}\n{describe(changes)}"
-    old = old.removeprefix("\ufeff") if old is not None else None
-    new, typed = review["new_content"], review.get("typed_content")
-    heading = _heading(review) + (", with what you typed into it" if typed is not None else "")
-    return f"{heading}\n{unified_diff(old, new if typed is None else typed, review['file'].lstrip('/'))}"
 
 
 def _entries(source: str) -> list[object]:

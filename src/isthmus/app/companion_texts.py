@@ -1,0 +1,54 @@
+"""Texts of ``isthmus ide``: a companion's answers, as a user reads them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from isthmus.ide.reviews.reviewed_file import text_on_disk
+from isthmus.notebooks.view import changes_between, describe
+from isthmus.text.diff import unified_diff
+
+
+def kept_lines(paths: Sequence[str]) -> list[str]:
+    """Return a line for each file with text that was typed into a review which ended without a decision."""
+    return [f"Kept what you typed into a review that ended: {path}" for path in paths]
+
+
+def describe_agent(agent: Mapping[str, Any]) -> str:
+    """Return an agent's title with what is known of its process."""
+    known = [f"process {agent['pid']}"] if "pid" in agent else []
+    known += [agent[name] for name in ("folder", "terminal") if agent.get(name)]
+    known += [] if agent["connected"] else ["not connected now"]
+    return agent["title"] + (f" ({', '.join(known)})" if known else "")
+
+
+def context_lines(result: Mapping[str, Any]) -> list[str]:
+    """Return a line for each open file that agents see, with its cursor and selection."""
+    files = result["context"].get("workspaceState", {}).get("openFiles", [])
+    lines: list[str] = []
+    for file in files:
+        line = f"{'Active' if file.get('isActive') else 'Open'}: {file['path']}"
+        if "cursor" in file:
+            line += f":{file['cursor']['line']}:{file['cursor']['character']}"
+        if "selectedText" in file:
+            line += f" ({len(file['selectedText'])} characters selected)"
+        lines.append(line)
+    return lines or ["No files are open."]
+
+
+def review_heading(review: Mapping[str, Any]) -> str:
+    """Return the file of a review, and the agent that proposed the edit."""
+    turn = "" if review["shown"] else ", shown after the one before it"
+    process = f", process {review['agent_pid']}" if "agent_pid" in review else ""
+    return f"{review['file']} ({review['agent']}{process}{turn})"
+
+
+def describe_review(review: Mapping[str, Any]) -> str:
+    """Return a review's heading and its diff; of a notebook the changed cells, numbered."""
+    old = text_on_disk(review["file"])
+    changes = changes_between(review["file"], old, review["new_content"])
+    if changes is not None and changes.all:
+        return f"{review_heading(review)}\n{describe(changes)}"
+    old = old.removeprefix("\ufeff") if old is not None else None
+    new, typed = review["new_content"], review.get("typed_content")
+    heading = review_heading(review) + (", with what you typed into it" if typed is not None else "")
+    return f"{heading}\n{unified_diff(old, new if typed is None else typed, review['file'].lstrip('/'))}"
