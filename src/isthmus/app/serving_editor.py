@@ -79,10 +79,10 @@ def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) ->
         line += f"\n{_next_step()}" if name != "stdio" and sys.stdout.isatty() else ""
     try:
         print(line, flush=True)
-    except OSError:  # the parent process closed our output; flushing the buffer must not fail again at exit
-        sink = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(sink, sys.stdout.fileno())
-        os.close(sink)
+    except OSError:  # the parent process closed our output
+        from isthmus.terminal.headless_output import discard_buffer
+
+        discard_buffer(sys.stdout)
 
 
 def _next_step() -> str:

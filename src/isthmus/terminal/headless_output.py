@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Protocol, TextIO, assert_never
 
 from typing_extensions import override
@@ -97,10 +98,8 @@ class OutputStream:
 
 def discard_buffer(stream: TextIO) -> None:
     """Discard the buffered text of a broken stream, so that flushing it does not fail again at exit."""
-    with suppress(OSError, ValueError):
-        sink = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(sink, stream.fileno())
-        os.close(sink)
+    with suppress(OSError, ValueError), Path(os.devnull).open("wb") as sink:
+        os.dup2(sink.fileno(), stream.fileno())
 
 
 class HeadlessOutput(Protocol):

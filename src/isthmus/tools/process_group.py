@@ -211,39 +211,37 @@ async def process_group(
     Raises:
         OSError: the command cannot be started.
     """
-    read_end, write_end = os.pipe()
-    group: ProcessGroup | None = None
     mark = secrets.token_hex(16)
     has_ended = False
-    try:
-        os.set_blocking(read_end, False)
-        async with group_guard(mark) as announce:
-            try:
-                process = await start_process(
-                    *command,
-                    stdin=DEVNULL,
-                    stdout=write_end,
-                    stderr=write_end,
-                    cwd=folder,
-                    env={**environment, MARK: mark},
-                )
-            finally:
-                os.close(write_end)
+    async with group_guard(mark) as announce:
+        read_end, write_end = os.pipe()
+        try:
+            os.set_blocking(read_end, False)
+            process = await start_process(
+                *command,
+                stdin=DEVNULL,
+                stdout=write_end,
+                stderr=write_end,
+                cwd=folder,
+                env={**environment, MARK: mark},
+            )
             group = ProcessGroup(
                 process, mark, read_end, on_output, spares_leader=spares_leader, grace_seconds=grace_seconds
             )
-            try:
-                announce(process.pid)
-                yield group
-                has_ended = group.exit_code is not None
-            finally:
-                try:
-                    await group.terminate(also_strays=not has_ended)
-                finally:
-                    group.close()
-    finally:
-        if group is None:
+        except BaseException:
             os.close(read_end)
+            raise
+        finally:
+            os.close(write_end)
+        try:
+            announce(process.pid)
+            yield group
+            has_ended = group.exit_code is not None
+        finally:
+            try:
+                await group.terminate(also_strays=not has_ended)
+            finally:
+                group.close()
 
 
 @contextlib.asynccontextmanager
