@@ -41,7 +41,7 @@ def read_regular(path: Path, maximum_bytes: int, *, through_links: bool = True) 
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(path, flags) if through_links else open_file(path, flags)
-    with _reader(descriptor) as file:
+    with reader_of(descriptor) as file:
         require_regular(os.fstat(descriptor))
         data = file.read(maximum_bytes + 1)
     if len(data) > maximum_bytes:
@@ -49,7 +49,7 @@ def read_regular(path: Path, maximum_bytes: int, *, through_links: bool = True) 
     return data
 
 
-def _reader(descriptor: int) -> BinaryIO:
+def reader_of(descriptor: int) -> BinaryIO:
     """Return a file that owns a descriptor; a folder's is closed, which ``os.fdopen`` would leave open.
 
     Raises:
@@ -137,7 +137,7 @@ def write_if_unchanged(
     def check(folder: int) -> None:
         try:
             descriptor = os.open(target.name, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=folder)
-            with _reader(descriptor) as file:
+            with reader_of(descriptor) as file:
                 current = file.read()
         except FileNotFoundError:
             current = None

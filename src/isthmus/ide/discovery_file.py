@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
+from isthmus.files.atomic import reader_of
 from isthmus.ide.file_uri import is_file_name
 
 MAXIMUM_FILE_BYTES = 64 * 1024
@@ -116,7 +117,7 @@ def is_ours(entry: "os.DirEntry[str]") -> bool:
 
 def _own_file(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as file:
+    with reader_of(descriptor) as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise UnusableFileError("expected a regular file")

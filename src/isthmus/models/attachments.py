@@ -11,6 +11,7 @@ import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from isthmus.files.atomic import reader_of
 from isthmus.media import Media
 from isthmus.models.base import Message, ModelToolResult
 from isthmus.models.media_rules import MediaRules, NotTaken, media_type_to_send, plain_media_type
@@ -122,5 +123,5 @@ def _bytes(media: Media, maximum: int) -> bytes | None:
         descriptor = os.open(media.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except ValueError as error:
         raise OSError(str(error)) from error
-    with os.fdopen(descriptor, "rb") as file:
+    with reader_of(descriptor) as file:
         return file.read(maximum + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from isthmus.files.atomic import require_regular
+from isthmus.files.atomic import reader_of, require_regular
 from isthmus.files.ignore.git_pattern import (
     MAXIMUM_LENGTH,
     MAXIMUM_WILDCARDS,
@@ -195,7 +195,7 @@ def read_ignore_file(path: Path) -> IgnoreFile | None:
     """Return the rules in `path`; None when there is no such file or it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
+        with reader_of(descriptor) as file:
             require_regular(os.fstat(descriptor))  # what was just cloned may have a link to a terminal there
             data = file.read(MAXIMUM_IGNORE_FILE + 1)
     except OSError:
