@@ -18,7 +18,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from support import network, programs
+from support import leaks, network, programs
 from support.isolation import IsolatedFolders, isolate
 
 
@@ -55,8 +55,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files with slow tests, so that all processes of a run end at about the same time."""
+    """Begin with the slow files, so that all processes of a run end together; let real programs leave things behind."""
     items.sort(key=lambda item: not item.nodeid.startswith(("tests/peers/", "tests/chaos/")))
+    for item in items:
+        if not item.nodeid.startswith(leaks.STRICT_ROOMS):
+            for pattern in leaks.LEFT_TO_THE_COLLECTOR:
+                kind = f"default:Exception ignored in. {pattern}:pytest.PytestUnraisableExceptionWarning"
+                item.add_marker(pytest.mark.filterwarnings(kind))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -101,8 +106,21 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(autouse=True)
+def everything_closed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail the test that leaves descriptors, processes or transports open, after all its other fixtures."""
+    before = leaks.Open.now()
+    yield
+    sockets_stay = request.node.get_closest_marker("shares_connections") is not None
+    if left := leaks.left_open(before, sockets_stay=sockets_stay):
+        names = "Left open:\n  " + "\n  ".join(left)
+        if request.node.nodeid.startswith(leaks.STRICT_ROOMS):
+            pytest.fail(names, pytrace=False)
+        request.node.warn(pytest.PytestWarning(names))
+
+
+@pytest.fixture(autouse=True)
 def isolated_folders(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+    everything_closed: None, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[IsolatedFolders]:
     """Isolate the test from the machine; remove the folders after it."""
     # pytest's own folder is made at its first use: that must not happen inside the TMPDIR of one test.

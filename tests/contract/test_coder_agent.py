@@ -14,7 +14,7 @@ from support.coder_agent_client import Line
 from support.coder_agent_scenes import Stage, our_server, recorded, shared
 from support.coder_agent_shape import brief, events
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.shares_connections]
 
 TALKS = ["state-change working", "text-content working"]
 

@@ -24,6 +24,7 @@ from websockets.asyncio.client import connect
 from isthmus.editors.jupyter.finding import running_servers
 from isthmus.editors.jupyter.server import ServerAddress
 from support.isolation import FOREIGN_NAMES, FOREIGN_PREFIXES
+from support.leaks import SHARED_PROCESSES
 from support.plain_http import plain_client
 from support.waiting import eventually_async
 
@@ -189,6 +190,7 @@ async def shared_jupyter(folder: Path) -> AsyncGenerator[RunningJupyter]:
         _shared.pop().end()
     if not _shared:
         _shared.append(await _start(folder.parent.parent))
+        SHARED_PROCESSES.add(_shared[0].process.pid)
         atexit.register(_shared[0].end)
     before = tuple(_shared[0].sessions)
     yield _shared[0]
