@@ -5,7 +5,6 @@ here: the file of that token (:mod:`isthmus.a2a.token_file`), the table of users
 what each of them may see.
 """
 
-import hmac
 import ipaddress
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,6 +15,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from isthmus.a2a.server.users import Caps, ExpiredToken, TokenEntry, UserTable
+from isthmus.listeners.gate import Fault, bearer_token, find_foreign, same_secret
 from isthmus.network.loopback import LOOPBACK_NAMES
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+(%[0-9A-Za-z._~-]+)?\]|[0-9A-Za-z._-]+)(:[0-9]{1,5})?")
@@ -81,23 +81,23 @@ class RequestGate:
 
     def refuse_origin(self, host: str | None, origin: str | None, scheme: str = "http") -> Refusal | None:
         """Refuse foreign names (DNS rebinding) and pages of other origins (a browser)."""
-        name = _host_name(host)
-        if name is None or not self._knows(name):
-            return Refusal(403, f"the Host {(host or '')[:200]!r} is not a name of this server", {})
-        own = (f"{scheme}://{host}".lower(), self.public_origin)
-        if origin is not None and origin.lower() not in own:
-            return Refusal(403, f"requests of pages from {origin[:200]!r} are refused", {})
-        return None
+        own = [f"{scheme}://{host}".lower()] + ([self.public_origin] if self.public_origin else [])
+        match find_foreign([host or ""], [] if origin is None else [origin], self._is_own_host, own):
+            case None:
+                return None
+            case Fault.HOST:
+                return Refusal(403, f"the Host {(host or '')[:200]!r} is not a name of this server", {})
+            case Fault.ORIGIN:
+                return Refusal(403, f"requests of pages from {(origin or '')[:200]!r} are refused", {})
 
     def identify(self, authorization: str | None, users: UserTable = NOBODY, now: float = 0) -> Principal | Refusal:
         """Who sends a request with this bearer token, at Unix time ``now``; compared in constant time."""
         if authorization is None:
             return self._unauthorized("expected the header 'Authorization: Bearer TOKEN'")
-        scheme, _, given = authorization.partition(" ")
-        if scheme.lower() != "bearer":
+        given = bearer_token(authorization)
+        if given is None:
             return self._unauthorized("expected the authorization scheme Bearer")
-        given = given.strip()
-        if hmac.compare_digest(given.encode(), self.token.encode()):
+        if same_secret(given, self.token):
             return LOCAL_USER
         match users.find(given, now) if users.entries else None:
             case TokenEntry() as entry:
@@ -117,7 +117,10 @@ class RequestGate:
     def _unauthorized(self, message: str, challenge: str = "Bearer") -> Refusal:
         return Refusal(401, message, {"WWW-Authenticate": challenge})
 
-    def _knows(self, name: str) -> bool:
+    def _is_own_host(self, host: str) -> bool:
+        name = _host_name(host)
+        if name is None:
+            return False
         if name in LOOPBACK_NAMES or name in self.hosts:
             return True
         # Bound to every address: any of them may be meant, and a rebound name is never a number.
@@ -125,9 +128,9 @@ class RequestGate:
 
 
 @lru_cache(maxsize=16)
-def _host_name(host: str | None) -> str | None:
+def _host_name(host: str) -> str | None:
     # As it is: it becomes part of the URL in the card.
-    if not host or _HOST.fullmatch(host) is None:
+    if _HOST.fullmatch(host) is None:
         return None
     try:
         return urlsplit(f"//{host}").hostname

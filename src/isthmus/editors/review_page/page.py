@@ -7,7 +7,6 @@ saw; if the file or the proposal has changed since, the review is shown again an
 
 import asyncio
 import hashlib
-import hmac
 import secrets
 import time
 from collections import OrderedDict
@@ -21,6 +20,7 @@ from isthmus.editors.review_page.html import Html
 from isthmus.editors.review_page.pending_reviews import PendingReviews, ReviewView
 from isthmus.ide.consent import Consent
 from isthmus.ide.reviews.reviewed_file import text_on_disk
+from isthmus.listeners.gate import find_foreign, same_secret
 from isthmus.notebooks.changes import NotebookChanges
 from isthmus.notebooks.view import changes_between
 from isthmus.text.text_file import with_newlines_of
@@ -90,7 +90,7 @@ class ReviewPage:
 
     def refusal(self, request: PageRequest) -> PageResponse | None:
         """Return the refusal of a request by its head alone; None if its body may be read."""
-        if request.headers.get("host", "").lower() not in self._hosts:
+        if find_foreign([request.headers.get("host", "")], (), self._hosts.__contains__) is not None:
             return _refused(403, f"Expected a Host of this page: {', '.join(sorted(self._hosts))}.")
         match _parts(request):
             case ["open", _] if request.method == "GET":
@@ -134,12 +134,12 @@ class ReviewPage:
         return _page("Isthmus", body, {"set-cookie": cookie}, refresh=f"0;url={visit.base}/")
 
     def _known_link(self, token: str) -> str | None:
-        return next((link for link in self._links if hmac.compare_digest(link.encode(), token.encode())), None)
+        return next((link for link in self._links if same_secret(token, link)), None)
 
     def _visit(self, name: str, cookies: str) -> _Visit | None:
         visit = self._visits.get(name)
         sent = [part.strip().removeprefix(f"{COOKIE}=") for part in cookies.split(";")]
-        if visit is None or not any(hmac.compare_digest(value.encode(), visit.cookie.encode()) for value in sent):
+        if visit is None or not any(same_secret(value, visit.cookie) for value in sent):
             return None
         return visit
 
@@ -166,7 +166,9 @@ class ReviewPage:
 
     def _foreign(self, request: PageRequest) -> PageResponse | None:
         """Return the refusal of a request that, by its head, comes from no form of our own page."""
-        if request.headers.get("origin") not in {f"http://{host}" for host in self._hosts}:
+        host, origin = request.headers.get("host", ""), request.headers.get("origin", "")
+        own_origins = {f"http://{name}" for name in self._hosts}
+        if find_foreign([host], [origin], self._hosts.__contains__, own_origins) is not None:
             return _refused(403, "Expected the Origin of this page.")
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
             return _refused(415, f"Expected a form ({FORM}).")
@@ -179,7 +181,7 @@ class ReviewPage:
         except ValueError:
             return _refused(400, "Expected a form in UTF-8 with few fields.")
         fields = dict(pairs)
-        if not hmac.compare_digest(fields.get("secret", "").encode(), visit.secret.encode()):
+        if not same_secret(fields.get("secret", ""), visit.secret):
             return _refused(403, _EXPIRED)
         return fields
 

@@ -4,11 +4,11 @@ Decides on the head of the request, before any message. The path is ignored, as 
 the token are those of claudecode.nvim.
 """
 
-import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from isthmus.ide.loopback import hosts
+from isthmus.listeners.gate import Fault, find_fault
 
 AUTHORIZATION = "x-claude-code-ide-authorization"
 
@@ -25,22 +25,21 @@ class UpgradeGate:
     """Checks upgrades against one token and one port."""
 
     def __init__(self, token: str, port: int) -> None:
-        self._token = token.encode()
+        self._token = token
         self._hosts = hosts(port)
 
     def check(self, headers: Callable[[str], Sequence[str]]) -> UpgradeRefusal | None:
         """Return the refusal of a request, or None to admit it; ``headers`` looks up all values of a name."""
         tokens = headers(AUTHORIZATION)
-        if not tokens:
-            return UpgradeRefusal(
-                401, f"Bad WebSocket upgrade request: Missing authentication header: {AUTHORIZATION}\n"
-            )
-        given = [token.encode("utf-8", "surrogateescape") for token in tokens]
-        if len(given) > 1 or not hmac.compare_digest(given[0], self._token):
-            return UpgradeRefusal(401, "Bad WebSocket upgrade request: Invalid authentication token\n")
-        host = [value.lower() for value in headers("host")]
-        if len(host) != 1 or host[0] not in self._hosts:
-            return UpgradeRefusal(403, f"Invalid Host header; expected one of {', '.join(self._hosts)}\n")
-        if headers("origin"):
-            return UpgradeRefusal(403, "Request denied: expected no Origin header; web pages may not connect\n")
-        return None
+        match find_fault(tokens, self._token, headers("host"), headers("origin"), self._hosts.__contains__):
+            case None:
+                return None
+            case Fault.NO_TOKEN:
+                text = f"Bad WebSocket upgrade request: Missing authentication header: {AUTHORIZATION}\n"
+                return UpgradeRefusal(401, text)
+            case Fault.WRONG_TOKEN:
+                return UpgradeRefusal(401, "Bad WebSocket upgrade request: Invalid authentication token\n")
+            case Fault.HOST:
+                return UpgradeRefusal(403, f"Invalid Host header; expected one of {', '.join(self._hosts)}\n")
+            case Fault.ORIGIN:
+                return UpgradeRefusal(403, "Request denied: expected no Origin header; web pages may not connect\n")

@@ -6,7 +6,6 @@ refused. The commands are in :mod:`commands`.
 """
 
 import asyncio
-import hmac
 import json
 import os
 import re
@@ -26,6 +25,7 @@ from isthmus.ide.control import lineage
 from isthmus.ide.control.commands import COMMANDS, PERMISSIONS, ControlCommandError
 from isthmus.ide.editor import Capability, EditorError
 from isthmus.ide.processes import process_is_alive
+from isthmus.listeners.gate import same_secret
 from isthmus.text.visible import visible_line
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class ControlServer:
         except (ValueError, RecursionError) as error:
             raise ControlCommandError(f"expected one JSON object a line: {error}") from error
         request = cast("JsonObject", value if isinstance(value, dict) else {})
-        if not hmac.compare_digest(str(request.get("token", "")).encode(), self._token.encode()):
+        if not same_secret(str(request.get("token", "")), self._token):
             raise ControlCommandError("Unauthorized: expected the user's token of this companion")
         name = request.get("command")
         if name == "agent":

@@ -4,12 +4,12 @@ Decides on the head of a request alone, before any of its body is read. Refusals
 does, where it has an answer.
 """
 
-import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.loopback import hosts
+from isthmus.listeners.gate import Fault, bearer_token, find_fault
 
 ENDPOINT = "/mcp"
 METHODS = ("GET", "POST", "DELETE")
@@ -42,27 +42,26 @@ class HttpGate:
     """Checks requests against one token and one port."""
 
     def __init__(self, token: str, port: int) -> None:
-        self._token = token.encode()
-        self._hosts = frozenset(host.encode() for host in hosts(port))
-        self._expected_hosts = ", ".join(hosts(port))
+        self._token = token
+        self._hosts = hosts(port)
 
     def check(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Head | HttpRefusal:
         """Return the head of an allowed request, or its refusal. Header names are lowercase, as in ASGI."""
-        fields: dict[bytes, bytes] = {}
-        repeated: set[bytes] = set()
+        fields: dict[str, list[str]] = {}
         for name, value in headers:
-            if name in fields:
-                repeated.add(name)
-            fields[name] = value
-        if b"authorization" in repeated or not self._authorized(fields.get(b"authorization", b"")):
-            challenge = (("www-authenticate", "Bearer"),)
-            return HttpRefusal(
-                401, {"error": "Unauthorized: expected Authorization: Bearer with this server's token"}, challenge
-            )
-        if fields.get(b"host", b"").lower() not in self._hosts:
-            return HttpRefusal(403, {"error": "Invalid Host header", "expected": self._expected_hosts})
-        if b"origin" in fields:
-            return HttpRefusal(403, {"error": "Request denied by CORS policy.", "expected": "no Origin header"})
+            fields.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+        tokens = [bearer_token(value) or "" for value in fields.get("authorization", ())]
+        hosts, origins = fields.get("host", ()), fields.get("origin", ())
+        match find_fault(tokens, self._token, hosts, origins, self._hosts.__contains__):
+            case None:
+                pass
+            case Fault.NO_TOKEN | Fault.WRONG_TOKEN:
+                body = {"error": "Unauthorized: expected Authorization: Bearer with this server's token"}
+                return HttpRefusal(401, body, (("www-authenticate", "Bearer"),))
+            case Fault.HOST:
+                return HttpRefusal(403, {"error": "Invalid Host header", "expected": ", ".join(self._hosts)})
+            case Fault.ORIGIN:
+                return HttpRefusal(403, {"error": "Request denied by CORS policy.", "expected": "no Origin header"})
         if path != ENDPOINT:
             return HttpRefusal(404, {"error": f"Not found; the only endpoint is {ENDPOINT}"})
         if method not in METHODS:
@@ -70,23 +69,18 @@ class HttpGate:
             return HttpRefusal(405, {"error": f"Method not allowed; expected {allowed}"}, (("allow", allowed),))
         return _head(method, fields)
 
-    def _authorized(self, value: bytes) -> bool:
-        scheme, _, token = value.partition(b" ")
-        return hmac.compare_digest(token.strip(), self._token) and scheme.lower() == b"bearer"
 
+def _head(method: str, fields: dict[str, list[str]]) -> Head:
+    def last(name: str) -> str | None:
+        return fields[name][-1] if name in fields else None
 
-def _head(method: str, fields: dict[bytes, bytes]) -> Head:
-    def text(name: bytes) -> str | None:
-        value = fields.get(name)
-        return value.decode("latin-1") if value is not None else None
-
-    length = fields.get(b"content-length", b"")
+    length = last("content-length") or ""
     return Head(
         method,
-        text(b"mcp-session-id"),
-        text(b"last-event-id"),
-        text(b"mcp-protocol-version"),
-        text(b"accept"),
-        text(b"content-type"),
-        int(length) if length.isdigit() and len(length) < 20 else None,
+        last("mcp-session-id"),
+        last("last-event-id"),
+        last("mcp-protocol-version"),
+        last("accept"),
+        last("content-type"),
+        int(length) if length.isascii() and length.isdigit() and len(length) < 20 else None,
     )
