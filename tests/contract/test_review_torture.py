@@ -53,7 +53,7 @@ class Scene:
         return state.content
 
     async def shown(self, review: DiffReview) -> None:
-        await eventually_async(lambda: self.companion.is_visible(review), what="a review on the screen")
+        await eventually_async(lambda: self.companion.queue.is_visible(review), what="a review on the screen")
 
     async def end(self) -> None:
         """Stop the companion; the editor stays."""
@@ -149,7 +149,7 @@ async def test_closed_by_its_client_with_what_was_typed(scene: Scene, workspace:
     path = str(_file(workspace))
     review = await scene.companion.open_diff(scene.one, path, "new\n")
     await scene.driver.edit_review(review, "mine\n")
-    closed = await scene.companion.close_diff(scene.one, path)
+    closed = await scene.companion.queue.close_oldest(scene.one, path)
     assert closed is not None
     if closed.state == Closed("new\n"):  # the Claude protocol does not send the text of a closed view
         assert scene.kept == ["mine\n"]
@@ -177,7 +177,7 @@ async def test_what_was_typed_is_kept_when_the_client_refuses_its_edit(scene: Sc
     path = _file(workspace)
     review = await scene.companion.open_diff(scene.one, str(path), "new\n")
     await scene.driver.edit_review(review, "mine\n")
-    await scene.companion.close_diff(scene.one, str(path))
+    await scene.companion.queue.close_oldest(scene.one, str(path))
     await eventually_async(lambda: scene.kept == ["mine\n"], what="the text is kept")
 
 
@@ -186,7 +186,7 @@ async def test_what_was_typed_is_not_kept_when_the_client_writes_it(scene: Scene
     path = _file(workspace)
     review = await scene.companion.open_diff(scene.one, str(path), "new\n")
     await scene.driver.edit_review(review, "mine\n")
-    closed = await scene.companion.close_diff(scene.one, str(path))
+    closed = await scene.companion.queue.close_oldest(scene.one, str(path))
     assert closed is not None
     path.write_text("mine\n", encoding="utf-8")
     await scene.end()
@@ -197,14 +197,14 @@ async def test_what_was_typed_is_not_kept_when_the_client_writes_it(scene: Scene
 async def test_what_was_typed_is_kept_when_another_terminal_rejects(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
     await scene.driver.edit_review(review, "mine\n")
-    assert await scene.companion.reject(review.id) is not None
+    assert await scene.companion.queue.reject(review.id) is not None
     assert scene.kept == ["mine\n"]
 
 
 @pytest.mark.parametrize("answer", ["accept", "reject"])
 async def test_answered_in_the_editor_and_in_the_terminal_at_once(scene: Scene, workspace: Path, answer: str) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
-    terminal = scene.companion.accept if answer == "reject" else scene.companion.reject
+    terminal = scene.companion.queue.accept if answer == "reject" else scene.companion.queue.reject
     in_editor = scene.driver.accept if answer == "accept" else scene.driver.reject
     # The loser finds no view: each user command reports that in its own way.
     terminal_result, _ = await asyncio.gather(terminal(review.id), in_editor(review), return_exceptions=True)
@@ -330,7 +330,7 @@ async def test_what_a_client_takes_back_unchanged_is_the_proposal(scene: Scene, 
     before, proposed = _CONTENTS[kind]
     path = _file(workspace, before)
     await scene.companion.open_diff(scene.one, str(path), proposed)
-    closed = await scene.companion.close_diff(scene.one, str(path))
+    closed = await scene.companion.queue.close_oldest(scene.one, str(path))
     assert closed is not None
     assert closed.state == Closed(proposed)
     assert path.read_bytes() == before
@@ -395,7 +395,7 @@ async def test_a_name_that_is_no_unicode_is_reviewed_or_refused_and_the_next_rev
     except EditorError:
         pass
     else:
-        decided = await scene.companion.accept(review.id)
+        decided = await scene.companion.queue.accept(review.id)
         assert decided is not None
         assert decided.state == Accepted("new\n")
         assert decided.file_path == path

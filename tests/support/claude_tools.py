@@ -61,7 +61,7 @@ class ToolUser:
 
     async def review(self) -> DiffReview:
         """Wait until the user is asked to review an edit, and return the review."""
-        (review, *_) = await self.companion.wait_for_reviews(30)
+        (review, *_) = await self.companion.queue.wait(30)
         return review
 
     async def question(self) -> ClientQuestion:

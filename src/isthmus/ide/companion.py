@@ -44,7 +44,7 @@ from isthmus.ide.mentions import Mentions
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.privacy import HiddenFiles
 from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
-from isthmus.ide.reviews.review import DiffReview, ReviewTable
+from isthmus.ide.reviews.review import DiffReview
 from isthmus.ide.reviews.review_queue import ReviewQueue
 from isthmus.ide.workspace_paths import require_within_reach
 
@@ -71,16 +71,17 @@ class Companion:
         self._clock = clock
         self._workspace_changed = workspace_changed
         self._clients: dict[str, Client] = {}
-        self._kept_texts = kept or KeptTexts(data_directory() / KEPT_FOLDER)
-        self._queue = ReviewQueue(editor, self._clients, self._kept_texts, limits.reviews)
-        self.typed_texts = self._queue.typed_texts
-        self._hidden = HiddenFiles()
-        self.opens = self._hidden.opens
+        self.kept_texts = kept or KeptTexts(data_directory() / KEPT_FOLDER)
+        self.queue = ReviewQueue(editor, self._clients, self.kept_texts, limits.reviews)
+        """Queue of the reviews, which clients close and the user decides; :meth:`open_diff` adds to it."""
+        self.reviews = self.queue.reviews
+        """Reviews that wait for a decision; read-only."""
+        self.hidden = HiddenFiles()
+        """Files whose contents must not reach agents."""
         self._linters = LinterRunner(self.options.linters) if self.options.linters else None
         self._tracker = ContextTracker(self._is_visible)
         self._latest_selection: OpenFile | None = None
-        self._mentions = Mentions(self._clients, clock)
-        self.recent_mentions = self._mentions.recent
+        self.mentions = Mentions(self._clients, clock)
         self._dirty = asyncio.Event()
 
     @property
@@ -88,22 +89,13 @@ class Companion:
         """Attached clients."""
         return tuple(self._clients.values())
 
-    @property
-    def reviews(self) -> ReviewTable:
-        """Reviews that wait for a decision; read-only."""
-        return self._queue.reviews
-
-    def kept_paths(self) -> list[str]:
-        """Return the newest twenty files with what the user typed into reviews that ended without a decision."""
-        return self._kept_texts.paths()[:20]
-
     async def workspace_folders(self) -> tuple[str, ...]:
         """Return the folders of the options, or else the editor's."""
         folders = self.options.folders or await self.editor.workspace_folders()
-        if folders != self._hidden.folders:  # agents ask often, and to resolve folders takes longer than the answer
-            if self._hidden.folders:  # an editor that was busy when it moved reports the change late
+        if folders != self.hidden.folders:  # agents ask often, and to resolve folders takes longer than the answer
+            if self.hidden.folders:  # an editor that was busy when it moved reports the change late
                 self._workspace_changed()
-            self._hidden.folders = folders
+            self.hidden.folders = folders
             if self._linters is not None:
                 self._linters.folders = folders
         return folders
@@ -123,7 +115,7 @@ class Companion:
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)
             self.asking.stop()
-            await self._queue.stop()
+            await self.queue.stop()
             if self._linters is not None:
                 await self._linters.aclose()
 
@@ -135,7 +127,7 @@ class Companion:
         """Forget a client and close its views without a decision. What the user typed is kept."""
         self._clients.pop(client_id, None)
         self.asking.forget(client_id)
-        await self.close_reviews(client_id)
+        await self.queue.close_all(client_id)
 
     # What clients may know.
 
@@ -159,10 +151,6 @@ class Companion:
         """
         return self._tracker.filtered(await self._snapshot())
 
-    def hides(self, path: str) -> bool:
-        """Return whether the contents of the file with this absolute path must not reach agents."""
-        return self._hidden.hides(path)
-
     @property
     def latest_selection(self) -> OpenFile | None:
         """File with the last selection, as it was then; None if there was none, or the file is gone or hidden now."""
@@ -179,7 +167,7 @@ class Companion:
             NotAvailableError: the editor has no diagnostics, and no linters were chosen.
             EditorError: the editor does not answer, or no linter works.
         """
-        if for_agents and (self._hidden.hides(path) if path is not None else not self.options.share_context):
+        if for_agents and (self.hidden.hides(path) if path is not None else not self.options.share_context):
             return ()
         reason = self.editor.unavailable.get(Capability.DIAGNOSTICS)
         if reason is not None and self._linters is None:
@@ -194,7 +182,7 @@ class Companion:
             seconds = self.limits.diagnostics_seconds
             raise EditorError(f"{name} did not report its diagnostics within {seconds} s") from error
         found = tuple(dict.fromkeys((*of_editor, *of_linters)))
-        hidden = {name for name in {diagnostic.path for diagnostic in found} if for_agents and self._hidden.hides(name)}
+        hidden = {name for name in {diagnostic.path for diagnostic in found} if for_agents and self.hidden.hides(name)}
         return tuple(diagnostic for diagnostic in found if diagnostic.path not in hidden)
 
     async def _linted(self, path: str | None) -> tuple[Diagnostic, ...]:
@@ -218,82 +206,16 @@ class Companion:
         return self.options.show_diffs and Capability.DIFF not in self.editor.unavailable
 
     async def open_diff(self, client: Client, file_path: str, proposed: str, *, tab_name: str = "") -> DiffReview:
-        """Show a proposed edit to the user; return when it is visible, or queued.
-
-        It is queued while another review of the same file is shown. An earlier one of the same client, path and tab
-        name is closed. An agent that was restarted asks again as another client: it gets the view that is open, with
-        the user's edits in it, instead of a second one.
+        """Show a proposed edit to the user, as :meth:`ReviewQueue.open` does, unless the options or the path forbid it.
 
         Raises:
             EditorError: nothing can be shown, or the file is outside the workspace and not open.
         """
         if not self.options.show_diffs:
             raise EditorError("openDiff: the user started the companion with --no-diff; ask in your own terminal")
-        if not self._queue.is_stopped:
+        if not self.queue.is_stopped:
             await require_within_reach(file_path, await self.workspace_folders(), self.editor)
-        return await self._queue.open(client, file_path, proposed, tab_name)
-
-    async def close_diff(self, client: Client, file_path: str) -> DiffReview | None:
-        """Close the oldest review of a file, and return it with its final text; None if there was none.
-
-        If the user decides at the same moment, the returned review holds their decision.
-        """
-        return await self._queue.close_oldest(client, file_path)
-
-    async def close_review(self, review_id: str) -> DiffReview | None:
-        """Close a review whose client cannot receive its text; what the user typed is kept.
-
-        Return the review as it ended, also if it had ended before; None if no such review is known any more.
-        """
-        return await self._queue.close(review_id)
-
-    async def close_reviews(self, client_id: str) -> int:
-        """Close all reviews of a client without a decision, and return their number. What the user typed is kept.
-
-        The client is notified of each by :meth:`Client.review_closed`, if it is attached.
-        """
-        return await self._queue.close_all(client_id)
-
-    def is_client_connected(self, review: DiffReview) -> bool:
-        """Return whether a decision would reach the client of a review right now."""
-        return self._queue.is_client_connected(review)
-
-    def is_visible(self, review: DiffReview) -> bool:
-        """Return whether the user can see a review; if not, it is queued or has ended."""
-        return self._queue.is_visible(review)
-
-    # Commands of the user in another terminal.
-
-    async def accept(self, review_id: str, content: str | None = None) -> DiffReview | None:
-        """Accept as the user, with the text in the view or with ``content``; return None if already decided.
-
-        Raises:
-            EditorError: the editor does not answer; the review stays open.
-        """
-        return await self._queue.accept(review_id, content)
-
-    async def reject(self, review_id: str) -> DiffReview | None:
-        """Reject as the user; return None if already decided.
-
-        Raises:
-            EditorError: the editor does not answer; the review stays open.
-        """
-        return await self._queue.reject(review_id)
-
-    async def confirm(self, client: Client, title: str, text: str, about: str = "") -> bool:
-        """Return whether the user allows a client's request; asked in the editor and in terminals, first answer wins.
-
-        ``title``, ``text`` and ``about`` are those of :meth:`CompanionQuestions.ask`. No answer within 10 minutes is a
-        no; cancelling withdraws the question.
-
-        Raises:
-            TooManyQuestionsError: too many questions wait already.
-        """
-        return await self.asking.ask(client.title, title, text, client.id, about)
-
-    async def wait_for_reviews(self, timeout: float) -> tuple[DiffReview, ...]:
-        """Return the open reviews as soon as there is one, or after ``timeout`` seconds."""
-        return await self._queue.wait(timeout)
+        return await self.queue.open(client, file_path, proposed, tab_name)
 
     async def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
         """Notify the agent that was used last of a file, or of lines in it (0-based, both included).
@@ -313,7 +235,7 @@ class Companion:
             await self.editor.open_file(path, at)
         elif not self._is_visible(path):
             raise EditorError(f"there is no file {path}")
-        self._mentions.notify(FileMentioned(path, start_line, start_line if end_line is None else end_line))
+        self.mentions.notify(FileMentioned(path, start_line, start_line if end_line is None else end_line))
 
     # The editor.
 
@@ -327,16 +249,16 @@ class Companion:
                 self._workspace_changed()
                 self._note_change()
             case DiffAccepted(review_id, content):
-                await self._queue.accepted_in_editor(review_id, content)
+                await self.queue.accepted_in_editor(review_id, content)
             case DiffRejected(review_id, content):
-                await self._queue.rejected_in_editor(review_id, content)
+                await self.queue.rejected_in_editor(review_id, content)
             case DiffEdited(review_id, content):
-                self._queue.typed(review_id, content)
+                self.queue.typed(review_id, content)
             case FileMentioned():
                 if (reason := self._mention_problem(event.path)) is not None:
-                    self._queue.notify_user(reason)
-                elif not self._mentions.notify(event):
-                    self._queue.notify_user(self._mentions.undelivered_message(event.path))
+                    self.queue.notify_user(reason)
+                elif not self.mentions.notify(event):
+                    self.queue.notify_user(self.mentions.undelivered_message(event.path))
             case DiagnosticsChanged():
                 pass  # no real client acts on a message about it
             case _:
@@ -347,12 +269,12 @@ class Companion:
             return "agents get no files: the companion was started with --no-context"
         if not can_be_sent(path):
             return f"{path!r} cannot be sent to agents: the name is not Unicode, or not absolute"
-        if self._hidden.hides(path):
+        if self.hidden.hides(path):
             return f"{path} is hidden from agents by its name, .geminiignore or .aiexclude; no agent was notified"
         return None
 
     def _is_visible(self, path: str) -> bool:
-        return os.path.isfile(path) and not self._hidden.hides(path)  # noqa: PTH113 - often
+        return os.path.isfile(path) and not self.hidden.hides(path)  # noqa: PTH113 - often
 
     def _note_change(self) -> None:
         self._tracker.changed(self._clock())
@@ -389,10 +311,10 @@ class Companion:
         """Return the editor's open files, as far as the options let agents know."""
         if not self.options.share_context:
             return ()
-        if not self._hidden.folders:
+        if not self.hidden.folders:
             await self.workspace_folders()
         files = await self.editor.open_files()
-        self._hidden.opened(file.path for file in files)
+        self.hidden.opened(file.path for file in files)
         if not self.options.share_selection:
             return tuple(replace(file, selection=None) for file in files)
         selected = next((file for file in files if file.is_active and file.selection is not None), None)

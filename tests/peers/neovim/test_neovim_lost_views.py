@@ -82,6 +82,6 @@ async def test_a_companion_keeps_what_was_typed_into_a_neovim_that_quits(
     await neovim.type("Amine<Esc>")
     await _quit(neovim, "qall!")
     await asyncio.wait_for(running, 30)
-    assert [Path(path).read_text(encoding="utf-8") for path in companion.kept_paths()] == ["newmine\n"]
+    assert [Path(path).read_text(encoding="utf-8") for path in companion.kept_texts.paths()] == ["newmine\n"]
     assert [decided.state for decided in client.decisions] == [Rejected()]
     await editor.aclose()

@@ -57,12 +57,12 @@ async def test_the_editors_answer_beats_a_close_crossing_it_and_not_for_the_next
     review = await companion.open_diff(client, "/a", "new")
     editor.edit_diff(review.id, "mine")
     editor.accept_diff(review.id)  # sent, but not handled yet
-    closed = await companion.close_diff(client, "/a")
+    closed = await companion.queue.close_oldest(client, "/a")
     assert closed is not None
     assert closed.state == Accepted("mine")
     assert [decided.state for decided in client.decisions] == [Accepted("mine")]
     await companion.open_diff(client, "/a", "newer")
-    closes = [await companion.close_diff(client, "/a") for _ in range(2)]
+    closes = [await companion.queue.close_oldest(client, "/a") for _ in range(2)]
     assert [closed.state if closed else None for closed in closes] == [Closed("newer"), None]
 
 
@@ -71,11 +71,11 @@ async def test_a_close_wins_over_an_answer_that_comes_after_it(
 ) -> None:
     review = await companion.open_diff(client, "/a", "new")
     editor.edit_diff(review.id, "mine")
-    closed = await companion.close_diff(client, "/a")
+    closed = await companion.queue.close_oldest(client, "/a")
     assert closed is not None
     assert closed.state == Closed("mine")
-    assert await companion.accept(review.id) is None
-    assert await companion.reject(review.id) is None
+    assert await companion.queue.accept(review.id) is None
+    assert await companion.queue.reject(review.id) is None
     assert client.decisions == []
 
 
@@ -84,7 +84,7 @@ async def test_the_editor_wins_over_the_terminal_when_it_was_first(
 ) -> None:
     review = await companion.open_diff(client, "/a", "new")
     editor.reject_diff(review.id)
-    assert await companion.accept(review.id, "other") is None
+    assert await companion.queue.accept(review.id, "other") is None
     await eventually_async(lambda: client.decisions, what="a decision")
     assert [decided.state for decided in client.decisions] == [Rejected()]
 
@@ -95,7 +95,7 @@ async def test_the_terminal_accepts_what_is_in_the_view_or_another_text(
     for content, expected in ((None, "mine"), ("other", "other"), ("", "")):
         review = await companion.open_diff(client, "/a", "new")
         editor.edit_diff(review.id, "mine")
-        decided = await companion.accept(review.id, content)
+        decided = await companion.queue.accept(review.id, content)
         assert decided is not None
         assert decided.state == Accepted(expected)
         assert client.decisions[-1] is decided
@@ -180,7 +180,7 @@ async def test_a_view_that_cannot_be_shown_leaves_no_review(
     with pytest.raises(EditorError, match="no window"):
         await companion.open_diff(client, "/a", "new")
     assert companion.reviews.all() == ()
-    assert await companion.close_diff(client, "/a") is None
+    assert await companion.queue.close_oldest(client, "/a") is None
 
 
 async def test_there_is_a_limit_of_open_reviews_and_it_is_said(companion: Companion, client: Recorder) -> None:
@@ -189,7 +189,7 @@ async def test_there_is_a_limit_of_open_reviews_and_it_is_said(companion: Compan
     with pytest.raises(EditorError, match="100"):
         await companion.open_diff(client, "/more", "new")
     await companion.open_diff(client, "/0", "newer, in the place of the one before")
-    await companion.close_diff(client, "/0")
+    await companion.queue.close_oldest(client, "/0")
     await companion.open_diff(client, "/more", "new")
 
 
@@ -205,11 +205,11 @@ async def test_what_a_decision_means_to_its_client_is_shown_to_the_user(
 async def test_waiting_for_reviews_ends_with_the_first_one_or_at_the_deadline(
     companion: Companion, client: Recorder
 ) -> None:
-    assert await companion.wait_for_reviews(0.01) == ()
-    waiting = asyncio.create_task(companion.wait_for_reviews(10))
+    assert await companion.queue.wait(0.01) == ()
+    waiting = asyncio.create_task(companion.queue.wait(10))
     review = await companion.open_diff(client, "/a", "new")
     assert await asyncio.wait_for(waiting, 30) == (review,)
-    assert await companion.wait_for_reviews(0) == (review,)
+    assert await companion.queue.wait(0) == (review,)
 
 
 async def test_changes_are_sent_to_all_clients_and_only_news(

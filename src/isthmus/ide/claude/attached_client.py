@@ -72,7 +72,7 @@ class AttachedClient:
 
     async def finish_calls(self) -> None:
         """Close the CLI's views and send the last answers, because the companion ends."""
-        await self._companion.close_reviews(self.session.id)
+        await self._companion.queue.close_all(self.session.id)
         self.session.reject_waiting()
         if self._calls:
             await asyncio.wait(self._calls.values(), timeout=LAST_ANSWERS_SECONDS)

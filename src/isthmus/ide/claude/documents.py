@@ -87,7 +87,7 @@ async def require_openable(companion: Companion, path: str) -> None:
     Raises:
         EditorError: the file is outside the workspace, missing, not a regular file or too large.
     """
-    companion.opens(path, _require_openable(path, await companion.workspace_folders()))
+    companion.hidden.opens(path, _require_openable(path, await companion.workspace_folders()))
 
 
 def _require_openable(path: str, folders: tuple[str, ...]) -> str:

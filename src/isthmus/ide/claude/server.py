@@ -186,7 +186,7 @@ class ClaudeServer(AgentServer):
         """Return the mentions of the last moments in which no CLI was attached."""
         if len(self._clients) > 1:
             return ()
-        return self._companion.recent_mentions(min(KEPT_MENTION_SECONDS, time.monotonic() - self._left_at))
+        return self._companion.mentions.recent(min(KEPT_MENTION_SECONDS, time.monotonic() - self._left_at))
 
     def _check(self, connection: "ServerConnection", request: "Request") -> "Response | None":
         from isthmus.ide.claude.bounded_connection import BoundedConnection

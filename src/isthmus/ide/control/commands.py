@@ -25,6 +25,8 @@ from isthmus.ide.reviews.reviewed_file import text_on_disk, with_accepted_cells
 from isthmus.text.offsets import OffsetEncoding
 
 LONGEST_WAIT_SECONDS = 3600.0
+MAXIMUM_KEPT_SHOWN = 20
+"""Maximum number of kept texts whose paths are reported, the newest first."""
 
 T = TypeVar("T")
 
@@ -73,7 +75,7 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
         "questions": [_question(question) for question in companion.asking.open_questions],
         "allowed": list(companion.asking.allowed),
         "context": context.to_json(context.ide_context(await companion.context())),
-        "kept": companion.kept_paths(),
+        "kept": companion.kept_texts.paths()[:MAXIMUM_KEPT_SHOWN],
         "messages": list(editor.messages) if isinstance(editor, HasMessages) else [],
     }
 
@@ -157,7 +159,7 @@ async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
 async def diffs(companion: Companion, request: JsonObject) -> JsonObject:
     """Return the open reviews; with ``wait`` seconds, as soon as there is one."""
     wait = _wait(request)
-    reviews = companion.reviews.all() if wait is None else await companion.wait_for_reviews(wait)
+    reviews = companion.reviews.all() if wait is None else await companion.queue.wait(wait)
     return {"diffs": [_review(companion, review, whole=True) for review in reviews]}
 
 
@@ -175,14 +177,14 @@ async def accept(companion: Companion, request: JsonObject) -> JsonObject:
             raise ControlCommandError("expected cells as a list of numbers, without content")
         numbers = {number for number in cast("list[object]", cells) if isinstance(number, int)}
         content = await asyncio.to_thread(with_accepted_cells, review.file_path, review.proposed, numbers)
-    decided = await companion.accept(review.id, content)
-    return {**_decided(review, decided, "accepted"), "agent_connected": companion.is_client_connected(review)}
+    decided = await companion.queue.accept(review.id, content)
+    return {**_decided(review, decided, "accepted"), "agent_connected": companion.queue.is_client_connected(review)}
 
 
 async def reject(companion: Companion, request: JsonObject) -> JsonObject:
     """Reject a review."""
     review = _find(companion, request)
-    return _decided(review, await companion.reject(review.id), "rejected")
+    return _decided(review, await companion.queue.reject(review.id), "rejected")
 
 
 async def page(companion: Companion, request: JsonObject) -> JsonObject:
@@ -244,7 +246,10 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
         raise ControlCommandError(f"no diff is open for {path}; open diffs: {waiting}")
     # The one that the user sees: two agents that propose the same file are answered in the order they asked. One that
     # is gone, perhaps for good, comes after one that waits.
-    return min(found, key=lambda review: (not companion.is_client_connected(review), not companion.is_visible(review)))
+    return min(
+        found,
+        key=lambda review: (not companion.queue.is_client_connected(review), not companion.queue.is_visible(review)),
+    )
 
 
 def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> JsonObject:
@@ -271,7 +276,7 @@ def _review(companion: Companion, review: DiffReview, *, whole: bool = False) ->
         "id": review.id,
         "file": review.file_path,
         "agent": review.title,
-        "shown": companion.is_visible(review),
+        "shown": companion.queue.is_visible(review),
     }
     alike = [client for client in companion.clients if client.title == review.title]
     owner = next((client for client in alike if client.id == review.owner), None)
@@ -279,7 +284,7 @@ def _review(companion: Companion, review: DiffReview, *, whole: bool = False) ->
         shown["agent_pid"] = owner.pid
     if whole:
         shown["new_content"] = review.proposed
-        typed = companion.typed_texts.get(review.id, review.proposed)
+        typed = companion.queue.typed_texts.get(review.id, review.proposed)
         if typed != review.proposed:
             shown["typed_content"] = typed
     return shown

@@ -44,5 +44,5 @@ async def _close(companion: Companion, client: Client, file_path: str) -> DiffRe
     review = companion.reviews.find(client.id, file_path)
     if review is not None and client.title == QWEN_CODE:
         # If its user decides in its terminal, it writes its proposal, whatever closeDiff returns: keep the user's text.
-        return await companion.close_review(review.id)
-    return await companion.close_diff(client, file_path)
+        return await companion.queue.close(review.id)
+    return await companion.queue.close_oldest(client, file_path)

@@ -52,7 +52,14 @@ class ReviewQueue:
     # Requests of clients.
 
     async def open(self, client: Client, file_path: str, proposed: str, tab_name: str = "") -> DiffReview:
-        """Show a proposed edit, or queue it behind another review of the same file; return it."""
+        """Show a proposed edit; return when it is visible, or queued behind another review of the same file.
+
+        An earlier review of the same client, path and tab name is closed. An agent that was restarted asks again as
+        another client: it gets the view that is open, with the user's edits in it, instead of a second one.
+
+        Raises:
+            EditorError: nothing can be shown.
+        """
         if self.is_stopped:
             raise EditorError("openDiff: the companion ends; ask in your own terminal")
         if client.id not in self._clients:  # it left during its call: no one would close the view
@@ -92,7 +99,10 @@ class ReviewQueue:
         return review
 
     async def close_oldest(self, client: Client, file_path: str) -> DiffReview | None:
-        """Withdraw the oldest review of a file; return it with its final text, or None if there was none."""
+        """Close the oldest review of a file, and return it with its final text; None if there was none.
+
+        If the user decides at the same moment, the returned review holds their decision.
+        """
         review = self.reviews.find(client.id, file_path)
         if review is None:
             ended = [r for r in self._ended.values() if (r.owner, r.file_path) == (client.id, file_path)]
@@ -105,7 +115,10 @@ class ReviewQueue:
         return closed
 
     async def close(self, review_id: str) -> DiffReview | None:
-        """Withdraw a review and keep what the user typed; return it as it ended, or None if unknown."""
+        """Close a review whose client cannot receive its text; what the user typed is kept.
+
+        Return the review as it ended, also if it had ended before; None if no such review is known any more.
+        """
         review = self.reviews.get(review_id)
         closed = await self._withdraw(review) if review is not None else self._ended.get(review_id)
         if review is not None and closed is not None and isinstance(closed.state, Closed):
@@ -114,7 +127,10 @@ class ReviewQueue:
         return closed
 
     async def close_all(self, owner: str) -> int:
-        """Close all reviews of a client without a decision; return their number."""
+        """Close all reviews of a client without a decision, and return their number. What the user typed is kept.
+
+        The client is notified of each by :meth:`Client.review_closed`, if it is attached.
+        """
         reviews = self.reviews.all(owner)
         ended = [await self._end(review) for review in reviews]
         for target in dict.fromkeys(review.target for review in reviews):
@@ -125,14 +141,22 @@ class ReviewQueue:
     # Answers of the user.
 
     async def accept(self, review_id: str, content: str | None = None) -> DiffReview | None:
-        """Accept as the user, with the text in the view or ``content``; return None if already decided."""
+        """Accept as the user, with the text in the view or with ``content``; return None if already decided.
+
+        Raises:
+            EditorError: the editor does not answer; the review stays open.
+        """
         text = await self._take_for_answer(review_id)
         if text is None:
             return None
         return await self._decide(self.reviews.accept(review_id, text if content is None else content))
 
     async def reject(self, review_id: str) -> DiffReview | None:
-        """Reject as the user; return None if already decided."""
+        """Reject as the user; return None if already decided.
+
+        Raises:
+            EditorError: the editor does not answer; the review stays open.
+        """
         text = await self._take_for_answer(review_id)
         if text is None:
             return None
@@ -176,7 +200,7 @@ class ReviewQueue:
         return owner is not None and owner.connected
 
     def is_visible(self, review: DiffReview) -> bool:
-        """Return whether the user can see a review: it is open, it is its turn, and the editor has shown it."""
+        """Return whether the user can see a review; if not, it is queued or has ended."""
         return self._views.has(review)
 
     async def stop(self) -> None:

@@ -110,18 +110,18 @@ class Reviews(RuleBasedStateMachine):
         owner = next(client for client in self.clients if client.id == review.owner)
         match way:
             case "accept":
-                self._note(await companion.accept(review.id))
+                self._note(await companion.queue.accept(review.id))
             case "accept other":
-                if await companion.accept(review.id, "another text\n") is not None:
+                if await companion.queue.accept(review.id, "another text\n") is not None:
                     self.typed.pop(review.id, None)  # the user chose another text
             case "reject":
-                if await companion.reject(review.id) is not None:
+                if await companion.queue.reject(review.id) is not None:
                     self.typed.pop(review.id, None)
             case "close by path":
                 if owner in self.here.values():
-                    self._note(await companion.close_diff(owner, review.file_path))
+                    self._note(await companion.queue.close_oldest(owner, review.file_path))
             case "close by id":
-                await companion.close_review(review.id)
+                await companion.queue.close(review.id)
             case "editor accept":
                 if is_shown:
                     editor.accept_diff(review.id)
@@ -142,7 +142,7 @@ class Reviews(RuleBasedStateMachine):
     @rule(name=st.sampled_from("xyz"))
     def close_all(self, name: str) -> None:
         own = len(self.companion.reviews.all(self.here[name].id))
-        assert self._do(self.companion.close_reviews(self.here[name].id)) == own
+        assert self._do(self.companion.queue.close_all(self.here[name].id)) == own
 
     @rule(name=st.sampled_from("xyz"), connected=st.booleans())
     def connect(self, name: str, connected: bool) -> None:

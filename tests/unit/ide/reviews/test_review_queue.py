@@ -75,7 +75,7 @@ async def _is_shown(editor: HeadlessEditor, review: DiffReview) -> None:
 
 
 def _kept(companion: Companion) -> list[str]:
-    return [Path(path).read_text(encoding="utf-8") for path in companion.kept_paths()]
+    return [Path(path).read_text(encoding="utf-8") for path in companion.kept_texts.paths()]
 
 
 # One after the other.
@@ -102,7 +102,7 @@ async def test_the_next_review_is_shown_when_the_accepted_agent_has_written(
 ) -> None:
     first = await companion.open_diff(one, path, "first\n")
     second = await companion.open_diff(two, path, "second\n")
-    assert await companion.accept(first.id) is not None
+    assert await companion.queue.accept(first.id) is not None
     assert editor.open_reviews == ()
     Path(path).write_text("first\n", encoding="utf-8")
     await _is_shown(editor, second)
@@ -113,7 +113,7 @@ async def test_an_accepted_agent_that_writes_nothing_holds_the_next_review_only_
 ) -> None:
     first = await companion.open_diff(one, path, "first\n")
     second = await companion.open_diff(two, path, "second\n")
-    await companion.accept(first.id)
+    await companion.queue.accept(first.id)
     await _is_shown(editor, second)
 
 
@@ -122,7 +122,7 @@ async def test_the_accepted_agent_itself_need_not_wait_when_it_asks_again(
     companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str
 ) -> None:
     first = await companion.open_diff(one, path, "first\n")
-    await companion.accept(first.id)
+    await companion.queue.accept(first.id)
     again = await companion.open_diff(one, path, "again\n")
     assert [review.id for review in editor.open_reviews] == [again.id]
 
@@ -144,7 +144,7 @@ async def test_a_client_that_closes_a_waiting_review_gets_its_proposal_back(
 ) -> None:
     first = await companion.open_diff(one, path, "first\n")
     await companion.open_diff(two, path, "second\n")
-    closed = await companion.close_diff(two, path)
+    closed = await companion.queue.close_oldest(two, path)
     assert closed is not None
     assert closed.state == Closed("second\n")
     assert [review.id for review in editor.open_reviews] == [first.id]
@@ -155,7 +155,7 @@ async def test_a_waiting_review_can_be_answered_from_the_terminal_and_is_never_s
 ) -> None:
     first = await companion.open_diff(one, path, "first\n")
     second = await companion.open_diff(two, path, "second\n")
-    decided = await companion.accept(second.id)
+    decided = await companion.queue.accept(second.id)
     assert decided is not None
     assert decided.state == Accepted("second\n")
     assert [review.state for review in two.decisions] == [Accepted("second\n")]
@@ -238,9 +238,9 @@ async def test_an_editor_that_does_not_answer_leaves_the_review_open_and_the_use
     with monkeypatch.context() as patch:
         patch.setattr(editor, "close_diff", refuse)
         with pytest.raises(EditorError, match="busy"):
-            await companion.accept(review.id)
+            await companion.queue.accept(review.id)
     assert one.decisions == []
-    assert await companion.accept(review.id) is not None
+    assert await companion.queue.accept(review.id) is not None
 
 
 async def test_a_view_that_is_gone_without_an_answer_can_still_be_answered(
@@ -248,7 +248,7 @@ async def test_a_view_that_is_gone_without_an_answer_can_still_be_answered(
 ) -> None:
     review = await companion.open_diff(one, path, "new\n")
     await editor.close_diff(review.id)
-    decided = await companion.accept(review.id)
+    decided = await companion.queue.accept(review.id)
     assert decided is not None
     assert decided.state == Accepted("new\n")
 
@@ -288,7 +288,7 @@ async def test_an_answer_from_the_terminal_leaves_no_view(
     companion: Companion, editor: HeadlessEditor, one: Recorder, path: str, go_on: asyncio.Event
 ) -> None:
     opening, review = await _begun(companion, one, path)
-    answering = await _first_steps(companion.accept(review.id))
+    answering = await _first_steps(companion.queue.accept(review.id))
     go_on.set()
     decided = await answering
     await opening
@@ -301,7 +301,7 @@ async def test_a_review_that_its_client_takes_back_leaves_no_view(
     companion: Companion, editor: HeadlessEditor, one: Recorder, path: str, go_on: asyncio.Event
 ) -> None:
     opening, _ = await _begun(companion, one, path)
-    closing = await _first_steps(companion.close_diff(one, path))
+    closing = await _first_steps(companion.queue.close_oldest(one, path))
     go_on.set()
     closed = await closing
     await opening
@@ -361,7 +361,7 @@ async def test_what_was_typed_is_kept_when_the_client_leaves_and_the_user_is_tol
     await companion.detach(one.id)
     assert editor.open_reviews == ()
     assert _kept(companion) == ["mine\n"]
-    (kept,) = companion.kept_paths()
+    (kept,) = companion.kept_texts.paths()
     await eventually_async(lambda: any(kept in text for text in editor.messages), what="a message")
     assert kept in caplog.text
     status = await COMMANDS["status"](companion, {})
@@ -375,7 +375,7 @@ async def test_nothing_is_kept_of_a_proposal_that_nobody_changed(
     editor.edit_diff(review.id, "mine\n")
     editor.edit_diff(review.id, "new\n")
     await companion.detach(one.id)
-    assert companion.kept_paths() == []
+    assert companion.kept_texts.paths() == []
 
 
 async def test_an_answer_in_the_moment_in_which_the_client_leaves_is_kept(
@@ -393,7 +393,7 @@ async def test_what_was_accepted_for_an_agent_that_does_not_hear_it_is_kept(
 ) -> None:
     review = await companion.open_diff(one, path, "new\n")
     one.connected = False
-    await companion.accept(review.id, "mine\n")
+    await companion.queue.accept(review.id, "mine\n")
     assert _kept(companion) == ["mine\n"]
     assert [review.state for review in one.decisions] == [Accepted("mine\n")]
 
@@ -414,11 +414,11 @@ async def test_closing_by_id_keeps_what_was_typed_and_closing_again_says_how_it_
 ) -> None:
     review = await companion.open_diff(one, path, "new\n")
     editor.edit_diff(review.id, "mine\n")
-    closed = await companion.close_review(review.id)
+    closed = await companion.queue.close(review.id)
     assert closed is not None
     assert closed.state == Closed("mine\n")
-    assert await companion.close_review(review.id) == closed
-    assert await companion.close_review("unknown") is None
+    assert await companion.queue.close(review.id) == closed
+    assert await companion.queue.close("unknown") is None
     assert _kept(companion) == ["mine\n"]
     assert one.closed == []
 
@@ -429,8 +429,8 @@ async def test_closing_all_of_a_client_tells_it_of_each_and_leaves_those_of_othe
     own = [await companion.open_diff(one, str(workspace / name), "new\n") for name in ("b", "c")]
     own.append(await companion.open_diff(one, path, "mine\n"))
     other = await companion.open_diff(two, path, "theirs\n")
-    assert await companion.close_reviews(one.id) == 3
-    assert await companion.close_reviews(one.id) == 0
+    assert await companion.queue.close_all(one.id) == 3
+    assert await companion.queue.close_all(one.id) == 0
     assert [review.id for review in one.closed] == [review.id for review in own]
     assert two.closed == []
     await _is_shown(editor, other)

@@ -27,7 +27,7 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
     name = arguments.required_text("tab_name")
     reviews = [review for review in companion.reviews.all(client.id) if review.tab_name == name]
     for review in reviews:
-        closed = await companion.close_review(review.id)
+        closed = await companion.queue.close(review.id)
         if closed is not None and isinstance(closed.state, Closed):
             client.review_closed(closed)  # its openDiff still waits
     if not reviews and (file := _named(await companion.open_files(), name)) is not None:

@@ -56,7 +56,7 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
     notebook = await _notebook(companion)
     where = PurePath(notebook).name if notebook is not None else editor.identity.display_name
     title = f"{client.title} wants to run code in {where}"
-    if not await companion.confirm(client, title, code, notebook or where):
+    if not await companion.asking.ask(client.title, title, code, client.id, notebook or where):
         return CallToolResult.error("executeCode: the user did not allow it; no code was run")
     try:
         async with asyncio.timeout(EXECUTE_SECONDS):

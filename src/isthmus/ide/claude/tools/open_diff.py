@@ -42,7 +42,7 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
     try:
         decided = await client.wait_for_decision(review)
     except asyncio.CancelledError:
-        await companion.close_review(review.id)
+        await companion.queue.close(review.id)
         raise
     return result(decided)
 

@@ -64,7 +64,7 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
         await require_openable(companion, path)
     focus = arguments.flag("makeFrontmost", default=True)
     target = path if file is None else file.path
-    if companion.hides(path):
+    if companion.hidden.hides(path):
         await companion.editor.open_file(target, focus=focus)
         if not focus:
             return json_result({"success": True, "filePath": path, "languageId": language_id(path)})
