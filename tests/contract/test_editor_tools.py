@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from isthmus.ide.claude.tools import TOOLS, offered_tools
-from isthmus.ide.consent import Consent
-from isthmus.ide.editor import Capability, Position, Range
+from isthmus.ide.editor import Capability, Consent, Position, Range
 from support.claude_tools import ToolUser, tool_user
 from support.editor_driver import DRIVERS, EditorDriver
 from support.remote_editor_driver import RemoteEditorDriver

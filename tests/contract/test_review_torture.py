@@ -17,7 +17,7 @@ import pytest
 from isthmus.files.locations import data_directory
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
-from isthmus.ide.limits import CompanionLimits
+from isthmus.ide.options import CompanionLimits
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 from support.companion_recorder import Recorder

@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
 
-from isthmus.ide.limits import ClaudeServerLimits
+from isthmus.ide.options import ClaudeServerLimits
 from support.claude_cli import AUTHORIZATION, CLIENT_INFO, Lock, claude_cli, locks
 from support.companion import running_companion
 from support.editor_deadlines import PATIENT_LIMITS

@@ -13,7 +13,7 @@ from isthmus.editors.headless import HeadlessEditor
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.claude.server import ClaudeServer
 from isthmus.ide.companion import Companion
-from isthmus.ide.limits import ClaudeServerLimits
+from isthmus.ide.options import ClaudeServerLimits
 from support.claude_cli import claude_cli
 from support.editor_deadlines import PATIENT_LIMITS
 from support.waiting import eventually_async

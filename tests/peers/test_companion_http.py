@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from isthmus.ide.limits import GeminiServerLimits
+from isthmus.ide.options import GeminiServerLimits
 from support.companion import RunningCompanion, bare_agent, running_companion
 from support.editor_deadlines import PATIENT_LIMITS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.limits import GeminiServerLimits
+from isthmus.ide.options import GeminiServerLimits
 from isthmus.ide.reviews.review import DiffReview
 from support.companion import BareAgent, bare_agent, running_companion
 from support.editor_deadlines import PATIENT_LIMITS

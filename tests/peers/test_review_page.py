@@ -13,8 +13,7 @@ from isthmus.editors.event_queue import EventQueue
 from isthmus.editors.review_page.html import MAXIMUM_EDITABLE_CHARACTERS
 from isthmus.editors.review_page.pending_reviews import PendingReviews
 from isthmus.editors.review_page.server import ReviewPageServer
-from isthmus.ide.consent import Consent
-from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorEvent
+from isthmus.ide.editor import Consent, DiffAccepted, DiffEdited, DiffRejected, EditorEvent
 from isthmus.ide.reviews.review import DiffReview
 from support.review_page import Visitor, browser, visiting
 from support.waiting import eventually_async

@@ -13,9 +13,8 @@ from isthmus.ide.claude.tools import call_tool, offered_tools
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.questions import ClientQuestion
 from isthmus.ide.editor import Editor
-from isthmus.ide.limits import CompanionLimits
 from isthmus.ide.mcp.mcp_peer import CallTool, CallToolResult
-from isthmus.ide.options import CompanionOptions
+from isthmus.ide.options import CompanionLimits, CompanionOptions
 from isthmus.ide.reviews.review import DiffReview
 from support.editor_deadlines import PATIENT_LIMITS
 

@@ -18,8 +18,7 @@ from pydantic import ConfigDict
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.editor import Editor
 from isthmus.ide.host import CompanionHost, Ready
-from isthmus.ide.limits import CompanionLimits
-from isthmus.ide.options import CompanionOptions
+from isthmus.ide.options import CompanionLimits, CompanionOptions
 from support.editor_deadlines import PATIENT_LIMITS
 from support.plain_http import plain_client
 from support.waiting import eventually_async

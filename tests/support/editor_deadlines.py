@@ -6,7 +6,7 @@ within a second: a test that looks once would see that. Tests of these timeouts 
 
 from isthmus.editors.neovim.editor import NeovimLimits
 from isthmus.editors.plugin.editor import PluginLimits
-from isthmus.ide.limits import CompanionLimits, ReviewLimits
+from isthmus.ide.options import CompanionLimits, ReviewLimits
 
 SECONDS = 60.0
 PATIENT_LIMITS = CompanionLimits(diagnostics_seconds=SECONDS, reviews=ReviewLimits(shutdown_seconds=SECONDS))

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from isthmus.editors.review_page.pending_reviews import PendingReviews
 from isthmus.editors.review_page.server import ReviewPageServer
-from isthmus.listeners.descriptors import raise_descriptor_limit
+from isthmus.listeners.limits import raise_descriptor_limit
 
 
 def _opened(link: str) -> dict[str, object]:

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from pathlib import Path
 from types import CodeType, FrameType
 
-from isthmus.listeners.occurrence import Occurrence
+from isthmus.listeners.logs import Occurrence
 
 PERIOD_SECONDS = 1.0
 BLOCKED_SECONDS = 2.0

@@ -226,7 +226,7 @@ async def _engine(agent: AgentPort, hosting: Hosting, folder: Path) -> "AsyncGen
 async def _serve(agent: AgentPort, hosting: Hosting, host: str, port: int) -> None:
     from isthmus.a2a.server.listen import A2AServer, bind
     from isthmus.a2a.token_file import TOKEN_FILE
-    from isthmus.listeners.descriptors import raise_descriptor_limit
+    from isthmus.listeners.limits import raise_descriptor_limit
 
     raise_descriptor_limit()
     listener = bind(host, port)

@@ -64,7 +64,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.agent.approval.session_policy import SettingsRule
     from isthmus.app.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent
     from isthmus.engine.workspaces import WorkspaceRule
-    from isthmus.listeners.descriptors import raise_descriptor_limit
+    from isthmus.listeners.limits import raise_descriptor_limit
 
     raise_descriptor_limit()
     certificate = Certificate(*settings.certificate) if settings.certificate is not None else None

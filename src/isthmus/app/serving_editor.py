@@ -26,7 +26,7 @@ async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions",
         CompanionError: the companion could not start.
     """
     from isthmus.ide.host import CompanionHost
-    from isthmus.listeners.descriptors import raise_descriptor_limit
+    from isthmus.listeners.limits import raise_descriptor_limit
     from isthmus.text.visible import visible_line
 
     raise_descriptor_limit()
@@ -117,7 +117,7 @@ def _tell_of_another(ready: "Ready", editor: "Editor", name: str) -> None:
 
 def _announce(ready: "Ready", editor: "Editor") -> None:
     from isthmus.editors.plugin.editor import StdioEditor
-    from isthmus.ide.terminal_environment import terminal_environment
+    from isthmus.network.loopback import terminal_environment
 
     if isinstance(editor, StdioEditor):
         own = {name: os.environ[name] for name in ("NO_PROXY", "no_proxy") if name in os.environ}

@@ -99,7 +99,7 @@ async def _run(workspace: Path, kind: str | None, options: "CompanionOptions", *
 def _living_candidates(workspace: Path) -> "Candidates":
     """Return the IDEs that can be reached; a killed bridge leaves a file with a live IDE but no server."""
     from isthmus.ide.discovery.connecting import find_candidates
-    from isthmus.ide.loopback import open_ports
+    from isthmus.network.loopback import open_ports
 
     candidates = find_candidates(workspace, os.environ)
     is_open = open_ports(ide.port for _, ide in candidates.by_preference())

@@ -197,7 +197,7 @@ def exec_command(
 
     from isthmus.files.locations import data_directory
     from isthmus.ide.gemini.cli_settings import gemini_ide_mode, ide_mode_defaults
-    from isthmus.ide.terminal_environment import terminal_environment
+    from isthmus.network.loopback import terminal_environment
 
     program = shutil.which(arguments[0])
     if program is None:

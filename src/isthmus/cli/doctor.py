@@ -55,8 +55,8 @@ def examine_here(folder: str = ".") -> "Examination":
     from isthmus.ide.discovery.protocols import AGENT_CLIS, announcements
     from isthmus.ide.gemini.discovery import is_in_container
     from isthmus.ide.gemini.finding import editor_process
-    from isthmus.ide.loopback import open_ports
     from isthmus.ide.processes import process_is_alive
+    from isthmus.network.loopback import open_ports
 
     files = announcements(os.environ)
     pids = {file.pid for file in files if file.pid is not None}

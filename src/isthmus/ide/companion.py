@@ -36,17 +36,16 @@ from isthmus.ide.editor import (
     Range,
     WorkspaceChanged,
 )
-from isthmus.ide.limits import CompanionLimits
 from isthmus.ide.linters.process import LinterError
 from isthmus.ide.linters.runner import LinterRunner
 from isthmus.ide.mcp.custom_tools import ToolRegistry
 from isthmus.ide.mentions import Mentions
-from isthmus.ide.options import CompanionOptions
+from isthmus.ide.options import CompanionLimits, CompanionOptions
 from isthmus.ide.privacy import HiddenFiles
 from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.ide.reviews.review_queue import ReviewQueue
-from isthmus.ide.workspace_paths import require_within_reach
+from isthmus.ide.workspace_files import require_within_reach
 
 
 class Companion:

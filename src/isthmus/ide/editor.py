@@ -11,8 +11,8 @@ symlinks.
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Protocol, TypeAlias
+from enum import Enum, StrEnum
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from isthmus.errors import IsthmusError
 from isthmus.ide.reviews.review import DiffReview
@@ -369,3 +369,31 @@ def require(editor: Editor, capability: Capability) -> None:
     """Raise :class:`NotAvailableError` with the editor's reason if it lacks ``capability``."""
     if (reason := editor.unavailable.get(capability)) is not None:
         raise NotAvailableError(editor.identity, reason)
+
+
+class Consent(Enum):
+    """An answer; the values are the words of ``isthmus ide answer``."""
+
+    NO = "no"
+    YES = "yes"
+    SESSION = "session"
+    """Yes, also to every later question of this agent about the same subject, until it leaves."""
+
+    @staticmethod
+    def of(*, yes: bool) -> "Consent":
+        """Return the consent of a plain yes or no."""
+        return Consent.YES if yes else Consent.NO
+
+    @property
+    def is_yes(self) -> bool:
+        """Whether it is allowed now."""
+        return self is not Consent.NO
+
+
+@runtime_checkable
+class ConsentTaker(Protocol):
+    """An editor whose user can say yes for the whole session."""
+
+    async def consent(self, title: str, text: str) -> Consent:
+        """Ask as :meth:`isthmus.ide.editor.Editor.confirm` does, and offer a yes for the session too."""
+        ...

@@ -20,12 +20,11 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.control.control import ControlServer
 from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 from isthmus.ide.editor import Capability, Editor, EditorError, EditorGoneError
-from isthmus.ide.limits import CompanionLimits
 from isthmus.ide.mcp.custom_tools import load_tools
-from isthmus.ide.options import CompanionOptions
+from isthmus.ide.options import CompanionLimits, CompanionOptions
 from isthmus.ide.processes import process_is_alive
 from isthmus.ide.restart_state import RestartStateFile
-from isthmus.ide.terminal_environment import terminal_environment
+from isthmus.network.loopback import terminal_environment
 
 WATCH_SECONDS = 0.5
 UNSET_ATTEMPTS = 2

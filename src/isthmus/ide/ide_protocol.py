@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from isthmus.ide.cli_choice import Announcement, CliChoice, Here
 from isthmus.ide.discovery_file import RejectedFile, mismatch
-from isthmus.ide.listening_user import another_user_at
+from isthmus.network.loopback import another_user_at
 
 if TYPE_CHECKING:
     from isthmus.ide.agent_server import AgentServer

@@ -1,6 +1,8 @@
-"""Options of a companion, set by the user at its start."""
+"""Options of a companion, set by the user at its start, and its limits and timeouts, which tests replace."""
 
 from dataclasses import dataclass
+
+from isthmus.listeners.limits import ListenerLimits, ServerLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +29,77 @@ class CompanionOptions:
     linters: tuple[str, ...] = ()
     protocols: tuple[str, ...] = ()
     tool_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewLimits:
+    """Limits of the reviews of a companion."""
+
+    maximum_open: int = 100
+    """Maximum number of open reviews, queued ones included."""
+    kept_decisions: int = 50
+    """Maximum number of ended reviews, kept only for a closeDiff or an answer that crosses the end."""
+    kept_characters: int = 16 * 1024 * 1024
+    """Maximum total length of the proposals of ended reviews, in characters."""
+    decision_seconds: float = 1.0
+    """Maximum wait in seconds for the editor's event after a view is gone."""
+    settle_seconds: float = 1.0
+    """Maximum wait in seconds for an agent to write an accepted edit, before the next review is shown."""
+    shutdown_seconds: float = 3.0
+    """Maximum time in seconds to close all views together, when the companion ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpServerLimits(ServerLimits):
+    """Limits of an HTTP server of a companion."""
+
+    descriptor_share: float = 0.25
+    head_seconds: float = 10.0
+    grace_seconds: float = 2.0
+    concurrency: int | None = 256 + 1024
+    """Maximum number of connections: 256 with a token, and 1024 without."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeminiServerLimits(HttpServerLimits):
+    """Limits of the companion's server for Gemini CLI."""
+
+    keep_alive_seconds: float = 15.0
+    """Maximum silence in seconds on an event stream."""
+    lost_stream_seconds: float = 20.0
+    """Delay in seconds before a client that lost its stream is unlisted and its views are closed.
+
+    It reconnects within ten seconds or never.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaudeServerLimits(ListenerLimits):
+    """Limits of the companion's WebSocket server. ``head_seconds`` is for the whole handshake."""
+
+    descriptor_share: float = 0.25
+    head_seconds: float = 10.0
+    maximum_clients: int = 64
+    maximum_message_bytes: int = 32 * 1024 * 1024
+    maximum_unread_bytes: int = 64 * 1024 * 1024
+    """Maximum number of unsent bytes for a client; one that lets more pile up is disconnected."""
+    ping_seconds: float = 30.0
+    """Interval in seconds of our pings, and maximum wait for each answer: real CLIs send no pings."""
+    close_seconds: float = 2.0
+    """Maximum wait in seconds for the client's close frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompanionLimits:
+    """Limits of a companion."""
+
+    diagnostics_seconds: float = 0.9
+    """Maximum wait in seconds for the editor's diagnostics, and again for its open files.
+
+    Real agents ask before each turn and after each edit, and wait for the answer without a deadline of their own.
+    """
+    housekeeping_seconds: float = 2.0
+    """Maximum time in seconds before a removed discovery file is written again."""
+    reviews: ReviewLimits = ReviewLimits()
+    gemini: GeminiServerLimits = GeminiServerLimits()
+    claude: ClaudeServerLimits = ClaudeServerLimits()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from isthmus.files.ignore.ignore_file import IgnoreFile, IgnoreScope, read_ignore_file
-from isthmus.ide.file_stamp import FileStamp
+from isthmus.ide.workspace_files import FileStamp
 
 IGNORE_FILES: Final = (".geminiignore", ".aiexclude")
 MAXIMUM_KNOWN = 4096

@@ -19,7 +19,7 @@ from isthmus.listeners.guest import Guest, with_guest
 from isthmus.listeners.http_protocol import HttpProtocol
 from isthmus.listeners.limits import ServerLimits
 from isthmus.listeners.listener import Listener
-from isthmus.listeners.occurrence import Occurrence
+from isthmus.listeners.logs import Occurrence
 
 KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep idle connections, so that none sends a request into a connection that is being closed."""

@@ -1,6 +1,16 @@
-"""Limits of what listens for connections."""
+"""Limits of what listens for connections, and of the open files of this process, in which every connection counts."""
 
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
+
+HIGHEST_LIMIT = 65_536
+"""Open files are allowed up to this number: programs that are started inherit the limit, and some of them walk through
+every number below it."""
+MACOS_LIMIT = 10_240
+"""OPEN_MAX of macOS, which refuses higher limits even where the hard limit says unlimited."""
+WINDOWS_LIMIT = 2_048
+"""Windows has no such limit; this one bounds the memory that connections take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,3 +40,29 @@ class ServerLimits(ListenerLimits):
     """Maximum time for answers under way at the end."""
     concurrency: int | None = None
     """Maximum number of connections and requests together; None: no limit."""
+
+
+def descriptor_limit() -> int:
+    """Return how many files this process may have open."""
+    if sys.platform == "win32":
+        return WINDOWS_LIMIT
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return HIGHEST_LIMIT if soft == resource.RLIM_INFINITY else min(soft, HIGHEST_LIMIT)
+
+
+def raise_descriptor_limit() -> None:
+    """Raise the soft limit of open files to the hard one, as far as that makes sense; for programs that listen."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = HIGHEST_LIMIT if hard == resource.RLIM_INFINITY else min(hard, HIGHEST_LIMIT)
+    for limit in (wanted, min(wanted, MACOS_LIMIT)):
+        if soft == resource.RLIM_INFINITY or soft >= limit:
+            return
+        with suppress(OSError, ValueError):  # the system allows less than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+            return

@@ -30,10 +30,9 @@ from isthmus.listeners.beginnings import (
     any_beginning,
     tls_beginning,
 )
-from isthmus.listeners.descriptors import descriptor_limit
 from isthmus.listeners.guest import Guest, GuestProtocol
-from isthmus.listeners.limits import ListenerLimits
-from isthmus.listeners.occurrence import Occurrence
+from isthmus.listeners.limits import ListenerLimits, descriptor_limit
+from isthmus.listeners.logs import Occurrence
 from isthmus.listeners.oldest_first import OldestFirst, address_key
 from isthmus.listeners.silence import Watch, best_watch
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.file_stamp import FileStamp
 from isthmus.ide.privacy import HiddenFiles
+from isthmus.ide.workspace_files import FileStamp
 
 
 @pytest.fixture

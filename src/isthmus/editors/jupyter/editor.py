@@ -25,10 +25,10 @@ from isthmus.editors.jupyter.server_kernel import server_kernel
 from isthmus.editors.review_page.pending_reviews import PendingReviews
 from isthmus.editors.review_page.server import ReviewPageServer
 from isthmus.files.locations import absolute
-from isthmus.ide.consent import Consent
 from isthmus.ide.editor import (
     Capability,
     CodeExecution,
+    Consent,
     ContextChanged,
     EditorError,
     EditorGoneError,

@@ -16,7 +16,7 @@ from isthmus.editors.jupyter.kernel import Channels, Kernel
 from isthmus.editors.jupyter.messages import execute_request
 from isthmus.editors.jupyter.server import JupyterServer
 from isthmus.ide.editor import EditorError
-from isthmus.ide.websocket_log import quiet_log
+from isthmus.listeners.logs import quiet_log
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 from isthmus.editors.review_page import html
 from isthmus.editors.review_page.html import Html
 from isthmus.editors.review_page.pending_reviews import PendingReviews, ReviewView
-from isthmus.ide.consent import Consent
+from isthmus.ide.editor import Consent
 from isthmus.ide.reviews.reviewed_file import text_on_disk
 from isthmus.listeners.gate import find_foreign, same_secret
 from isthmus.notebooks.changes import NotebookChanges

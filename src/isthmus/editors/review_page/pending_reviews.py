@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
-from isthmus.ide.consent import Consent
-from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorEvent
+from isthmus.ide.editor import Consent, DiffAccepted, DiffEdited, DiffRejected, EditorEvent
 from isthmus.ide.reviews.review import DiffReview
 
 MAXIMUM_MESSAGES: Final = 20

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from isthmus.editors.review_page.page import MAXIMUM_FORM_BYTES, PageRequest, PageResponse, ReviewPage
 from isthmus.editors.review_page.pending_reviews import PendingReviews
-from isthmus.ide import loopback
 from isthmus.ide.editor import EditorError
 from isthmus.listeners.guest import token_shown
+from isthmus.network import loopback
 
 if TYPE_CHECKING:
     import socket
@@ -51,7 +51,7 @@ class ReviewPageServer:
         Raises:
             EditorError: no port can be listened on.
         """
-        from isthmus.ide.limits import HttpServerLimits
+        from isthmus.ide.options import HttpServerLimits
         from isthmus.listeners.close_delimited import CloseDelimitedProtocol
         from isthmus.listeners.http_server import HttpServer
 

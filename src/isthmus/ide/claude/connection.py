@@ -25,7 +25,7 @@ from isthmus.ide.clients.client_base import DEADLINES, Deadlines
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.mcp import mcp_client
 from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
-from isthmus.ide.websocket_log import quiet_log
+from isthmus.listeners.logs import quiet_log
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.pending import PendingRequests
 from isthmus.rpc.wire_log import WireLog

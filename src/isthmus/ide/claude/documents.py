@@ -13,7 +13,7 @@ from isthmus.files.atomic import read_regular, require_regular
 from isthmus.ide.claude.wire import language_id
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, EditorError, OpenFile
-from isthmus.ide.workspace_paths import is_inside
+from isthmus.ide.workspace_files import is_inside
 from isthmus.text.text_file import BinaryContentError, decode_text
 
 MAXIMUM_FILE_BYTES = 64 * 1024 * 1024

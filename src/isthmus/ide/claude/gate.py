@@ -7,8 +7,8 @@ the token are those of claudecode.nvim.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from isthmus.ide.loopback import hosts
 from isthmus.listeners.gate import Fault, find_fault
+from isthmus.network.loopback import host_headers
 
 AUTHORIZATION = "x-claude-code-ide-authorization"
 
@@ -26,7 +26,7 @@ class UpgradeGate:
 
     def __init__(self, token: str, port: int) -> None:
         self._token = token
-        self._hosts = hosts(port)
+        self._hosts = host_headers(port)
 
     def check(self, headers: Callable[[str], Sequence[str]]) -> UpgradeRefusal | None:
         """Return the refusal of a request, or None to admit it; ``headers`` looks up all values of a name."""

@@ -11,7 +11,6 @@ from uuid import uuid4
 from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject
-from isthmus.ide import loopback
 from isthmus.ide.agent_server import AgentServer
 from isthmus.ide.claude.gate import UpgradeGate
 from isthmus.ide.claude.lock_file import LockFile, claude_variables
@@ -20,11 +19,12 @@ from isthmus.ide.claude.tools import offered_tools
 from isthmus.ide.companion import Companion
 from isthmus.ide.discovery_file import announces
 from isthmus.ide.editor import FileMentioned
-from isthmus.ide.limits import ClaudeServerLimits
-from isthmus.ide.websocket_log import quiet_log
+from isthmus.ide.options import ClaudeServerLimits
 from isthmus.listeners.beginnings import http_beginning
 from isthmus.listeners.guest import Guest, GuestProtocol
 from isthmus.listeners.listener import Listener
+from isthmus.listeners.logs import quiet_log
+from isthmus.network import loopback
 
 if TYPE_CHECKING:
     import socket

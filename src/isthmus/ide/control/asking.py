@@ -10,9 +10,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from isthmus.ide.consent import Consent, ConsentTaker
 from isthmus.ide.control.questions import Answered, ClientQuestion, QuestionTable
-from isthmus.ide.editor import Capability, Editor, EditorError
+from isthmus.ide.editor import Capability, Consent, ConsentTaker, Editor, EditorError
 from isthmus.text.visible import visible, without_control_characters
 
 

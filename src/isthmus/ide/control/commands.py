@@ -15,9 +15,8 @@ from isthmus.errors import IsthmusError
 from isthmus.ide import context
 from isthmus.ide.agent_client import Client
 from isthmus.ide.companion import Companion
-from isthmus.ide.consent import Consent
 from isthmus.ide.control.questions import ClientQuestion
-from isthmus.ide.editor import Capability, Diagnostic, NotAvailableError, Position, Range, Severity
+from isthmus.ide.editor import Capability, Consent, Diagnostic, NotAvailableError, Position, Range, Severity
 from isthmus.ide.positions import from_encoding, from_one_based, line_at, one_based, ordered
 from isthmus.ide.processes import place_of
 from isthmus.ide.reviews.review import DiffReview, Rejected

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isthmus.ide.loopback import ADDRESS
+from isthmus.network.loopback import ADDRESS
 
 if TYPE_CHECKING:
     from psutil import Process

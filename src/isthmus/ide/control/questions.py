@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
 
 from isthmus.errors import IsthmusError
-from isthmus.ide.consent import Consent
+from isthmus.ide.editor import Consent
 
 MAXIMUM_QUESTIONS = 20
 PATIENCE_SECONDS = 600.0

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from isthmus.encoding.codec import JsonObject
-from isthmus.ide.loopback import hosts
 from isthmus.listeners.gate import Fault, bearer_token, find_fault
+from isthmus.network.loopback import host_headers
 
 ENDPOINT = "/mcp"
 METHODS = ("GET", "POST", "DELETE")
@@ -43,7 +43,7 @@ class HttpGate:
 
     def __init__(self, token: str, port: int) -> None:
         self._token = token
-        self._hosts = hosts(port)
+        self._hosts = host_headers(port)
 
     def check(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Head | HttpRefusal:
         """Return the head of an allowed request, or its refusal. Header names are lowercase, as in ASGI."""

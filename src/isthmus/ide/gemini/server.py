@@ -10,7 +10,6 @@ from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.errors import DecodeError
-from isthmus.ide import loopback
 from isthmus.ide.agent_server import AgentServer
 from isthmus.ide.companion import Companion
 from isthmus.ide.discovery_file import announces
@@ -21,10 +20,11 @@ from isthmus.ide.gemini.qwen_lock import QwenLockFile
 from isthmus.ide.gemini.session import SessionTable
 from isthmus.ide.gemini.tools import offered_tools
 from isthmus.ide.gemini.waiting import Proposal, UnsettledProposals
-from isthmus.ide.limits import GeminiServerLimits
 from isthmus.ide.mcp.mcp_peer import ClientInfo
+from isthmus.ide.options import GeminiServerLimits
 from isthmus.listeners.close_delimited import CloseDelimitedProtocol
 from isthmus.listeners.http_server import HttpServer
+from isthmus.network import loopback
 
 if TYPE_CHECKING:
     from pathlib import Path

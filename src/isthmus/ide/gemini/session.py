@@ -18,8 +18,8 @@ from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.gemini import wire
 from isthmus.ide.gemini.waiting import PendingDecision, UnsettledProposals, has_received, parts_of
-from isthmus.ide.limits import GeminiServerLimits
 from isthmus.ide.mcp.mcp_peer import ClientInfo, McpPeer, ToolDefinition
+from isthmus.ide.options import GeminiServerLimits
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.text.visible import printable
 

@@ -16,13 +16,12 @@ from uuid import uuid4
 
 from isthmus.ide.agent_client import Client
 from isthmus.ide.editor import Editor, EditorError
-from isthmus.ide.file_stamp import FileStamp, wait_until_written
-from isthmus.ide.limits import ReviewLimits
+from isthmus.ide.options import ReviewLimits
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected, ReviewTable
 from isthmus.ide.reviews.review_views import ReviewViews
 from isthmus.ide.reviews.reviewed_file import text_on_disk
-from isthmus.ide.workspace_paths import target_of
+from isthmus.ide.workspace_files import FileStamp, target_of, wait_until_written
 
 _log = logging.getLogger(__name__)
 

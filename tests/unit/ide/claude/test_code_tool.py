@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from isthmus.editors.headless import HeadlessEditor
-from isthmus.ide.consent import Consent
 from isthmus.ide.editor import (
     Capability,
     CodeExecution,
+    Consent,
     EditorError,
     ExecutionImage,
     ExecutionText,

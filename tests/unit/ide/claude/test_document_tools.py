@@ -17,7 +17,7 @@ from isthmus.ide.editor import (
     Range,
     Severity,
 )
-from isthmus.ide.limits import CompanionLimits
+from isthmus.ide.options import CompanionLimits
 from support.claude_tools import ToolUser, tool_user
 
 pytestmark = pytest.mark.anyio

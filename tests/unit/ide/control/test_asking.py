@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.editors.headless import HeadlessEditor
-from isthmus.ide.consent import Consent
 from isthmus.ide.control.asking import CompanionQuestions
 from isthmus.ide.control.questions import ClientQuestion
-from isthmus.ide.editor import Capability, EditorError
+from isthmus.ide.editor import Capability, Consent, EditorError
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio

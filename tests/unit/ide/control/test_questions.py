@@ -7,7 +7,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from isthmus.ide.consent import Consent
 from isthmus.ide.control.questions import (
     MAXIMUM_QUESTIONS,
     PATIENCE_SECONDS,
@@ -20,6 +19,7 @@ from isthmus.ide.control.questions import (
     TooManyQuestionsError,
     Unanswered,
 )
+from isthmus.ide.editor import Consent
 
 
 class QuestionsAreAnsweredOnce(RuleBasedStateMachine):

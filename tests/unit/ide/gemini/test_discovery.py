@@ -10,7 +10,7 @@ import pytest
 from isthmus.ide.discovery_file import announces
 from isthmus.ide.editor import EditorIdentity
 from isthmus.ide.gemini.discovery import DiscoveryFile, agent_variables, node_temporary_directory
-from isthmus.ide.terminal_environment import terminal_environment
+from isthmus.network.loopback import terminal_environment
 
 _IDENTITY = EditorIdentity("vim", "Vim", 4711)
 

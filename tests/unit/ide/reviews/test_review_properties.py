@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precon
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
-from isthmus.ide.limits import CompanionLimits, ReviewLimits
+from isthmus.ide.options import CompanionLimits, ReviewLimits
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview
 from support.companion_recorder import Recorder

@@ -1,4 +1,4 @@
-"""A line in the log for what strangers can make happen any number of times."""
+"""Logs that strangers cannot fill, and that hold no secrets."""
 
 import logging
 import time
@@ -24,3 +24,13 @@ class Occurrence:
             self._log.warning("%s%s (%d since the last such line)", self._text, detail, self._count)
             self._logged_at = now
             self._count = 0
+
+
+def quiet_log() -> logging.Logger:
+    """Return a silent log for a connection or server of the websockets library.
+
+    At its finer levels the library writes the headers of requests, tokens too.
+    """
+    quiet = logging.getLogger("isthmus.websockets")
+    quiet.setLevel(logging.CRITICAL)
+    return quiet

@@ -1,13 +1,17 @@
-"""Paths in a workspace, links resolved, and the files whose edits may be reviewed."""
+"""Files of a workspace: their real paths, the ones whose edits may be reviewed, and whether one has been written."""
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.files.atomic import require_regular
 from isthmus.ide.editor import Editor, EditorError
 from isthmus.text.visible import printable
+
+POLL_SECONDS = 0.02
 
 
 def is_inside(path: str, folders: Sequence[str]) -> bool:
@@ -46,6 +50,34 @@ async def require_within_reach(path: str, folders: Sequence[str], editor: Editor
             f"openDiff: {printable(path)} is outside the workspace ({', '.join(folders)}); open it in the editor "
             "first, or start the companion with --workspace for its folder too"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """Status of a file that changes when it is written or replaced; equal stamps mean that it most likely was not."""
+
+    modified_ns: int
+    size: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: str) -> "FileStamp | None":
+        """Return the stamp of the file at a path, links followed; None if it cannot be read."""
+        try:
+            status = os.stat(path)  # noqa: PTH116 - many a second
+        except (OSError, ValueError):
+            return None
+        return cls(status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+async def wait_until_written(path: str, before: FileStamp | None, seconds: float) -> None:
+    """Wait until the file differs from ``before`` and does not change any more, or until ``seconds`` have passed."""
+    last = before
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while last == before or last != FileStamp.of(path):
+                last = FileStamp.of(path)
+                await asyncio.sleep(POLL_SECONDS)
 
 
 def _is_among(path: str, paths: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.ide.claude.finding import find_ides
 from isthmus.ide.gemini.finding import find_companions
-from isthmus.ide.listening_user import TABLES, another_user_at, listening_users
+from isthmus.network.loopback import TABLES, another_user_at, listening_users
 from support.isolation import IsolatedFolders
 
 _TABLE = """\
