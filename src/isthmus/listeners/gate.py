@@ -1,7 +1,7 @@
-"""Who may speak to a server of this machine: the checks of token, Host and Origin that every gate is made of. No I/O.
+"""Checks of token, Host and Origin, of which every gate of a server is made. No I/O.
 
-Other users' programs do not have the token. Pages in the user's browser are known by their Origin, and a page that has
-its own name lead to this machine (DNS rebinding) by its Host. A server checks the head of a request before it reads
+Other users' programs do not have the token. Pages in the user's browser are known by their Origin, or by their Host if
+they let a name of their own lead to this machine (DNS rebinding). A server checks the head of a request before it reads
 the body, and refuses in the words of its protocol.
 """
 
