@@ -1,7 +1,7 @@
-"""The AgentClient port: all that a front, or a server, may ask of an agent.
+"""The AgentClient port: all that a front or a server may ask of an agent.
 
-The engine implements it in process, ``isthmus.a2a.client`` over A2A; whoever draws or serves a task sees
-this and the events, nothing else. Deliberately not here: any wire, any storage, any policy.
+The engine implements it in this process, ``isthmus.a2a.client`` over A2A. Fronts and servers depend on this module and
+the events alone.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -15,20 +15,19 @@ from isthmus.events import AgentEvent, ArtifactUpdate, MessagePart, TaskState
 from isthmus.slash_commands.tree import Completion
 
 ELICITATION = "elicitation"
-"""The tool name of a call that is a question of an MCP server's, to be answered with what it wants to know."""
+"""Tool name of a call by which an MCP server asks the user for information."""
 SAMPLING = "sampling"
-"""The tool name of a call by which an MCP server asks the model."""
+"""Tool name of a call by which an MCP server asks the model."""
 MISSED_EVENTS = "missed-events"
-"""The reason of a state change after which events may be missing: the connection broke, and the server does not
-replay."""
+"""Reason of a state change after which events may be missing: the connection broke, and the server replays none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event on its way to somebody.
+    """An event as a subscriber receives it.
 
-    ``seq`` counts the kept events of a task from 1 and is what a subscriber resumes after; it is None for progress
-    that is not kept. ``at`` is Unix time in seconds.
+    ``seq`` is its number among the stored events of the task, from 1, after which a subscriber can resume; None for
+    progress that is not stored. ``at`` is Unix time in seconds.
     """
 
     seq: int | None
@@ -38,7 +37,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
-    """A message of the conversation as a plain A2A client sees it; ``role`` is ``user`` or ``agent``."""
+    """A message in the history of a task; ``role`` is ``user`` or ``agent``."""
 
     message_id: str
     role: str
@@ -47,11 +46,11 @@ class HistoryMessage:
 
 @dataclass(frozen=True, slots=True)
 class TaskSnapshot:
-    """A task as it stands after its event ``seq``.
+    """The state of a task after its event ``seq``.
 
-    ``pending`` are the tool calls that wait for a user, whole. ``history`` is oldest first. Times are Unix seconds.
-    ``artifacts`` are whole, each as one update that is not appended. ``error`` and ``reason`` are those of the last
-    state change. ``title`` is the beginning of the first prompt.
+    ``pending`` has the tool calls that wait for a user. ``history`` is oldest first. Each artifact is one complete
+    update. ``error`` and ``reason`` are those of the last state change. ``title`` is the beginning of the first prompt.
+    Times are Unix seconds.
     """
 
     task_id: str
@@ -74,17 +73,18 @@ class TaskSnapshot:
 class PromptMessage:
     """A user's message to the agent.
 
-    Without ``task_id`` it makes a new task, in the session ``context_id`` or in a new one; with ``task_id`` it
-    continues that task. ``settings`` are the AgentSettings as received (at least ``workspace_path``); the first
-    message of a session needs them, unless the agent has a default workspace and ``requires_settings`` is False.
-    ``may_continue_completed`` and ``requires_settings`` are both set for clients that speak the development-tool
-    extension: there a completed task can go on (Appendix A, step 10), and a session begins with its settings.
-    ``new_task_id`` is the id of the task that is made, where a client was told it before: a new UUID. When there is a
-    task with it already, because another message came first, that one goes on. ``parts`` are the whole content of a
-    message that is more than one text, ``metadata`` is its own.
+    With ``task_id`` it continues that task. Without, it starts a new one, in the session ``context_id`` or in a new
+    session. ``new_task_id`` is the id of the new task if a client was promised one: a new UUID. If another message has
+    started that task already, this one continues it.
 
-    A message is taken once: one with the ``message_id`` and the content of an earlier one is answered with the task of
-    that one, as it was then. Messages without an id are all new.
+    ``settings`` are the AgentSettings as received (at least ``workspace_path``); the first message of a session needs
+    them, unless the agent has a default workspace and ``requires_settings`` is False. ``may_continue_completed`` and
+    ``requires_settings`` are set for clients of the development-tool extension, in which a completed task can continue
+    (Appendix A, step 10) and a session begins with its settings. ``parts`` is the whole content of a message that is
+    more than one text; ``metadata`` is the message's own.
+
+    A message is accepted once: the repetition of an earlier one, with its ``message_id`` and content, is answered with
+    the task of that one as it was then. Messages without an id are never repetitions.
     """
 
     text: str
@@ -101,10 +101,10 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A stretch of a task's life: the task as it stood at the start, and what comes after.
+    """A part of a task's progress: its state at the start, and the events that follow.
 
-    ``deliveries`` ends after the state change that ends the work or asks a user. It may be iterated once; leaving
-    it early does not stop the task. ``is_new`` tells that the task was made by this call.
+    ``deliveries`` ends after the state change that ends the work or asks a user. It can be iterated once; leaving it
+    early does not stop the task. ``is_new``: the task was started by this call.
     """
 
     snapshot: TaskSnapshot
@@ -113,12 +113,12 @@ class Turn:
 
     @property
     def task_id(self) -> str:
-        """The id of the task."""
+        """Id of the task."""
         return self.snapshot.task_id
 
     @property
     def context_id(self) -> str:
-        """The id of the session that the task belongs to."""
+        """Id of the session of the task."""
         return self.snapshot.context_id
 
 
@@ -146,7 +146,7 @@ class CommandMessage:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """The start of a slash command. ``turn`` is its task from the first event on; None when it did not start.
+    """The start of a slash command. ``turn`` has all events of its task; None if it did not start.
 
     ``message`` then says why, and what to do.
     """
@@ -160,7 +160,7 @@ class Execution:
 class PushTarget:
     """Destination of push notifications about a task: a PushNotificationConfig of A2A.
 
-    ``token`` comes back in ``X-A2A-Notification-Token``. ``scheme`` and ``credentials`` make the Authorization header.
+    ``token`` is sent as ``X-A2A-Notification-Token``; ``scheme`` and ``credentials`` form the Authorization header.
     """
 
     url: str
@@ -172,10 +172,10 @@ class PushTarget:
 
 @dataclass(frozen=True, slots=True)
 class TaskQuery:
-    """Filter for a list of tasks, last changed first: at most ``limit`` of those that fit every field but None.
+    """Filter for a list of tasks, last changed first: at most ``limit`` that match every field that is not None.
 
-    ``since`` is Unix time in seconds: changed then or later. ``after`` is the position of the last task on the page
-    before.
+    ``since``: changed at this Unix time in seconds or later. ``after`` is the position of the last task on the previous
+    page.
     """
 
     limit: int = 100
@@ -186,7 +186,7 @@ class TaskQuery:
 
 
 class TaskPlace(NamedTuple):
-    """Position of a task in the order of changes; of tasks that changed at once, the lower id comes first."""
+    """Position of a task in the order of changes; of tasks that changed at the same time, the lower id comes first."""
 
     updated_at: float
     task_id: str
@@ -194,14 +194,14 @@ class TaskPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TaskList:
-    """A page of tasks, and how many there are on all pages."""
+    """A page of tasks, and the number of tasks on all pages."""
 
     tasks: Sequence[TaskSnapshot]
     total: int
 
 
 def select_tasks(tasks: Iterable[TaskSnapshot], query: TaskQuery) -> TaskList:
-    """Return the tasks of a sequence that a query matches."""
+    """Return the page of ``tasks`` that a query asks for."""
     fitting = [
         task
         for task in tasks
@@ -210,19 +210,19 @@ def select_tasks(tasks: Iterable[TaskSnapshot], query: TaskQuery) -> TaskList:
         and (query.since is None or task.updated_at >= query.since)
     ]
     fitting.sort(key=lambda task: (-task.updated_at, task.task_id))
-    rest = fitting
+    following = fitting
     if query.after is not None:
         end = (-query.after.updated_at, query.after.task_id)
-        rest = [task for task in fitting if (-task.updated_at, task.task_id) > end]
-    return TaskList(rest[: query.limit], len(fitting))
+        following = [task for task in fitting if (-task.updated_at, task.task_id) > end]
+    return TaskList(following[: query.limit], len(fitting))
 
 
 @dataclass(frozen=True, slots=True)
 class UserLimits:
     """Limits of one user; None means no limit.
 
-    ``max_tasks`` counts tasks that have not ended: those that work and those that wait for an answer. ``max_running``
-    counts those that work.
+    ``max_tasks`` limits tasks that have not ended, whether they work or wait for an answer; ``max_running`` limits
+    those that work.
     """
 
     max_tasks: int | None = None
@@ -230,27 +230,27 @@ class UserLimits:
 
 
 class TaskError(IsthmusError):
-    """A request about a task cannot be met; the task is as it was."""
+    """A request about a task was refused; the task is unchanged."""
 
 
 class LimitReached(TaskError):
-    """A cap on tasks or messages is reached; the error says which, what counts, and what makes room."""
+    """A limit on tasks or messages is reached; the text says which one, what counts, and how to make room."""
 
 
 class TaskNotFound(TaskError):
-    """No task has this id (or the asker may not see it)."""
+    """No task that the user may see has this id."""
 
 
 class InvalidRequest(TaskError):
-    """The request's own values do not fit: a wrong context, an unknown option, missing or refused settings."""
+    """A value of the request is invalid: a wrong context, an unknown option, missing or refused settings."""
 
 
 class ContentNotSupported(TaskError):
-    """A part of the message is of a kind that the agent does not read."""
+    """A part of the message is of a kind that the agent does not accept."""
 
 
 class TaskNotResumable(TaskError):
-    """The task has ended and takes no further message."""
+    """The task has ended and accepts no further message."""
 
 
 class TaskNotCancelable(TaskError):
@@ -259,16 +259,16 @@ class TaskNotCancelable(TaskError):
 
 @runtime_checkable
 class LineCompleter(Protocol):
-    """An agent that can say how what somebody types may go on; one that is far may not."""
+    """An agent that can complete lines as a user types them; remote agents may lack it."""
 
     async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
-        """Return completions of a line, behind a command's name or in a prompt, as whole lines; empty if none."""
+        """Return completions of a line, a command with arguments or a prompt, as whole lines; empty if none."""
         ...
 
 
 @runtime_checkable
 class LongFollower(Protocol):
-    """An agent whose tasks can be followed while they wait for a user, too."""
+    """An agent whose tasks can be followed also while they wait for a user."""
 
     async def follow_to_end(self, task_id: str, after: int | None = None) -> Turn:
         """Follow a task as :meth:`AgentClient.follow` does, but past its questions, until the task ends."""
@@ -276,12 +276,12 @@ class LongFollower(Protocol):
 
 
 class AgentClient(Protocol):
-    """An agent, near or far. Every method raises a :class:`TaskError` for requests that cannot be met."""
+    """An agent, in this process or remote. Every method raises :class:`TaskError` for a request that it refuses."""
 
     async def prompt(self, message: PromptMessage) -> Turn:
         """Start a task, or continue one, with a user's message.
 
-        A message to a task that is working waits until the current work ends and is then taken.
+        A message to a task that is working waits until the current work ends.
         """
         ...
 
@@ -296,20 +296,20 @@ class AgentClient(Protocol):
     ) -> Turn:
         """Answer questions of a task. The first answer wins; a later one for the same call raises InvalidRequest.
 
-        The same answers with the same ``message_id`` do not count as later ones: the first outcome is returned again.
+        A repetition with the same ``message_id`` and answers is not a later answer: it returns the first outcome again.
         """
         ...
 
     async def follow(self, task_id: str, after: int | None = None) -> Turn:
-        """Return the events after number ``after`` (replayed, then live), or from now on when it is None."""
+        """Return the events after number ``after``, replayed and then live, or only live ones if it is None."""
         ...
 
     async def cancel(self, task_id: str) -> TaskSnapshot:
-        """Stop the task and whatever it runs; returns when that is recorded."""
+        """Stop the task and everything that it runs; return when that is recorded."""
         ...
 
     async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
-        """Return the task with at most ``history_length`` messages (None: a default); the agent may have a limit."""
+        """Return the task with at most ``history_length`` messages (None: a default); the agent may send fewer."""
         ...
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
@@ -321,16 +321,16 @@ class AgentClient(Protocol):
         ...
 
     async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
-        """Return the slash commands that can be executed there, as a tree."""
+        """Return the slash commands that can be executed in a scope, as a tree."""
         ...
 
     async def execute(self, command: CommandMessage) -> Execution:
         """Start a slash command as a task of its own, in the session of its scope or in a new one.
 
-        A command that cannot be started is not an error: the Execution says FAILED_TO_START and why.
+        A command that cannot be started raises no error: the Execution has FAILED_TO_START and the reason.
         """
         ...
 
     async def aclose(self) -> None:
-        """Let go of everything; tasks go on or wait as they are."""
+        """Release all resources; tasks continue or wait as before."""
         ...

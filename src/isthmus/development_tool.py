@@ -1,8 +1,7 @@
-"""The vocabulary of the development-tool extension: messages and enums of its document, sections 3.2 and 3.3.
+"""Messages and enums of the development-tool extension, sections 3.2 and 3.3 of its document.
 
-The numbers in the annotations are the protobuf field numbers of the document; ``development_tool.proto`` is the same
-text for other languages, and a test holds both together. Deliberately not here: how any of this goes over a wire
-(``isthmus.a2a``), and what happens to a task (``isthmus.events``).
+The numbers in the annotations are the document's protobuf field numbers. ``development_tool.proto`` has the same
+messages for other languages, and a test compares both. ``isthmus.a2a`` encodes them for the wire.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -34,9 +33,9 @@ class McpServerSettings:
 class AgentSettings:
     """Configuration of a session, sent with its first message. ``workspace_path`` is absolute.
 
-    The document leaves room for more settings; these are ours, numbered far from its own. Each one that is absent or
-    empty leaves to the agent what it does. ``mcp_servers``: only these are used. ``allowed_tools``: they run without
-    being asked, in the form of ``tools.allowed`` in the settings files. ``model``: as in the option ``--model``.
+    The other settings are our own, which the document permits; their field numbers are far from its own. For each that
+    is absent or empty the agent decides. ``mcp_servers``: only these are used. ``allowed_tools`` run without a
+    question, in the form of ``tools.allowed`` in the settings files. ``model``: as in the option ``--model``.
     ``approval_mode``: default, auto_edit, plan or yolo. ``context_files``: names of the files that instruct the agent,
     instead of GEMINI.md and AGENTS.md.
     """
@@ -50,14 +49,14 @@ class AgentSettings:
 
 
 def decode_agent_settings(value: JsonObject, path: str = "AgentSettings") -> AgentSettings:
-    """AgentSettings as a client wrote them; an MCP server may also be its bare name.
+    """Decode the AgentSettings of a client; an MCP server may also be given by its name alone.
 
     Raises:
         DecodeError: a value does not fit.
     """
     workspace = value.get("workspace_path")
     if len(value) == 1 and isinstance(workspace, str):
-        return AgentSettings(workspace)  # what nearly every client sends, and each task decodes it several times
+        return AgentSettings(workspace)  # the usual case, decoded several times per task
     for name in ("mcp_servers", camel("mcp_servers")):
         servers = value.get(name)
         if isinstance(servers, list):
@@ -67,18 +66,18 @@ def decode_agent_settings(value: JsonObject, path: str = "AgentSettings") -> Age
 
 
 def merge_agent_settings(before: AgentSettings | None, value: JsonObject) -> AgentSettings:
-    """Return the settings of a session after a message that brought ``value``: the fields it names are replaced.
+    """Return the settings of a session after a message with ``value``, whose fields replace those before.
 
-    Naming one as empty gives it back to the agent.
+    An empty field leaves the decision to the agent again.
 
     Raises:
         DecodeError: a value does not fit.
     """
-    told = decode_agent_settings(value)
+    received = decode_agent_settings(value)
     if before is None:
-        return told
+        return received
     named = [item.name for item in fields(AgentSettings) if item.name in value or camel(item.name) in value]
-    return replace(before, **{name: getattr(told, name) for name in named})
+    return replace(before, **{name: getattr(received, name) for name in named})
 
 
 # --- Tool calls -----------------------------------------------------------------------------------------------------
@@ -96,13 +95,13 @@ class ToolCallStatus(Enum):
 
     @property
     def is_final(self) -> bool:
-        """No further update of the call follows."""
+        """Whether no further update of the call follows."""
         return self in (ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED, ToolCallStatus.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """A change of one file. ``file_path`` is absolute; ``old_content`` is None when the file does not exist yet."""
+    """A change of one file. ``file_path`` is absolute; ``old_content`` is None if the file does not exist yet."""
 
     file_name: Annotated[str, 1]
     file_path: Annotated[str, 2]
@@ -113,7 +112,7 @@ class FileDiff:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """The output of a tool that succeeded; one of the three fields is set."""
+    """The output of a successful tool; one of the three fields is set."""
 
     text: Annotated[str | None, 1] = None
     diff: Annotated[FileDiff | None, 2] = None
@@ -169,7 +168,7 @@ ConfirmationDetails: TypeAlias = ExecuteDetails | FileDiff | McpDetails | Generi
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationRequest:
-    """Asks the user for permission; one kind of details is set."""
+    """A question to the user for permission; one kind of details is set."""
 
     options: Annotated[tuple[ConfirmationOption, ...], 1]
     execute_details: Annotated[ExecuteDetails | None, 2] = None
@@ -182,7 +181,7 @@ class ConfirmationRequest:
 
     @property
     def details(self) -> ConfirmationDetails | None:
-        """The member of the oneof that is set."""
+        """The one kind of details that is set."""
         return self.execute_details or self.file_edit_details or self.mcp_details or self.generic_details
 
 

@@ -1,7 +1,6 @@
-"""Events of a task: ``AgentEvent``, the closed union of everything that leaves the agent, one journal row each.
+"""Events of a task: ``AgentEvent`` is the closed union of everything that leaves the agent, one journal row each.
 
-The messages inside are those of :mod:`isthmus.development_tool`. Deliberately not here: how events go over a wire
-(``isthmus.a2a``), and what is done with them.
+The messages in them are those of :mod:`isthmus.development_tool`; ``isthmus.a2a`` encodes events for the wire.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from isthmus.media import Media
 
 
 class TaskState(StrEnum):
-    """The states of an A2A task that Isthmus uses, by their wire names in version 0.3."""
+    """State of a task: those of A2A that Isthmus uses, by their wire names in version 0.3."""
 
     SUBMITTED = "submitted"
     WORKING = "working"
@@ -29,33 +28,33 @@ class TaskState(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """The task's work has ended, well or not."""
+        """Whether the work has ended, successfully or not."""
         return self in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED)
 
     @property
     def is_waiting(self) -> bool:
-        """The task waits for a user: for an answer, or for a login that is done elsewhere."""
+        """Whether the task waits for a user: for an answer, or for a login elsewhere."""
         return self in (TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED)
 
     @property
     def ends_stream(self) -> bool:
-        """A stream ends here: the work has ended, or a user is asked."""
+        """Whether a stream ends here: the work has ended, or a user is asked."""
         return self.is_terminal or self.is_waiting
 
 
 class InternalEvent:
-    """An event that is kept for the agent alone: no wire and no front shows it by itself."""
+    """An event for the agent alone: no wire and no front shows it by itself."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A user's message, as it starts or continues a task.
+    """A user's message that starts or continues a task.
 
-    ``settings`` are the AgentSettings that came with the message, as received. ``parts`` is the whole content of a
-    message that is more than one text, ``media`` what of it an agent has put into files; ``text`` is what of it can be
-    read. ``metadata`` is the message's own.
+    ``text`` is its readable content. ``parts`` is the whole content of a message that is more than one text; ``media``
+    are its parts that an agent has put into files. ``settings`` are the AgentSettings that came with the message, as
+    received; ``metadata`` is the message's own.
     """
 
     message_id: str
@@ -67,16 +66,16 @@ class Prompt:
 
     @property
     def content(self) -> "tuple[MessagePart, ...]":
-        """The parts of the message, as they came."""
+        """Parts of the message as received."""
         return self.parts or (MessagePart(text=self.text),)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A slash command, as it starts a task of its own; ``path`` is e.g. ``("memory", "add")``, ``args`` as typed.
+    """A slash command that starts a task of its own; ``path`` is e.g. ``("memory", "add")``, ``args`` as typed.
 
-    ``settings`` are the AgentSettings that came with the request, as received. The conversation of the session is not
-    told of it, unless the command adds a :class:`CommandPrompt`.
+    ``settings`` are the AgentSettings that came with the request, as received. The model does not see the command,
+    unless it adds a :class:`CommandPrompt`.
     """
 
     message_id: str
@@ -87,7 +86,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class CommandPrompt(InternalEvent):
-    """The message to the model that a command writes for the user, e.g. the text of a custom command. Not shown.
+    """A message to the model that a command writes for the user, e.g. the text of a custom command. Not shown.
 
     ``media`` is the content other than text. ``requested_file`` is the path of the file that the user asked for by the
     command, or empty.
@@ -107,7 +106,7 @@ class EditorContext(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class ReferredContent(InternalEvent):
-    """The content of MCP servers that a prompt refers to, as read when the prompt was taken up. Not shown.
+    """The content of MCP servers to which a prompt refers, as read when its turn began. Not shown.
 
     ``media`` is the content other than text.
     """
@@ -127,11 +126,11 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallUpdate:
-    """A tool call changed; the whole call.
+    """A tool call changed; ``tool_call`` is the whole call. Its other fields are not shown to clients.
 
-    ``tool_version`` is that of the tool that a user is asked about, where it is one whose definition may change
-    (:func:`isthmus.tools.base.version_of`): kept for what the answer means, and not shown to clients. ``asked_in`` is
-    the process in whose memory a call waits that asked this one: with it the question is lost. Not shown either.
+    ``tool_version`` is the version of the tool about which a user is asked, if its definition can change
+    (:func:`isthmus.tools.base.version_of`): the answer holds for that version. ``asked_in`` is the process in whose
+    memory another call waits for the answer to this one; the question is lost if that process ends.
     """
 
     tool_call: ToolCall
@@ -140,7 +139,7 @@ class ToolCallUpdate:
 
     @property
     def is_ephemeral(self) -> bool:
-        """Progress that the next update replaces: sent, but not kept."""
+        """Whether this is progress that the next update replaces: it is sent, but not stored."""
         return self.tool_call.status is ToolCallStatus.EXECUTING and self.tool_call.live_content is not None
 
 
@@ -148,8 +147,8 @@ class ToolCallUpdate:
 class TextContent:
     """More of the text ``message_id``: an increment, never a repetition.
 
-    ``replaces`` is the id of a text that is void from now on: its process ended in the middle of it, and this is the
-    first part of what is said in its place. The engine adds it; the two ids may be the same.
+    ``replaces`` is the id of a text that is void from now on, because its process ended in the middle of it; this is
+    the beginning of the text in its place. The engine sets it; the two ids may be the same.
     """
 
     message_id: str
@@ -161,10 +160,10 @@ class TextContent:
 class AgentMessage:
     """A whole message of the agent, for the task's history.
 
-    ``replaces`` is as in :class:`TextContent`. ``was_streamed``: its text went out before as TextContent of the same
-    id, and is not sent again. The engine adds such a one itself for streamed text that no :class:`ModelReply` holds.
-    ``is_answer``: it is all that there is to say, and a client that waits for the answer gets this message instead of a
-    task.
+    ``was_streamed``: its text was sent before as TextContent of the same id, and is not sent again. The engine adds
+    such a message for streamed text that no :class:`ModelReply` contains. ``is_answer``: it is the whole answer, and a
+    client that waits for the answer receives this message instead of a task. ``replaces`` is as in
+    :class:`TextContent`.
     """
 
     message_id: str
@@ -192,7 +191,7 @@ MessagePart: TypeAlias = ArtifactPart
 
 @dataclass(frozen=True, slots=True)
 class ArtifactUpdate:
-    """An artifact of the task, or more of it (``append``); ``last_chunk`` says that it is whole now."""
+    """An artifact of the task, or more of it (``append``); ``last_chunk``: it is complete now."""
 
     artifact_id: str
     parts: tuple[ArtifactPart, ...]
@@ -211,7 +210,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationAccepted:
-    """An answer was taken; ``answered_by`` names the surface or user it came from."""
+    """An answer was accepted; ``answered_by`` names the surface or user that gave it."""
 
     confirmation: ToolCallConfirmation
     answered_by: str
@@ -230,7 +229,7 @@ class RetryNotice:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply(InternalEvent):
-    """A complete message of the model, kept as the provider needs to see it again. Not shown to clients.
+    """A complete message of the model, as the provider must receive it again. Not shown to clients.
 
     ``message`` is the JSON form of :class:`isthmus.models.base.Message`; the counts are tokens.
     """
@@ -246,7 +245,7 @@ class ModelReply(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class ModelUsed(InternalEvent):
-    """A model was asked for somebody else than the conversation, e.g. for an MCP server. The counts are tokens."""
+    """A model was asked outside the conversation, e.g. for an MCP server. The counts are tokens."""
 
     model: str
     input_tokens: int = 0
@@ -257,7 +256,7 @@ class ModelUsed(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class ToolResultRecorded(InternalEvent):
-    """The result of a call for the model; the user sees the ToolCall's own result. Not shown to clients.
+    """The result of a call as the model receives it; the user sees that of the ToolCall. Not shown to clients.
 
     ``media`` is the content other than text.
     """
@@ -270,9 +269,10 @@ class ToolResultRecorded(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class Compacted(InternalEvent):
-    """The conversation before its last ``kept`` messages became ``summary``. The sizes are tokens, estimated.
+    """All messages but the last ``kept`` were replaced by ``summary``. Not shown by itself.
 
-    ``input_tokens`` and ``output_tokens`` are what the summary cost. Not shown by itself.
+    ``tokens_before`` and ``tokens_after`` estimate the conversation's size; the other counts are the cost of the
+    summary.
     """
 
     summary: str
@@ -285,7 +285,7 @@ class Compacted(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint(InternalEvent):
-    """The files that the call ``tool_call_id`` is about to edit were put aside as ``checkpoint_id``. Not shown."""
+    """The files that the call ``tool_call_id`` is about to edit were saved as ``checkpoint_id``. Not shown."""
 
     checkpoint_id: str
     tool_call_id: str
@@ -293,23 +293,23 @@ class Checkpoint(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class Restored(InternalEvent):
-    """The conversation is again what it was at this checkpoint, before the call. Not shown by itself."""
+    """The conversation was reset to this checkpoint, before the call. Not shown by itself."""
 
     checkpoint_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChosen(InternalEvent):
-    """The session goes on with this model (as in ``--model``); None: with the agent's own. Not shown by itself."""
+    """The session continues with this model (as in ``--model``); None: the agent's default. Not shown by itself."""
 
     model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsLoaded(InternalEvent):
-    """The model is sent the schemas of these tools of MCP servers from now on; of others, no more. Not shown.
+    """The model receives the schemas of these tools of MCP servers, and of no others, from now on. Not shown.
 
-    The first one of a session, with no names, is where it begins to load tools only as they are wanted.
+    The first one of a session has no names: from there on tools are loaded on demand.
     """
 
     names: tuple[str, ...] = ()
@@ -346,7 +346,7 @@ AgentEvent: TypeAlias = (
     | ToolsLoaded
     | AgentRecord
 )
-"""Everything that can happen to a task, in the order in which it happened."""
+"""Any event of a task."""
 
 EVENT_TYPES: Mapping[str, type[AgentEvent]] = {kind.__name__: kind for kind in get_args(AgentEvent)}
 

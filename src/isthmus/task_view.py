@@ -1,9 +1,8 @@
 """A task as a user sees it, folded from its events: texts, artifacts, thoughts, tool calls, questions and state.
 
-The reducer for whoever draws a task: hand every delivery of a Turn to :meth:`TaskView.apply`, and draw the view.
-``apply`` is the only way to change one. It does no I/O, its cost does not grow with the history, and events that were
-seen already change nothing, so that a stream may be taken up again with an overlap. Progress that is not kept
-(``live_content``) is beside the rest: a view with and without it is the same. Deliberately not here: any drawing.
+To draw a task, pass every delivery of a Turn to :meth:`TaskView.apply`, and draw the view. ``apply`` does no I/O, and
+its cost does not grow with the history. Events that were seen before change nothing, so that a stream can be resumed
+with an overlap. Progress that is not stored (``live_content``) does not count when views are compared.
 """
 
 import json
@@ -43,20 +42,20 @@ from isthmus.events import (
 
 @dataclass(slots=True)
 class MessageView:
-    """A text of the agent, in the increments in which it came."""
+    """A text of the agent, in the increments in which it arrived."""
 
     message_id: str
     increments: list[str] = field(default_factory=list[str])
 
     @property
     def text(self) -> str:
-        """The text so far."""
+        """Text so far."""
         return "".join(self.increments)
 
 
 @dataclass(slots=True)
 class ArtifactView:
-    """An artifact as it is so far. ``messages_before`` counts the messages that had begun when it last changed."""
+    """An artifact so far. ``messages_before`` is the number of messages that had begun when it last changed."""
 
     artifact_id: str
     name: str | None = None
@@ -67,13 +66,13 @@ class ArtifactView:
 
     @property
     def text(self) -> str:
-        """All of it as text."""
+        """Content as text."""
         return text_of_parts(self.parts)
 
 
 @dataclass(slots=True)
 class CallView:
-    """A tool call and what became of its question. Times are Unix seconds."""
+    """A tool call, and the answer to its question. Times are Unix seconds."""
 
     call: ToolCall
     was_asked: bool = False
@@ -84,21 +83,21 @@ class CallView:
 
     @property
     def is_open_question(self) -> bool:
-        """A user is asked and no answer was taken yet."""
+        """Whether a user is asked and no answer has been accepted yet."""
         waits = self.call.status is ToolCallStatus.PENDING and self.call.confirmation_request is not None
         return waits and self.confirmation is None
 
     @property
     def duration(self) -> float:
-        """Seconds between the start of the execution and its end; 0 when it did not run to an end."""
+        """Seconds between the start and the end of the execution; 0 if either is not known."""
         return 0.0 if self.started_at is None or self.ended_at is None else max(0.0, self.ended_at - self.started_at)
 
 
 @dataclass(slots=True)
 class ModelUsage:
-    """Requests to one model, how many of them failed, and their tokens; ``latency`` is in seconds.
+    """Requests to one model, failed ones among them, and their tokens; ``latency`` is their time in seconds.
 
-    ``input_tokens`` include those that were cached, ``output_tokens`` those of thoughts.
+    ``input_tokens`` include cached ones, ``output_tokens`` those of thoughts.
     """
 
     requests: int = 0
@@ -127,11 +126,11 @@ class ModelUsage:
 
 @dataclass(slots=True)
 class TaskView:
-    """One task as its events so far show it.
+    """One task after its events so far.
 
-    ``seq`` is that of the last kept event seen. ``live`` is by tool call id, ``messages`` and ``artifacts`` by theirs,
-    in the order in which they began. ``command`` is the slash command that the task runs, ``restored`` the checkpoint
-    that the conversation last went back to. ``has_missed``: the connection broke, and events may be missing here.
+    ``seq`` is the number of the last stored event seen. ``calls``, ``live``, ``messages`` and ``artifacts`` are by id,
+    in the order in which they began. ``command`` is the slash command that the task runs; ``restored`` is the
+    checkpoint to which the conversation last returned. ``has_missed``: the connection broke, and events may be missing.
     """
 
     state: TaskState = TaskState.SUBMITTED
@@ -158,14 +157,14 @@ class TaskView:
 
     @classmethod
     def of_snapshot(cls, snapshot: TaskSnapshot) -> "TaskView":
-        """Return the view that a stream goes on from: state and open questions are known, earlier events are not."""
+        """Return a view from which a stream can continue: with state and open questions, without earlier events."""
         calls = {call.tool_call_id: CallView(call, was_asked=True) for call in snapshot.pending}
         state = snapshot.state
         return cls(state, snapshot.error, snapshot.reason, snapshot.seq, snapshot.workspace, calls=calls)
 
     @property
     def final_text(self) -> str:
-        """The answer: the artifacts' texts, if there are any, and the last text that says anything and came after."""
+        """The answer: the texts of the artifacts, if any, and the last text after them that is not blank."""
         artifacts = [artifact for artifact in self.artifacts.values() if artifact.text.strip()]
         shown = [artifact.text for artifact in artifacts]
         after = max((artifact.messages_before for artifact in artifacts), default=0)
@@ -179,7 +178,7 @@ class TaskView:
 
     @property
     def questions(self) -> tuple[CallView, ...]:
-        """The calls that wait for a user, in the order in which they came."""
+        """Calls that wait for a user, in the order in which they came."""
         if self.state.is_terminal:
             return ()
         return tuple(call for call in self.calls.values() if call.is_open_question)
@@ -190,7 +189,7 @@ class TaskView:
         return 0.0 if self.started_at is None or self.ended_at is None else max(0.0, self.ended_at - self.started_at)
 
     def apply(self, delivery: Delivery) -> bool:
-        """Take in one event; False when it was seen before, or is progress of a task that has ended."""
+        """Apply one event; return False if it was seen before, or is progress of a task that has ended."""
         event, at = delivery.event, delivery.at
         if isinstance(event, ToolCallUpdate) and event.is_ephemeral:
             if self.state.is_terminal:
@@ -245,13 +244,13 @@ class TaskView:
         return True
 
     def take_answer(self, accepted: ConfirmationAccepted) -> None:
-        """Note the answer to a call's question; the first answer counts."""
+        """Record the answer to a call's question; the first answer counts."""
         view = self.calls.get(accepted.confirmation.tool_call_id)
         if view is not None and view.confirmation is None:
             view.confirmation, view.answered_by = accepted.confirmation, accepted.answered_by
 
     def take_snapshot(self, snapshot: TaskSnapshot) -> None:
-        """Replace the view by a snapshot, when the events that led to it are not available."""
+        """Take state and questions from a snapshot, if the events that led to it are not available."""
         self.state, self.error, self.reason = snapshot.state, snapshot.error, snapshot.reason
         self.seq = max(self.seq, snapshot.seq)
         pending = {call.tool_call_id: call for call in snapshot.pending}
@@ -263,7 +262,7 @@ class TaskView:
                 self.calls[call.tool_call_id] = CallView(call, was_asked=True)
 
     def _drop_message(self, message_id: str) -> None:
-        """Remove a text that another one replaces."""
+        """Remove a text that is replaced by another one."""
         ids = list(self.messages)
         if message_id in ids:
             del self.messages[message_id]
@@ -312,7 +311,7 @@ class TaskView:
 
 
 def text_of_parts(parts: Sequence[ArtifactPart]) -> str:
-    """Parts as text: texts joined as they are, data as JSON, files by name and address."""
+    """Return parts as text: texts as they are, data as JSON, files by their names and addresses."""
     shown: list[str] = []
     for part in parts:
         if part.text is not None:

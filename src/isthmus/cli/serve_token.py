@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isthmus.a2a.server.users_file import UsersFile
 
 _UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
-_LONGEST = 100 * 365 * 86_400
+_LONGEST_SECONDS = 100 * 365 * 86_400
 
 
 def tier_name(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
@@ -185,7 +185,7 @@ def expiry(text: str, now: float) -> float | None:
             until = None
     if until is None:
         raise BadInputError(f"--expires {text!r}: expected e.g. 12h, 90d, 8w, a day such as 2027-01-31, or never")
-    if not now < until <= now + _LONGEST:
+    if not now < until <= now + _LONGEST_SECONDS:
         raise BadInputError(f"--expires {text!r}: expected a time in the next hundred years")
     return until
 

@@ -151,7 +151,7 @@ class _Conversation:
                 self.renderer.prompt(self.options.first_prompt)
                 await self._send(self.options.first_prompt)
             while True:
-                await self._take(await self._read())
+                await self._handle(await self._read())
         except _Left:
             if self.context_id is not None and not self.is_advised:
                 self.renderer.quiet(f"To come back to this session: {self._resume_command()}")
@@ -216,7 +216,7 @@ class _Conversation:
     def _blank_line(self) -> None:
         self.screen.block("blank", [])
 
-    async def _take(self, typed: str) -> None:
+    async def _handle(self, typed: str) -> None:
         text = typed.strip()
         match text:
             case "":
@@ -232,13 +232,13 @@ class _Conversation:
                 self.context_id = self.task_to_continue = None
                 self.screen.clear()
             case "/sessions":
-                await self._list()
+                await self._list_sessions()
             case _ if text.startswith("/"):
-                await self._take_command(text)
+                await self._handle_command(text)
             case _:
                 await self._send(text)
 
-    async def _take_command(self, text: str) -> None:
+    async def _handle_command(self, text: str) -> None:
         """Run a command of the agent, or send the text as a prompt if it begins with a path."""
         await self.commands.ready()
         line = self.commands.read(text)
@@ -296,7 +296,7 @@ class _Conversation:
         await self._turn(TaskStream(self.agent, turn.snapshot, turn, self.options.timeouts), shown_prompt=text)
         self.commands.load(self._scope())
 
-    async def _list(self) -> None:
+    async def _list_sessions(self) -> None:
         try:
             sessions = await list_sessions(self.agent, self.options.workspace)
         except IsthmusError as error:

@@ -11,7 +11,7 @@ PROCEED_ONCE = "proceed_once"
 FILL_IN = "f"
 REFUSALS = frozenset({CANCEL, "decline"})
 _SHORT = {"y": (PROCEED_ONCE, "accept", "yes"), "n": ("no", "decline", CANCEL)}
-"""Options that a letter may mean: the first of them that is offered."""
+"""Option ids that a typed letter can select: it selects the first one that the question offers."""
 
 
 @dataclass(frozen=True, slots=True)

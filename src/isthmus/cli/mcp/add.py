@@ -19,21 +19,22 @@ class _AddCommand(click.Command):
     """Reads options before and right after the name, and after a URL; arguments after a command are the server's."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        before, rest = self._leading_options(args)
-        between, behind = self._leading_options(rest[1:])
-        options, words = [*before, *between], [*rest[:1], *behind]
-        if behind and (is_url(behind[0]) or self._transport([*before, *between]) != STDIO):
-            own, more = list[str](), behind[1:]
-            words = words[:2]
-            while more:
-                leading, more = self._leading_options(more)
-                own += leading
-                words += more[:1]
-                more = more[1:]
-            options += own
-        elif len(words) > 2 and words[2] == "--":
-            del words[2]
-        return super().parse_args(ctx, [*options, "--", *words])
+        """Parse the arguments with the options of this command first, and all others behind ``--``."""
+        options, rest = self._leading_options(args)
+        name = rest[:1]
+        after_name, rest = self._leading_options(rest[1:])
+        options += after_name
+        target, rest = rest[:1], rest[1:]
+        if target and (is_url(target[0]) or self._transport(options) != STDIO):
+            arguments: list[str] = []
+            while rest:
+                after_url, rest = self._leading_options(rest)
+                options += after_url
+                arguments += rest[:1]
+                rest = rest[1:]
+        else:
+            arguments = rest[1:] if rest[:1] == ["--"] else rest
+        return super().parse_args(ctx, [*options, "--", *name, *target, *arguments])
 
     def _probe(self, args: Sequence[str]) -> click.Context:
         options: list[click.Parameter] = [found for found in self.params if isinstance(found, click.Option)]

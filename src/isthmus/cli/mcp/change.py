@@ -50,6 +50,7 @@ def _elsewhere(name: str, scope: str) -> str:
     return f"it is in the {other} settings: isthmus mcp remove --scope {other} {name}"
 
 
+# Gemini CLI has this option: it is refused with advice, not as unknown.
 _session = click.option("--session", is_flag=True, hidden=True)
 
 
