@@ -31,7 +31,7 @@ from isthmus.checkpoints.base import (
     RestoreReport,
 )
 from isthmus.checkpoints.file_state import FileState, UnkeptError, put_back, read_state
-from isthmus.checkpoints.planning import KnownFile, planned
+from isthmus.checkpoints.planning import KnownFile, plan_restore
 from isthmus.encoding.codec import from_json, to_json
 from isthmus.files.atomic import FileChangedError
 from isthmus.files.locations import make_private_directory
@@ -225,7 +225,7 @@ class CheckpointStore(Checkpoints):
             path: KnownFile(_unpacked(before), None if after is None else _unpacked(after), read_state(Path(path))[0])
             for path, (before, after) in edits.items()
         }
-        return planned(checkpoint_id, known), known
+        return plan_restore(checkpoint_id, known), known
 
     def _restore(self, connection: sqlite3.Connection, reason: CheckpointFor, checkpoint_id: str) -> RestoreReport:
         plan, known = self._plan(connection, reason.context_id, checkpoint_id)

@@ -20,7 +20,7 @@ def open_file(path: Path, flags: int, mode: int = 0o666) -> int:
     """Return a descriptor of the file at an absolute, resolved path.
 
     Raises:
-        OSError: as of :func:`os.open`; ELOOP where there is a symbolic link, the file itself or on the way.
+        OSError: from :func:`os.open`; with ELOOP when the file or a folder above it is a symbolic link.
     """
     with folder_of(path) as (folder, name):
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
@@ -48,7 +48,7 @@ def make_folders(path: Path) -> None:
     """Make the folder at an absolute, resolved path with those missing above it; one that exists stays.
 
     Raises:
-        OSError: as in :func:`open_file`; ENOTDIR where there is a file.
+        OSError: as in :func:`open_file`; with ENOTDIR when there is a file in the way.
     """
     os.close(_open_folder(path, make=True))
 

@@ -156,15 +156,15 @@ def _explain(error: Exception) -> str:
         return str(error)
     if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
         return (
-            "another program holds the journal's file and did not unlock it in time; nothing of this step was stored,"
-            " all before it was. Tasks continue by themselves when it is unlocked"
+            "another program holds the journal's file and did not unlock it in time; this step was not stored,"
+            " everything before it was. Tasks continue by themselves when it is unlocked"
         )
     if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
         return (
-            "the disk that holds the journal is full; nothing of this step was stored, all before it was. Free some"
-            " space: tasks then continue by themselves"
+            "the disk that holds the journal is full; this step was not stored, everything before it was. Free"
+            " some space: tasks then continue by themselves"
         )
-    return f"the journal could not be written ({error}); nothing of this step was stored"
+    return f"the journal could not be written ({error}); this step was not stored"
 
 
 def _resolve(group: "list[_Write[Any]]", outcomes: list[Any]) -> None:

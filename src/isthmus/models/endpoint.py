@@ -1,4 +1,4 @@
-"""Address and key of a provider: decided from an environment that is passed in.
+"""The address and key of a provider, chosen from an environment that is passed in.
 
 Nothing here opens a connection or reads the environment of the process.
 """
@@ -15,13 +15,15 @@ NO_KEY = "not-needed"
 """Key sent to a server on this machine when none is set: the SDKs insist on one."""
 
 SHORTEST_SECRET = 8
-"""Characters. A shorter value is a placeholder, which servers on this machine often take; it would be found in every
-text."""
+"""Minimum length in characters of a key that is hidden in texts.
+
+A shorter one is a placeholder for a server on this machine, and hiding it would hide parts of ordinary words.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpoint:
-    """An address with what opens it. The key is never part of a text about it."""
+    """An address and its credentials. No text made of it contains the key."""
 
     provider: Provider
     base_url: str
@@ -29,7 +31,7 @@ class ModelEndpoint:
     token: str | None = field(default=None, repr=False)
     """A bearer token in the key's place (Anthropic)."""
     is_named: bool = False
-    """The address was named, and is not the provider's or the environment's."""
+    """Whether the user named the address; otherwise it is the provider's or the environment's."""
 
     @property
     def title(self) -> str:
@@ -74,7 +76,7 @@ def configured_by(provider: Provider, environment: Mapping[str, str]) -> str | N
 def short_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return a line for each key that is too short to be hidden in messages and logs; the key is not in it.
 
-    One for a server on this machine is mostly a placeholder, and passed over.
+    Keys for servers on this machine are skipped: most of them are placeholders.
     """
     return tuple(
         f"{variable} has {len(key)} {'character' if len(key) == 1 else 'characters'}, and a key below {SHORTEST_SECRET}"
@@ -87,7 +89,7 @@ def short_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str | None = None) -> ModelEndpoint:
-    """Return the provider's endpoint. A ``base_url`` goes before the environment's, and gets none of its keys.
+    """Return the provider's endpoint. A ``base_url`` is preferred to the environment's, and gets none of its keys.
 
     Raises:
         ModelError: CONFIGURATION - no key for an address that needs one, a key that no HTTP header can hold, or an
@@ -109,7 +111,7 @@ def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str |
 
 
 def _needs_no_key(provider: Provider, address: str) -> bool:
-    """Servers on this machine, and those that imitate a provider in one's own network, mostly have no keys."""
+    """Return whether no key is needed: for a server on this machine, or one that imitates the provider."""
     return is_loopback(address) or (provider.is_imitated and address != provider.base_url)
 
 

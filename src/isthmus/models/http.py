@@ -1,7 +1,7 @@
-"""The HTTP client that the providers' SDKs are given, and what its failures mean.
+"""The HTTP client for the providers' SDKs, and the errors that its failures become.
 
-The process environment has no say in it: proxies and certificates come from the environment that is handed in, and
-an address on this machine is never reached through a proxy. Every wait has a deadline.
+The environment of the process is ignored: proxies and certificates come from the mapping that is passed in, and an
+address on this machine is never reached through a proxy. Every wait has a deadline.
 """
 
 import ssl
@@ -37,7 +37,7 @@ def http_client(endpoint: ModelEndpoint, environment: Mapping[str, str], timeout
     limit = httpx2.Timeout(timeouts.idle, connect=timeouts.connect, pool=timeouts.connect)
 
     async def set_deadlines(request: httpx2.Request) -> None:
-        # An SDK may have put its own, or none.
+        # An SDK may have set deadlines of its own, or none.
         request.extensions["timeout"] = limit.as_dict()
 
     async def refuse_pages(response: httpx2.Response) -> None:
@@ -78,7 +78,7 @@ def proxy_for(endpoint: ModelEndpoint, environment: Mapping[str, str]) -> str | 
 
 
 def connection_error(error: Exception, endpoint: ModelEndpoint, timeouts: Timeouts) -> ModelError | None:
-    """Return the error for a failure below HTTP, None when ``error`` is nothing of the kind."""
+    """Return the error for a failure below HTTP, None for another error."""
     import httpx2
 
     where = f"{endpoint.title} at {endpoint.base_url}"
@@ -98,7 +98,7 @@ def connection_error(error: Exception, endpoint: ModelEndpoint, timeouts: Timeou
 
 def _certificates(endpoint: ModelEndpoint, environment: Mapping[str, str]) -> ssl.SSLContext | bool:
     if urlsplit(endpoint.base_url).scheme == "http":
-        # Not used, and much cheaper to make than one with every authority of the world in it. It trusts nobody.
+        # Unused without TLS, and much cheaper to make than a context that loads all authorities. It trusts none.
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     file, folder = environment.get("SSL_CERT_FILE"), environment.get("SSL_CERT_DIR")
     return ssl.create_default_context(cafile=file or None, capath=folder or None) if file or folder else True

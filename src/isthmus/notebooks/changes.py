@@ -37,7 +37,7 @@ class ChangeKind(StrEnum):
 
 
 class NoSuchChangeError(IsthmusError):
-    """A number that no change has."""
+    """Raised for a number that no change has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class NotebookChanges:
     def accept(self, numbers: Collection[int], sources: Mapping[int, str] | None = None) -> str:
         """Return the text of the notebook with the changes of these numbers; all of them: the new text as it is.
 
-        ``sources`` are what the user made of the sources of new cells, by the number of the change.
+        ``sources`` has the sources of new cells that the user has edited, by the number of the change.
 
         Raises:
             NoSuchChangeError: no change has this number.
@@ -135,7 +135,7 @@ def compare(old: Notebook, new: Notebook) -> NotebookChanges:
     """Return the changes from one notebook to another. The cost grows about linearly with the number of cells."""
     pairs = _pairs(old.cells, new.cells)
     partner = dict(pairs)
-    in_order = _rising(pairs)
+    in_order = _longest_increasing(pairs)
     moved = {index: other for index, other in pairs if index not in in_order}
     order: list[tuple[int | None, int | None]] = []
     position = 0
@@ -181,7 +181,7 @@ def _pairs(old: Sequence[Cell], new: Sequence[Cell]) -> list[tuple[int, int]]:
     pairs = {index: places[identity] for identity, index in _identified(old) if identity in places}
     taken = set(pairs.values())
     # The rest is compared between the cells that are known to belong together and to be in order.
-    anchors = sorted((index, pairs[index]) for index in _rising(sorted(pairs.items())))
+    anchors = sorted((index, pairs[index]) for index in _longest_increasing(sorted(pairs.items())))
     start, new_start = 0, 0
     for end, new_end in [*anchors, (len(old), len(new))]:
         left = [index for index in range(start, end) if index not in pairs]
@@ -197,7 +197,7 @@ def _identified(cells: Sequence[Cell]) -> Iterator[tuple[str, int]]:
 
 
 def _alike(old: Sequence[Cell], new: Sequence[Cell], left: list[int], right: list[int]) -> dict[int, int]:
-    """Pairs among cells without a common id: those with the same source, then, between these, those alike."""
+    """Return pairs of cells without a common id: with the same source, and between these with a similar one."""
     found: dict[int, int] = {}
     for tag, start, end, new_start, new_end in line_opcodes(_keys(old, left), _keys(new, right)):
         if tag == "equal":
@@ -226,11 +226,11 @@ def _keys(cells: Sequence[Cell], indexes: Sequence[int]) -> list[str]:
 def _are_alike(old: Cell, new: Cell) -> bool:
     lines = split_lines(old.source)[:MAXIMUM_COMPARED_LINES], split_lines(new.source)[:MAXIMUM_COMPARED_LINES]
     matcher = SequenceMatcher(None, *lines, autojunk=False)
-    # The cheap ones are never lower.
+    # The quick ratios are upper bounds of the exact one.
     return matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE
 
 
-def _rising(pairs: Sequence[tuple[int, int]]) -> set[int]:
+def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> set[int]:
     """Return the old indexes of the longest run of pairs that is in order on both sides."""
     tails: list[int] = []
     ends: list[int] = []

@@ -84,7 +84,7 @@ async def test_a_write_that_cannot_be_done_takes_none_of_its_group_with_it(conne
 
     before, lost, after = writer.submit(insert, series="a"), writer.submit(fail, series="b"), writer.submit(insert)
     assert await before == 1
-    with pytest.raises(JournalError, match="nothing of this step was stored"):
+    with pytest.raises(JournalError, match="this step was not stored"):
         await lost
     assert await after == 1
     assert await writer.submit(lambda c: c.execute("SELECT number FROM numbers").fetchall()) == [(7,), (7,)]

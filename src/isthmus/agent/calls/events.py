@@ -111,7 +111,7 @@ def call_problem(item: OpenCall, tools: ToolSet) -> ErrorDetails:
     if isinstance(gone, McpDetails):
         message = (
             f"The MCP server {gone.server_name!r} does not offer {gone.tool_name} any more, or is not connected; "
-            "nothing was called. /mcp says how it stands."
+            "nothing was called. /mcp shows its state."
         )
         return ErrorDetails(message, "unknown_tool")
     if (refusal := tools.refusals.get(item.request.name)) is not None:

@@ -65,7 +65,7 @@ class CommandRunner:
         node = find(command.path, nodes) if command is not None else None
         if command is None or node is None or node.body is None:
             name = "/" + " ".join(command.path if command is not None else ())
-            gone = f"There is no command {name} any more. Of a prompt, /mcp tells how its MCP server stands."
+            gone = f"The command {name} no longer exists. If it was a prompt of an MCP server, see /mcp for its state."
             return await _failed(turn, gone, "unknown_command")
         context = CommandContext(
             turn=CommandTurn(session, turn.keep),
