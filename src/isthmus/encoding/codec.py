@@ -58,7 +58,9 @@ def well_formed(value: T) -> T:
     from file names that are not UTF-8.
     """
     kind: type[object] = value.__class__
-    return value if kind in _TEXTLESS else _walker(kind)(value)
+    if kind in _TEXTLESS or (isinstance(value, str) and value.isascii()):
+        return value
+    return _walker(kind)(value)
 
 
 def is_deeper(value: object, limit: int = MAXIMUM_DEPTH) -> bool:
@@ -107,26 +109,22 @@ def _well_formed_path(path: PurePath) -> PurePath:
     return path if (fine := _well_formed_text(text)) is text else type(path)(fine)
 
 
-def _is_plain(value: Any) -> bool:
-    """There is surely nothing to replace; looked at first, as it is so for nearly everything."""
-    kind: type[object] = value.__class__
-    return kind in _TEXTLESS or (kind is str and value.isascii())
-
-
 def _well_formed_object(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    if all(map(_is_plain, value)) and all(map(_is_plain, value.values())):
-        return value
-    fine = {well_formed(name): well_formed(item) for name, item in value.items()}
-    is_same = all(new is old for new, old in zip(fine, value, strict=False)) and all(
-        new is old for new, old in zip(fine.values(), value.values(), strict=False)
-    )
-    return value if is_same and len(fine) == len(value) else fine
+    for name, item in value.items():
+        if well_formed(name) is not name or well_formed(item) is not item:
+            break
+    else:
+        return value  # as nearly every object is
+    return {well_formed(name): well_formed(item) for name, item in value.items()}
 
 
 def _well_formed_list(value: "list[Any] | tuple[Any, ...]") -> "list[Any] | tuple[Any, ...]":
-    fine = [well_formed(item) for item in value]
-    if all(new is old for new, old in zip(fine, value, strict=True)):
+    for item in value:
+        if well_formed(item) is not item:
+            break
+    else:
         return value
+    fine = [well_formed(item) for item in value]
     return tuple(fine) if isinstance(value, tuple) else fine
 
 

@@ -17,7 +17,8 @@ from isthmus.errors import IsthmusError
 
 # str.splitlines of real clients (httpx) ends lines there as well; inside JSON text they only occur in strings.
 _LINE_ENDS = re.compile("[\x85\u2028\u2029]")
-_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+# Circular values, which there are none of, would exceed the depth of recursion; looking for them costs a tenth.
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 _ENCODE_ASCII = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
 
 
@@ -36,7 +37,7 @@ def decode(body: bytes, *, mends_text: bool = False) -> Any:
     """
     try:
         text = body.removeprefix(codecs.BOM_UTF8).decode()
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
+        value = _DECODE(text)
     except UnicodeDecodeError as error:
         raise JsonError(f"expected JSON in UTF-8, but byte {error.start} does not belong to it") from error
     except RecursionError as error:
@@ -64,6 +65,8 @@ def encode(value: object) -> bytes:
         text = _ENCODE(value)
     except ValueError:
         return encode(_finite(value))
+    if text.isascii():
+        return text.encode()
     text = _LINE_ENDS.sub(_escape, text)
     try:
         return text.encode()
@@ -101,15 +104,16 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
-# Made once: what is made for each message costs as much as a small message itself.
-_DECODE_ANY_TEXT = json.JSONDecoder(parse_constant=_refuse_constant).decode
-
-
 def _finite_float(text: str) -> float:
     value = float(text)
     if math.isinf(value):
         raise ValueError(f"the number {text[:40]} is too large")
     return value
+
+
+# Made once: what is made for each message costs as much as a small message itself.
+_DECODE = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float).decode
+_DECODE_ANY_TEXT = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
 
 def _is_unicode(value: Any) -> bool:

@@ -74,7 +74,7 @@ A client that did either knew of the task, so sending the same message again ask
 """
 ROWS_AT_ONCE = 16
 log = logging.getLogger(__name__)
-JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 def encode_event(event: AgentEvent) -> str:
