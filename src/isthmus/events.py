@@ -29,17 +29,21 @@ class TaskState(StrEnum):
     @property
     def is_terminal(self) -> bool:
         """Whether the work has ended, successfully or not."""
-        return self in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED)
+        return self in _TERMINAL
 
     @property
     def is_waiting(self) -> bool:
         """Whether the task waits for a user: for an answer, or for a login elsewhere."""
-        return self in (TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED)
+        return self in _WAITING
 
     @property
     def ends_stream(self) -> bool:
         """Whether a stream ends here: the work has ended, or a user is asked."""
-        return self.is_terminal or self.is_waiting
+        return self in _TERMINAL or self in _WAITING
+
+
+_TERMINAL = (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED)
+_WAITING = (TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED)
 
 
 class InternalEvent:

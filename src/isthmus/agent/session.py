@@ -169,6 +169,9 @@ class Session:
             self._enter_task(task_id)
         self.statistics.take(event, self.task_id, at)
         match event:
+            case TextContent(message_id):  # first, since these are most of the events
+                if self.command is not None and not self.has_command_prompt:
+                    self.command_texts.add(message_id)
             case Prompt():
                 self._take_prompt(event)
             case Command():
@@ -210,9 +213,6 @@ class Session:
                 self.model = model
             case ToolsLoaded(names):
                 self._load_tools(*names)
-            case TextContent(message_id):
-                if self.command is not None and not self.has_command_prompt:
-                    self.command_texts.add(message_id)
             case Thought() | RetryNotice() | ArtifactUpdate() | ModelUsed():
                 pass
             case _:

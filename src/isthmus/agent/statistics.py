@@ -18,6 +18,8 @@ from isthmus.events import (
     ModelUsed,
     Prompt,
     StateChange,
+    TextContent,
+    Thought,
     ToolCallUpdate,
 )
 from isthmus.task_view import ModelUsage
@@ -85,10 +87,14 @@ class Statistics:
 
     def take(self, event: AgentEvent, task_id: str, at: float | None) -> None:
         """Count one event of a task; ``at`` is when it was kept, in Unix seconds, if it was."""
-        use = self.tasks.setdefault(task_id, TaskUse())
+        use = self.tasks.get(task_id)
+        if use is None:
+            use = self.tasks[task_id] = TaskUse()
         if at is not None and task_id in self._asked_since:
             self._leave_out(task_id, at)
         match event:
+            case TextContent() | Thought():  # first, since these are most of the events
+                pass
             case Prompt() | Command() | ConfirmationAccepted():
                 use.prompts += isinstance(event, Prompt)
                 if at is not None:
