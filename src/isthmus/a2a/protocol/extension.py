@@ -107,8 +107,10 @@ def require_compatible(server: str, client: str) -> None:
     Raises:
         IncompatibleExtensionError: they do not fit; the text names both versions.
     """
+    if server == client:
+        return
     ours, theirs = version_of(server), version_of(client)
-    if server != client and (ours is None or theirs is None or not ours.serves(theirs)):
+    if ours is None or theirs is None or not ours.serves(theirs):
         raise IncompatibleExtensionError(server, client)
 
 

@@ -23,6 +23,7 @@ from isthmus.a2a.protocol.vocabulary import CARD_PATHS
 from isthmus.a2a.server.access_log import begin_note
 from isthmus.a2a.server.auth import NOBODY, Authenticate, Principal, Refusal, RequestGate, RequestHead
 from isthmus.a2a.server.card import PORT_KEY, card_of_request, card_response
+from isthmus.a2a.server.first_step import FirstStep
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.mounting import below_mount
 from isthmus.a2a.server.principals import ForUser, Principals, PushFor, Served
@@ -142,7 +143,9 @@ class Application:
         headers = request.headers
         path: str = request.scope["path"]
         public = path in CARD_PATHS or path == HEALTH
-        refused = self._gate.refuse_origin(headers.get("host"), headers.get("origin"), request.url.scheme)
+        refused = self._gate.refuse_origin(
+            headers.get("host"), headers.get("origin"), request.scope.get("scheme", "http")
+        )
         visitor: Principal | Refusal | None = None
         if refused is None and not public:
             visitor = await self._identify(request)
@@ -177,17 +180,27 @@ class Application:
         stated = request.headers.get("content-length", "")
         if stated.isdecimal() and int(stated) > limit:
             return too_large
-        body = bytearray()
         try:
-            async with asyncio.timeout(self._options.body_deadline):
-                async for chunk in request.stream():
-                    body += chunk
-                    if len(body) > limit:
-                        return too_large
+            first = FirstStep(_read(request, limit))
+            if first.is_done:  # the body came with the head, as small ones do: a deadline would cost more than it
+                body = first.result
+            else:
+                async with asyncio.timeout(self._options.body_deadline):
+                    body = await first.rest()
         except TimeoutError:
             message = f"the request did not arrive within {self._options.body_deadline:g} s"
             return Refusal(408, message, {"Connection": "close"})
-        return bytes(body)
+        return too_large if body is None else body
+
+
+async def _read(request: HttpRequest, limit: int) -> bytes | None:
+    """Return the body of a request, None when it is larger than ``limit`` bytes."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            return None
+    return bytes(body)
 
 
 def _refuse_route(request: HttpRequest, public: bool) -> Refusal | None:

@@ -27,9 +27,17 @@ class FirstStep(Generic[T]):
         except StopIteration as end:
             self.is_done, self.result = True, end.value
 
+    async def rest(self) -> T:
+        """Return the result, waited for."""
+        return await self.after(_nothing)
+
     async def after(self, before: Callable[[], Awaitable[object]]) -> T:
         """The result, waited for. ``before`` is done before that; its errors are raised in what was begun, too."""
         return await _Rest(self._steps, self._waits_for, before)
+
+
+async def _nothing() -> None:
+    pass
 
 
 class _Rest(Generic[T]):
