@@ -43,19 +43,19 @@ class HostContents(ServerContents):
     @override
     async def instructions(self, scope: ToolScope) -> Sequence[ServerInstructions]:
         return [
-            ServerInstructions(found.config.name, found.hidden(found.offer.instructions))
+            ServerInstructions(found.config.name, found.hidden(found.catalogue.instructions))
             for found in await self._host.in_scope(scope)
-            if found.offer.instructions.strip() and not found.offer.is_empty
+            if found.catalogue.instructions.strip() and not found.catalogue.is_empty
         ]
 
     @override
     async def prompts(self, scope: ToolScope) -> Sequence[ServerPrompt]:
         connections = await self._host.in_scope(scope, is_patient=True)
-        return [prompt for found in connections for prompt in found.offer.prompts]
+        return [prompt for found in connections for prompt in found.catalogue.prompts]
 
     @override
     async def resources(self, scope: ToolScope) -> Sequence[ServerResource]:
-        return [resource for found in await self._host.in_scope(scope) for resource in found.offer.resources]
+        return [resource for found in await self._host.in_scope(scope) for resource in found.catalogue.resources]
 
     @override
     async def get_prompt(

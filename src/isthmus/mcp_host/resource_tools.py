@@ -29,7 +29,7 @@ MAXIMUM_CHARACTERS = 100_000
 
 def resource_tools(connections: Sequence[ServerConnection]) -> tuple[Tool, ...]:
     """Return the tools for the resources of these servers; none where no server has any."""
-    with_resources = tuple(found for found in connections if found.offer.resources)
+    with_resources = tuple(found for found in connections if found.catalogue.resources)
     return (ListResources(with_resources), ReadResource(with_resources)) if with_resources else ()
 
 
@@ -65,7 +65,7 @@ class ListResources:
         wanted = [found for found in self._connections if server in ("", found.config.name)]
         if not wanted:
             raise _unknown(server, self._connections)
-        listed = [resource for found in wanted for resource in found.offer.resources]
+        listed = [resource for found in wanted for resource in found.catalogue.resources]
         lines: list[str] = []
         room = MAXIMUM_CHARACTERS
         for resource in listed[:MAXIMUM_LISTED]:
@@ -160,7 +160,7 @@ class ReadResource:
 
 
 def _lists(connection: ServerConnection, uri: str) -> bool:
-    return any(resource.uri == uri for resource in connection.offer.resources)
+    return any(resource.uri == uri for resource in connection.catalogue.resources)
 
 
 def _own_uri(connection: ServerConnection, uri: str) -> str:

@@ -1,4 +1,4 @@
-"""The tools that sessions have: our own and what servers offer now, made anew only when it changed.
+"""The tools of sessions: our own and those of servers. A set is made again only when a server's catalogue changed.
 
 Deliberately not here: which servers a session uses, and waiting for them (:mod:`isthmus.mcp_host.host`).
 """
@@ -17,19 +17,19 @@ from isthmus.tools.base import Tool, ToolSet
 
 Key: TypeAlias = tuple[str, str]
 """A session and its task."""
-_Offers: TypeAlias = tuple[tuple[ServerConnection, Catalogue], ...]
+_Catalogues: TypeAlias = tuple[tuple[ServerConnection, Catalogue], ...]
 
 
 class ToolSets:
-    """The tool sets of the sessions that work now. ``reserved`` are names that no server's tool gets."""
+    """The tool sets of the sessions that run now. ``reserved``: names that no server's tool gets."""
 
     def __init__(self, own: ToolSet, reserved: Collection[str]) -> None:
         self._own = own
         self._reserved = reserved
-        self._last: dict[Key, tuple[_Offers, ToolSet]] = {}
+        self._last: dict[Key, tuple[_Catalogues, ToolSet]] = {}
 
     def forget(self, key: Key) -> None:
-        """Forget a session that does not work any more."""
+        """Forget a session that does not run any more."""
         self._last.pop(key, None)
 
     def of(
@@ -40,16 +40,16 @@ class ToolSets:
         clients: Sequence[ServerConnection],
         names: Collection[str] | None = None,
     ) -> ToolSet:
-        """Return the tools of these connections; the same object as before while they offer the same.
+        """Return the tools of these connections: the same object as before, if their catalogues are the same.
 
-        `clients` are those of the session alone. `names` are the configured servers that the session uses; None: all.
+        `clients` are connections of this session alone. `names`: the configured servers that it uses; None: all.
         """
-        offers: _Offers = tuple((found, found.offer) for found in (*connections, *clients))
+        catalogues: _Catalogues = tuple((found, found.catalogue) for found in (*connections, *clients))
         before, made = self._last.get(key, ((), None))
         missing = tuple(found.name for found in servers.missing(names))
-        if made is None or before != offers or made.missing_servers != missing:
+        if made is None or before != catalogues or made.missing_servers != missing:
             made = replace(self._make(servers, connections, clients), missing_servers=missing)
-        self._last[key] = offers, made  # also when they are equal: the same objects are compared sooner
+        self._last[key] = catalogues, made  # also when they are equal: the same objects are compared sooner
         return made
 
     def _make(
@@ -58,10 +58,10 @@ class ToolSets:
         tools: dict[str, Tool] = dict(self._own.tools)
         offered_tools = list(servers.tools(connections, self._reserved))
         tools.update((tool.name, tool) for tool in offered_tools)
-        keys = [(found.config.name, offered.name) for found in clients for offered in found.offer.tools]
+        keys = [(found.config.name, offered.name) for found in clients for offered in found.catalogue.tools]
         names = assign_names(keys, {*tools, *self._reserved}, {})
         for found in clients:
-            for offered in found.offer.tools:
+            for offered in found.catalogue.tools:
                 name = names[found.config.name, offered.name]
                 tools[name] = own = McpTool(name, offered, found)
                 offered_tools.append(own)

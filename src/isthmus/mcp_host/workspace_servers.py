@@ -75,7 +75,7 @@ class WorkspaceServers:
             before = self._connections
             kept = {name: found for name, found in before.items() if found.config == wanted.get(name)}
             fresh = {name: self._connect(config) for name, config in wanted.items() if name not in kept}
-            await asyncio.to_thread(_recall, tuple(fresh.values()))
+            await asyncio.to_thread(_load_cached, tuple(fresh.values()))
             if self._is_closed:
                 return
             self._connections = {name: kept.get(name) or fresh[name] for name in wanted}
@@ -139,7 +139,7 @@ class WorkspaceServers:
             connection = self._connections.get(server.name)
             if connection is None or (required and not self._is_required(server)) or connection.is_asleep:
                 continue
-            is_there = connection.state is ServerState.CONNECTED if required else not connection.offer.is_empty
+            is_there = connection.state is ServerState.CONNECTED if required else not connection.catalogue.is_empty
             if not is_there:
                 found.append(Missing(server.name, connection.problem or "it is not connected yet"))
         return tuple(found)
@@ -183,7 +183,7 @@ class WorkspaceServers:
         return tuple(
             McpTool(self._given[found.config.name, tool.name], tool, found)
             for found in used
-            for tool in found.offer.tools
+            for tool in found.catalogue.tools
         )
 
     def _names(self, reserved: Collection[str]) -> dict[ToolKey, str]:
@@ -234,10 +234,10 @@ def origin_text(config: ServerConfig) -> str:
 
 def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace: Path | None = None) -> ServerStatus:
     """Return the state of one server; `names` are the names of its tools for the model."""
-    config, offer = connection.config, connection.offer
+    config, catalogue = connection.config, connection.catalogue
     notes = [connection.problem] if connection.problem else []
-    if offer.dropped:
-        notes.append("of what it lists: " + "; ".join(offer.dropped))
+    if catalogue.dropped:
+        notes.append("of what it lists: " + "; ".join(catalogue.dropped))
     notes += config.warnings
     return ServerStatus(
         name=config.name,
@@ -246,15 +246,15 @@ def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace
         description=config.description,
         tools=tuple(
             ServerTool(names.get((config.name, tool.name), tool.name), tool.description, tool.parameters)
-            for tool in offer.tools
+            for tool in catalogue.tools
         ),
-        prompts=tuple(prompt.name for prompt in offer.prompts),
-        resources=tuple(resource.uri for resource in offer.resources),
+        prompts=tuple(prompt.name for prompt in catalogue.prompts),
+        resources=tuple(resource.uri for resource in catalogue.resources),
         problem="; ".join(notes) or None,
         summary=(*summary(config, workspace), *_sandbox(connection)),
         notes=_notes(connection),
         is_container=_is_container(config),
-        is_missing=offer.is_empty and not connection.is_asleep,
+        is_missing=catalogue.is_empty and not connection.is_asleep,
     )
 
 
@@ -271,7 +271,7 @@ def _notes(connection: ServerConnection) -> tuple[str, ...]:
         notes.append("Required: no turn begins without it")
     if config.lazy:
         notes.append("Starts: at its first call (lazy)")
-    if connection.known.is_recalled:
+    if connection.known.is_cached:
         notes.append("Listed: when it was last connected")
     if connection.log.left_out:
         count = show_count(connection.log.left_out, "notification")
@@ -292,6 +292,6 @@ def _keys(connections: Iterable[ServerConnection]) -> list[ToolKey]:
     return [(found.config.name, tool) for found in connections for tool in found.known.tool_names]
 
 
-def _recall(connections: Iterable[ServerConnection]) -> None:
+def _load_cached(connections: Iterable[ServerConnection]) -> None:
     for connection in connections:
-        connection.recall()
+        connection.load_cached()

@@ -51,7 +51,7 @@ async def settle(row: ServerRow, connection: ServerConnection) -> None:
     match connection.state:
         case ServerState.CONNECTED:
             row.status = CONNECTED
-            row.tools = len(connection.offer.tools)
+            row.tools = len(connection.catalogue.tools)
         case ServerState.NEEDS_LOGIN:
             row.status = NEEDS_LOGIN
             row.details.append(f"it requires a login: isthmus mcp login {connection.config.name}")

@@ -109,13 +109,13 @@ def _offer(connection: ServerConnection, trace: Trace) -> Iterator[str]:
         yield f"\nServer: {f'{found.name} {found.version}'.strip() or 'without a name'}"
         yield f"  Protocol: {found.protocol or 'unknown'}"
         yield f"  Capabilities: {', '.join(found.capabilities) or 'none'}"
-    offer = connection.offer
-    if not offer.is_empty:
-        counts = ((offer.tools, "tool"), (offer.prompts, "prompt"), (offer.resources, "resource"))
+    catalogue = connection.catalogue
+    if not catalogue.is_empty:
+        counts = ((catalogue.tools, "tool"), (catalogue.prompts, "prompt"), (catalogue.resources, "resource"))
         yield f"  Offers: {', '.join(show_count(len(items), noun) for items, noun in counts)}"
-        cost = sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in offer.tools)
+        cost = sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in catalogue.tools)
         yield f"  Its tools take about {show_count(cost, 'token')} of the model's context"
-    for reason in offer.dropped:
+    for reason in catalogue.dropped:
         yield f"  Left out: {connection.hidden(reason)}"
 
 
@@ -155,7 +155,7 @@ async def _all(timeout: int | None) -> bool:
             if connection is None:
                 continue
             if row.is_well:
-                say(f"    {show_count(len(connection.offer.tools), 'tool')}")
-            for reason in connection.offer.dropped:
+                say(f"    {show_count(len(connection.catalogue.tools), 'tool')}")
+            for reason in connection.catalogue.dropped:
                 say(f"    left out: {connection.hidden(reason)}")
     return is_well

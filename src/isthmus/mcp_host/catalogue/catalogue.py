@@ -1,4 +1,4 @@
-"""The offer of a connected server: its tools, made usable, its prompts and its resources."""
+"""The catalogue of a server: its tools, made usable, its prompts and its resources."""
 
 import hashlib
 import json
@@ -19,19 +19,20 @@ from isthmus.mcp_host.results.result import clean
 from isthmus.tools.server_contents import ServerPrompt, ServerResource
 
 MAXIMUM_DESCRIPTION = 10_000
-"""Characters of a description that reach the model."""
+"""Maximum number of characters of a description that reach the model."""
 MAXIMUM_NAME = 1_000
-"""Characters of a tool's name: longer ones are shown to nobody."""
+"""Maximum number of characters of a tool's name; a tool with a longer one is left out."""
 SHOWN_NAME = 80
+"""Number of characters of a tool's name in a message."""
 MAXIMUM_DROPPED = 50
-"""Tools of which it is said why they are left out; of more, how many."""
+"""Maximum number of tools whose reason for being left out is told; of others the number is."""
 SHOWN_NAMES = 10
-"""Names of tools in a sentence."""
+"""Maximum number of names of tools in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogueTool:
-    """A tool under the server's own name. The hints are the server's word, and no more."""
+    """A tool under the server's own name. The hints (read-only, idempotent, destructive) are the server's claims."""
 
     name: str
     description: str
@@ -40,18 +41,18 @@ class CatalogueTool:
     is_idempotent: bool = False
     is_destructive: bool = False
     version: str = ""
-    """Stands for all that the server says of the tool: another one, if that changes."""
+    """Hash of everything that the server says of the tool."""
     result_characters: int | None = None
-    """The number of characters of its results that are of use, if the server states it."""
+    """Maximum number of characters of its results, if the server states it."""
     output_schema: Mapping[str, Any] | None = None
     """The server's schema of its structured content."""
     full_parameters: Mapping[str, Any] | None = None
-    """The parameters as JSON Schema in full, where that says more."""
+    """The parameters as complete JSON Schema, if that says more than `parameters`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The offer of a server, and a sentence on each tool that cannot be used, or not completely."""
+    """The usable part of a listing. ``dropped`` says why tools cannot be used, or not completely."""
 
     tools: tuple[CatalogueTool, ...] = ()
     prompts: tuple[ServerPrompt, ...] = ()
@@ -63,11 +64,11 @@ class Catalogue:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to stay connected for."""
+        """Whether there is nothing to use: no tool, prompt or resource."""
         return not (self.tools or self.prompts or self.resources)
 
 
-def offer_of(listing: Listing, include: tuple[str, ...] | None, exclude: tuple[str, ...]) -> Catalogue:
+def catalogue_of(listing: Listing, include: tuple[str, ...] | None, exclude: tuple[str, ...]) -> Catalogue:
     """Return the usable part of a listing that the configuration allows."""
     tools, unusable = usable_tools(listing.tools, include, exclude)
     instructions, dropped = clean(listing.instructions), (*listing.dropped, *unusable)
@@ -77,9 +78,9 @@ def offer_of(listing: Listing, include: tuple[str, ...] | None, exclude: tuple[s
 def usable_tools(
     listed: tuple[ListedTool, ...], include: tuple[str, ...] | None, exclude: tuple[str, ...]
 ) -> tuple[tuple[CatalogueTool, ...], tuple[str, ...]]:
-    """Return the tools that the configuration leaves in and whose schema can be used, and why others cannot."""
+    """Return the tools that the configuration includes and whose schema can be used, and messages about the others."""
     tools: dict[str, CatalogueTool] = {}
-    dropped = [*_not_there("includeTools", include or (), listed), *_not_there("excludeTools", exclude, listed)]
+    dropped = [*_unknown_names("includeTools", include or (), listed), *_unknown_names("excludeTools", exclude, listed)]
     nodes, full_nodes = Nodes(), Nodes()
     is_editor = {tool.name for tool in listed} >= set(REVIEW_TOOLS)
     for tool in listed:
@@ -121,7 +122,7 @@ def usable_tools(
 
 
 def _full(given: Mapping[str, Any], parameters: Mapping[str, Any], nodes: Nodes) -> Mapping[str, Any] | None:
-    """Return the schema in full; None where it says nothing more, or is too large for that."""
+    """Return the complete schema; None if it says no more than `parameters`, or is too large."""
     try:
         found, _ = without_refused_names(full_schema(given, nodes))
     except UnusableSchemaError:
@@ -129,14 +130,14 @@ def _full(given: Mapping[str, Any], parameters: Mapping[str, Any], nodes: Nodes)
     return None if found == parameters else found
 
 
-def _not_there(key: str, names: Collection[str], listed: tuple[ListedTool, ...]) -> Iterator[str]:
-    """Yield messages about names in the settings that no tool has: a slip there removes or leaves a tool."""
+def _unknown_names(key: str, names: Collection[str], listed: tuple[ListedTool, ...]) -> Iterator[str]:
+    """Yield a message about names in the settings that no tool has: a slip there includes or excludes a tool."""
     found = [tool.name for tool in listed]
-    strange = [repr(name[:80]) for name in dict.fromkeys(map(tool_named, names)) if name not in found]
-    if found and strange:
+    unknown = [repr(name[:80]) for name in dict.fromkeys(map(tool_named, names)) if name not in found]
+    if found and unknown:
         more = f" and {len(found) - SHOWN_NAMES} more" if len(found) > SHOWN_NAMES else ""
         has = ", ".join(name[:80] for name in found[:SHOWN_NAMES]) + more
-        yield f"{key} names {', '.join(strange[:SHOWN_NAMES])}, which it does not have; it has: {has}"
+        yield f"{key} names {', '.join(unknown[:SHOWN_NAMES])}, which it does not have; it has: {has}"
 
 
 def _version(tool: ListedTool) -> str:

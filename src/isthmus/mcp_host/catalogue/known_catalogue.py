@@ -1,4 +1,4 @@
-"""The known offer of one server: its own listing, or that of its last connection.
+"""The catalogue of one server: from its own listing, or cached from its last connection.
 
 Deliberately not here: connecting, and the files (:mod:`isthmus.mcp_host.catalogue.manifests`).
 """
@@ -6,7 +6,7 @@ Deliberately not here: connecting, and the files (:mod:`isthmus.mcp_host.catalog
 import asyncio
 from dataclasses import replace
 
-from isthmus.mcp_host.catalogue.catalogue import Catalogue, CatalogueTool, offer_of
+from isthmus.mcp_host.catalogue.catalogue import Catalogue, CatalogueTool, catalogue_of
 from isthmus.mcp_host.catalogue.listing import Listing
 from isthmus.mcp_host.catalogue.manifests import Manifest
 from isthmus.mcp_host.config.server_config import ServerConfig
@@ -16,57 +16,57 @@ from isthmus.mcp_host.connection.transport_probe import TransportChoice
 
 
 class KnownCatalogue:
-    """``is_recalled``: it is what the server offered when it was last connected; it has not said so since."""
+    """The catalogue of a server. ``is_cached``: it is from an earlier connection, and not confirmed since."""
 
     def __init__(self, config: ServerConfig, context: ConnectionContext) -> None:
-        self.offer = Catalogue()
-        self.is_recalled = False
+        self.catalogue = Catalogue()
+        self.is_cached = False
         self._config = config
         self._workspace = context.workspace
         self._late_seconds = context.timeouts.late_seconds
         self._manifests = context.manifests
         self._manifest: Manifest | None = None
-        self._recalled_names: tuple[str, ...] = ()
+        self._cached_names: tuple[str, ...] = ()
         self._tools: dict[str, CatalogueTool] = {}
 
-    def recall(self) -> TransportChoice | None:
-        """Take up what was kept, and return the way that the server was reached; blocks."""
+    def load_cached(self) -> TransportChoice | None:
+        """Load the cached listing, and return the transport by which the server was reached. Blocks."""
         if self._manifests is None:
             return None
         self._manifest = self._manifests.load(self._config, self._workspace)
         if self._manifest is None:
             return None
-        offer = self._offer_of(self._manifest.listing)
-        self._recalled_names = tuple(tool.name for tool in offer.tools)
-        if not (self._manifest.is_held or offer.is_empty):
-            self._set(offer)
-            self.is_recalled = True
+        catalogue = self._catalogue_of(self._manifest.listing)
+        self._cached_names = tuple(tool.name for tool in catalogue.tools)
+        if not (self._manifest.is_held or catalogue.is_empty):
+            self._set(catalogue)
+            self.is_cached = True
         return self._manifest.way
 
     @property
     def is_held(self) -> bool:
-        """The server could not be used when it was last tried."""
+        """Whether the last attempt to use the server failed."""
         return self._manifest is not None and self._manifest.is_held
 
     @property
     def is_late(self) -> bool:
-        """Whether it took long until it was known that the server could not be used, when it was last tried."""
+        """Whether the last attempt to use the server failed, and took long to do so."""
         return self._manifest is not None and self._manifest.is_held and self._manifest.is_late
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """The server's names of its tools; while it cannot be used, those that it had when it was last connected."""
-        return tuple(self._tools) or self._recalled_names
+        """The server's names of its tools; while it cannot be used, those of the cached listing."""
+        return tuple(self._tools) or self._cached_names
 
     def tool(self, name: str) -> CatalogueTool | None:
-        """Return a tool that it offers now, by the server's own name."""
+        """Return a tool by the server's own name; None if the server does not offer it now."""
         return self._tools.get(name)
 
     def require(self, name: str, version: str | None) -> None:
-        """Make sure that a tool is still there, and that it still is what it was; None: whatever it is.
+        """Make sure that a tool still exists and, unless `version` is None, that it has not changed.
 
         Raises:
-            ToolGoneError: it is not; the text says what to do.
+            ToolGoneError: it is gone or has changed; the text says what to do.
         """
         found = self._tools.get(name)
         server = f"the MCP server {self._config.name!r}"
@@ -79,23 +79,23 @@ class KnownCatalogue:
             )
 
     def take(self, listing: Listing) -> None:
-        """Take a new listing of the server as its offer."""
-        self._set(self._offer_of(listing))
-        self._recalled_names = ()
+        """Replace the catalogue by a new listing of the server."""
+        self._set(self._catalogue_of(listing))
+        self._cached_names = ()
 
-    def drop(self) -> None:
-        """Remove the offer of a server that cannot be used."""
+    def clear(self) -> None:
+        """Empty the catalogue of a server that cannot be used."""
         self._set(Catalogue())
 
     async def keep(self, listing: Listing, way: TransportChoice) -> None:
-        """Keep for the next start what was taken."""
+        """Store a listing for the next start, with the transport by which the server was reached."""
         kept = replace(listing, discovered=None)
-        await self._store(Manifest(kept, replace(way, discovered=listing.discovered), is_held=self.offer.is_empty))
+        await self._store(Manifest(kept, replace(way, discovered=listing.discovered), is_held=self.catalogue.is_empty))
 
-    async def hold(self, took: float) -> None:
-        """Keep that the server could not be used, which was known after `took` seconds.
+    async def mark_unavailable(self, took: float) -> None:
+        """Store for the next start that the server could not be used, which was known after `took` seconds.
 
-        At the next start its tools are not offered before it is connected, and if that took long, no turn waits for it.
+        Its tools are then not offered before it is connected and, if that took long, no turn waits for it.
         """
         manifest = self._manifest or Manifest(Listing(), TransportChoice())
         await self._store(replace(manifest, is_held=True, is_late=took >= self._late_seconds))
@@ -106,9 +106,9 @@ class KnownCatalogue:
         self._manifest = manifest
         await asyncio.to_thread(self._manifests.store, self._config, self._workspace, manifest)
 
-    def _offer_of(self, listing: Listing) -> Catalogue:
-        return offer_of(listing, self._config.include_tools, self._config.exclude_tools)
+    def _catalogue_of(self, listing: Listing) -> Catalogue:
+        return catalogue_of(listing, self._config.include_tools, self._config.exclude_tools)
 
-    def _set(self, offer: Catalogue) -> None:
-        self.offer, self.is_recalled = offer, False
-        self._tools = {tool.name: tool for tool in offer.tools}
+    def _set(self, catalogue: Catalogue) -> None:
+        self.catalogue, self.is_cached = catalogue, False
+        self._tools = {tool.name: tool for tool in catalogue.tools}

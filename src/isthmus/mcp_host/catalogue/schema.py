@@ -1,11 +1,14 @@
-"""Makes a server's JSON schema usable: for every model provider, and in full for those that take JSON Schema.
+"""Makes a server's JSON schema usable, in two forms. Pure; the given schema is not changed.
 
-For every provider (Gemini CLI: "Schema Processing") ``$schema`` and ``additionalProperties`` go, ``default`` beside
-``anyOf`` goes, local ``$ref``s are put in place with loops cut, and what is too deep is cut. In full, ``$schema``,
-``additionalProperties``, and ``$defs`` with the references to them stay; a reference that leads back to its own value
-is cut there too, so that no reader loops, and nothing refers to a place outside of the schema.
-Pure; the given schema is not changed. A property that is named like a keyword stays. A schema that cannot be made
-usable is refused with a reason.
+The usable form suits every model provider (Gemini CLI calls this "Schema Processing"): ``$schema``,
+``additionalProperties`` and ``default`` beside ``anyOf`` are removed, local ``$ref``s are replaced by their targets,
+and loops and levels that are too deep are cut.
+
+The full form is for providers that take JSON Schema: ``$schema``, ``additionalProperties``, ``$defs`` and the
+references to them stay. A reference that leads back to its own value is cut there too, so that no reader loops, and no
+reference leads out of the schema.
+
+A property that is named like a keyword stays. A schema that cannot be made usable is refused with a reason.
 """
 
 import re
@@ -18,18 +21,18 @@ from isthmus.mcp_host.results.result import clean
 
 MAXIMUM_DEPTH = 24
 MAXIMUM_NODES = 20_000
-"""Sub-schemas and values of one schema, after ``$ref``s are put in place."""
+"""Maximum number of sub-schemas and values in one schema, after ``$ref``s are replaced."""
 MAXIMUM_NODES_OF_ALL = 200_000
-"""The same of all tools of a server."""
+"""Maximum number of sub-schemas and values in the schemas of all tools of a server."""
 
 _DROPPED = frozenset({"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "additionalProperties"})
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-"""Value of ``$schema`` that stays: other drafts' forms are mended into this one's."""
+"""The only value of ``$schema`` that stays: schemas of other drafts are converted to this one."""
 _DEFINITIONS = ("$defs", "definitions")
-"""Keywords of the whole schema that name definitions; the second is that of older drafts."""
+"""Keywords that hold definitions; the second is that of older drafts."""
 _DEFINED = re.compile(r"#/(\$defs|definitions)/([A-Za-z0-9_.-]{1,64})")
 _SAME_VALUE = frozenset({*CHOICES, "not", "if", "then", "else", "dependentSchemas"})
-"""Keywords whose schemas are about the same value as the schema that they are in."""
+"""Keywords whose schemas apply to the same value as the schema around them."""
 _DATA = frozenset({"default", "const", "enum", "examples", "example", "required", "dependentRequired"})
 """Keywords whose value is data, not a schema."""
 _NAMED = frozenset({"properties", "patternProperties", "dependentSchemas"})
@@ -41,7 +44,7 @@ JsonSchema = Mapping[str, Any]
 
 
 class UnusableSchemaError(IsthmusError):
-    """No provider can be given this schema; the text says why."""
+    """A schema that no provider would take; the text says why."""
 
 
 class Nodes:
@@ -51,10 +54,10 @@ class Nodes:
         self._left = left
 
     def take(self) -> None:
-        """Count one.
+        """Count one node.
 
         Raises:
-            UnusableSchemaError: there are none left.
+            UnusableSchemaError: the budget is spent.
         """
         if self._left <= 0:
             raise UnusableSchemaError(f"its server's schemas have more than {MAXIMUM_NODES_OF_ALL:,} parts together")
@@ -62,9 +65,9 @@ class Nodes:
 
 
 def usable_schema(schema: object, nodes: Nodes | None = None) -> dict[str, Any]:
-    """Return a tool's input schema as providers take it: of type object, without references.
+    """Return a tool's input schema in the form that every provider takes: of type object, without references.
 
-    ``nodes`` are those that the server's schemas may have together.
+    ``nodes`` is the budget for all schemas of the server.
 
     Raises:
         UnusableSchemaError: it is not an object schema, or far too large.
@@ -75,10 +78,10 @@ def usable_schema(schema: object, nodes: Nodes | None = None) -> dict[str, Any]:
 
 
 def full_schema(schema: object, nodes: Nodes | None = None) -> dict[str, Any]:
-    """Return a tool's input schema as JSON Schema 2020-12, with its definitions: for a schema that is usable otherwise.
+    """Return a tool's input schema as JSON Schema 2020-12, with its definitions.
 
-    A reference that is left leads to ``#`` or to one of ``$defs``, and always to a part of the value that it stands
-    for. ``nodes`` are as of :func:`usable_schema`.
+    The schema must be one that `usable_schema` takes. A reference that stays leads to ``#`` or into ``$defs``, and
+    applies to a part of the value that it leads back to. ``nodes`` is the budget for all schemas of the server.
 
     Raises:
         UnusableSchemaError: it is not an object schema, or far too large.
@@ -134,7 +137,7 @@ def without_refused_names(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple
 
 
 class _Cleaner:
-    """``is_full``: definitions, references to them and ``additionalProperties`` stay."""
+    """Cleans one schema. ``is_full``: definitions, references to them and ``additionalProperties`` stay."""
 
     def __init__(self, root: JsonSchema, all_nodes: Nodes, *, is_full: bool = False) -> None:
         self._root = root
@@ -158,7 +161,7 @@ class _Cleaner:
         return found
 
     def _kept(self, reference: str) -> str | None:
-        """Return the reference as it stays in the full schema; None if it leads elsewhere or must be inlined."""
+        """Return a reference as the full form has it; None if it must be replaced by its target."""
         if not self._is_full or reference == "#":
             return reference if self._is_full else None
         if (match := _DEFINED.fullmatch(reference)) is None:
@@ -180,8 +183,8 @@ class _Cleaner:
     def _schema(self, schema: object, depth: int, followed: tuple[str, ...], *, is_same: bool = False) -> object:
         """Return a cleaned schema; `followed` are the references that led here.
 
-        ``is_same``: it is about the value that the whole schema, or a definition, is about. A reference there would
-        lead to that value again, and is put in place.
+        ``is_same``: the schema applies to the same value as the whole schema, or as the definition around it. A
+        reference there could lead back to that value, so it is replaced by its target.
         """
         self._count()
         if isinstance(schema, bool):
@@ -210,7 +213,7 @@ class _Cleaner:
             cleaned[keyword] = self._value(keyword, value, depth, followed, is_same=is_inner_same)
             if keyword in ("title", "description") and isinstance(value, str):
                 cleaned[keyword] = clean(value)
-        # The root is held to more, with reasons, by whoever asked.
+        # The root has to meet more conditions, which callers check, to refuse it with a reason.
         return fitting(cleaned) if depth else cleaned
 
     def _value(self, keyword: str, value: object, depth: int, followed: tuple[str, ...], *, is_same: bool) -> object:
@@ -242,18 +245,18 @@ class _Cleaner:
         return _sendable(value)
 
     def _referring(self, kept: str, given: JsonSchema, depth: int, followed: tuple[str, ...]) -> object:
-        """Return a reference with what is written beside it."""
+        """Return a reference that stays, with the keywords beside it."""
         beside = _beside(given)
         around = self._schema(beside, max(depth, 1), followed)
         more = cast("dict[str, Any]", around) if isinstance(around, dict) else {}
         if "items" not in beside:
-            more.pop("items", None)  # What arrays get by default is the definition's to say.
+            more.pop("items", None)  # `fitting` gave the array a default; the definition says what it has
         return {"$ref": kept, **more}
 
     def _resolved(
         self, reference: str, given: JsonSchema, depth: int, followed: tuple[str, ...], *, is_same: bool
     ) -> object:
-        """Return the target of a reference with its sibling keywords; a loop or a lost reference allows anything."""
+        """Return the target of a reference with its sibling keywords; a loop or a missing target allows anything."""
         beside = _beside(given)
         target = None if reference in followed else self._target(reference)
         if target is None:
@@ -262,7 +265,7 @@ class _Cleaner:
         around = self._schema(beside, max(depth, 1), followed, is_same=is_same)
         more = cast("dict[str, Any]", around) if isinstance(around, dict) else {}
         if "items" not in beside:
-            more.pop("items", None)  # The target's count, not what arrays get by default.
+            more.pop("items", None)  # `fitting` gave the array a default; the target says what it has
         return fitting({**cast("dict[str, Any]", found), **more}) if isinstance(found, dict) else more
 
     def _target(self, reference: str) -> object:
@@ -287,12 +290,12 @@ def _beside(schema: JsonSchema) -> dict[str, Any]:
 
 
 def _sendable(value: object) -> object:
-    """Return a plain value; None for a number that JSON does not have, which would break all requests of a session."""
+    """Return a value; None for a number that JSON cannot express, which would break every request of a session."""
     return None if isinstance(value, int | float) and not isinstance(value, bool) and not is_number(value) else value
 
 
 def _stub(schema: JsonSchema) -> dict[str, Any]:
-    """Return the rest of a schema whose inside is cut: its type and description."""
+    """Return what stays of a schema that is too deep: its type, title and description."""
     return {
         keyword: schema[keyword] for keyword in ("type", "title", "description") if isinstance(schema.get(keyword), str)
     }

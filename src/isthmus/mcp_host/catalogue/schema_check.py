@@ -1,7 +1,7 @@
-"""Checks of values against a server's schemas: the arguments of a call, and the structured content of its result.
+"""Checks values against a server's schemas: the arguments of a call, and the structured content of its result.
 
-A schema is untrusted: its patterns are not matched, because that could take forever, nothing is fetched for it, and an
-invalid one, or one that takes too many steps, refuses nothing. Deliberately not here: schemas for providers
+A schema is untrusted. Its patterns are not matched, because that could take forever, and nothing is fetched for it. An
+invalid schema, or one that takes too many steps, accepts every value. Deliberately not here: schemas for providers
 (:mod:`isthmus.mcp_host.catalogue.schema`).
 """
 
@@ -13,22 +13,23 @@ from typing import Any, TypeAlias, cast
 from isthmus.encoding.json_schema import draft_2020_12
 
 MAXIMUM_VALUES = 5_000
-"""Values in a structured content that is looked at; a larger one is taken as it is."""
+"""Maximum number of values in structured content that is checked; larger content is accepted as it is."""
 MAXIMUM_STEPS = 50_000
-"""Keywords that are looked at for one value, and members of an enumeration: references make few of them many."""
+"""Maximum number of steps for one value: keywords and members of enumerations. A short schema with references can
+take many."""
 
 Check: TypeAlias = Callable[[Any, Any, Any, Any], Any]
-"""The library's function for one keyword: validator, the keyword's value, the value that is held against it, schema."""
+"""The library's function for one keyword. It takes validator, value of the keyword, value to check, and schema."""
 
 _LEFT: ContextVar[int] = ContextVar("isthmus_schema_steps", default=MAXIMUM_STEPS)
 
 
 class _TooManyStepsError(Exception):
-    """A schema takes longer than a stranger's may."""
+    """A check takes too many steps."""
 
 
 class SchemaCheck:
-    """Holds values against one schema. Made when it is first needed: its library takes a while to import."""
+    """Checks values against one schema. Make it when it is first needed: its library takes a while to import."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         from referencing import Registry
@@ -37,7 +38,7 @@ class SchemaCheck:
         self._validator: Any = _validators()(dict(schema), registry=cast("Any", Registry)())
 
     def validation_error(self, value: object) -> str | None:
-        """Return where a value does not fit, and why; None if it fits, or the schema is invalid or takes too long."""
+        """Return where and why a value does not fit; None if it fits, or if the schema is invalid or takes too long."""
         _LEFT.set(MAXIMUM_STEPS)
         try:
             found = next(iter(self._validator.iter_errors(value)), None)
@@ -51,7 +52,7 @@ class SchemaCheck:
 
 
 def is_small(value: object) -> bool:
-    """Return whether a JSON value has few enough values in it to be looked at."""
+    """Return whether a JSON value is small enough to be checked."""
     waiting, count = [value], 0
     while waiting:
         item = waiting.pop()
@@ -67,7 +68,7 @@ def is_small(value: object) -> bool:
 
 @cache
 def _validators() -> Any:
-    """Return the library's class of validators, without what is not looked at, and with its steps counted."""
+    """Return the library's validator class, which counts its steps and ignores patterns."""
     draft = draft_2020_12()
     from jsonschema import validators
 

@@ -1,6 +1,6 @@
-"""One attempt to connect to a server in one way, and the session that comes of it, until whoever asked leaves it.
+"""One attempt to connect to a server by one transport, and the session if it succeeds.
 
-Connecting and the first listing have a deadline each and can be abandoned; afterwards there is none. Imports the SDK:
+Connecting and the first listing have a deadline each and can be abandoned; the session has none. Imports the SDK:
 import it in a thread. Deliberately not here: what is tried after a failure, and states
 (:mod:`isthmus.mcp_host.connection.connection`).
 """
@@ -36,9 +36,10 @@ from isthmus.text.units import show_count
 
 
 class Attempt:
-    """One attempt. ``on_end`` is called when the server sends no more, ``on_change`` when it says its offer changed.
+    """One attempt to connect to a server.
 
-    ``asking`` takes what the server asks. ``log`` and ``watch`` tell what came meanwhile.
+    ``on_end`` is called when the server sends no more messages, ``on_change`` when it reports a change of its tools,
+    prompts or resources. ``asking`` handles its questions. ``log`` and ``watch`` keep what it wrote and answered.
     """
 
     def __init__(
@@ -65,16 +66,16 @@ class Attempt:
         self._step = QUESTION if way.asks_first else "initialize"
         self._answer: FirstAnswer | None = None
         self.loss: str | None = None
-        """Reason for which an open session broke; None also when the server just ended."""
+        """Reason why an open session broke; None if it did not, or if the server just ended."""
 
     def abandon(self) -> None:
-        """Whoever wanted the connection does not any more; does nothing once it is there."""
+        """Give the attempt up; does nothing once the session is open."""
         if self._is_connecting:
             self._scope.cancel()
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncGenerator[tuple[McpSession, Listing]]:
-        """Yield the session and the server's first listing. A later break of the session ends the block: `loss`.
+        """Yield the session and the server's first listing. If the session breaks, the block ends with `loss` set.
 
         Raises:
             NeedsLoginError: the server wants a login.
@@ -96,10 +97,10 @@ class Attempt:
         if context.trace is not None:
             transport = traced(transport, context.trace, describe_opening(config.endpoint, self.way.kind))
         with self._scope:
-            # Waiting for its turn does not count as a program's own time.
+            # The time for which a program waits to be started does not count.
             gate = context.gate if isinstance(config.endpoint, StdioEndpoint) else None
             leave_gate = await gate.enter() if gate is not None else _do_nothing
-            # Not fail_after: a scope must be left in the order in which it was entered, and the session stays open.
+            # Not fail_after: scopes must be left in the reverse order, and the session outlives the deadline.
             timer = self._timer()
             self._debug.begins(f"connecting: {describe_opening(config.endpoint, self.way.kind)}")
             try:
@@ -144,7 +145,7 @@ class Attempt:
 
     def _note_login(self, problem: LoginProblem | None) -> None:
         self.watch.note_login(problem)
-        # Refused in the middle: what waits for an answer gets none, and over SSE the SDK sends no more.
+        # Refused in the middle: requests that wait get no answer, and over SSE the SDK sends no more.
         is_of_one_call = self.watch.status == 403 and self.way.kind is not HttpKind.SSE
         if problem is not None and not self._is_connecting and not is_of_one_call:
             self._on_end()
@@ -162,7 +163,7 @@ class Attempt:
         return asyncio.get_running_loop().call_later(self._config.connect_seconds, expire)
 
     def _failure(self, error: Exception, auth: BearerAuth | None) -> Exception:
-        """Return the error that describes the attempt's failure."""
+        """Return the error that describes why the attempt failed."""
         watch = self.watch
         if watch.login is not None:
             return watch.login

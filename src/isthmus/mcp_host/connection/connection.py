@@ -1,8 +1,8 @@
-"""One server for as long as the agent runs: connects, lists, hears of changes, connects again after a loss, closes.
+"""Keeps one server connected as long as the agent runs: connects, lists, follows changes, reconnects, closes.
 
-A task of its own owns the session, since what the SDK opens must be closed by the task that opened it. Every wait has
-a deadline. A call is never sent twice: when the server ends in the middle of one, its outcome is not known, and that
-is what is said. The SDK is imported in that task, not before.
+A task of its own owns the session, since the SDK must be closed by the task that opened it; only that task imports the
+SDK. Every wait has a deadline. A call is not repeated when the server ends in the middle of it, unless the tool is
+harmless and its server trusted: its outcome is unknown, and the error says so.
 """
 
 import asyncio
@@ -45,11 +45,11 @@ _LOG = logging.getLogger("isthmus.mcp")
 T = TypeVar("T")
 
 TURN_SECONDS = 0.01
-"""Interval in seconds at which a call checks for a connecting server whose last attempt's outcome is known."""
+"""Interval in seconds at which a call checks whether the server is connected, while it reconnects."""
 
 
 class ServerConnection:
-    """A server that is kept connected. Its attributes may be read at any time."""
+    """A server that is kept connected. Any task may read its attributes at any time."""
 
     def __init__(self, config: ServerConfig, context: ConnectionContext) -> None:
         self.config = config
@@ -58,7 +58,7 @@ class ServerConnection:
         self.problem: str | None = None
         self.log = ServerLog()
         self.challenge: str | None = None
-        """The server's challenge (WWW-Authenticate), if it refused."""
+        """The server's challenge (header WWW-Authenticate), if it refused a request."""
         self._secrets = Secrets(config)
         self._context = context
         self._session: McpSession | None = None
@@ -67,7 +67,7 @@ class ServerConnection:
         self._settled = asyncio.Event()
         self._calls = 0
         self._has_answered = False
-        """Something was asked over the connection as it is now, and answered."""
+        """A request was answered over the current connection."""
         self._retries = ReconnectPolicy(context.timeouts.retry_url_seconds)
         self._signals = ConnectionSignals()
         self._pace = RelistBackoff()
@@ -75,30 +75,30 @@ class ServerConnection:
         self.known = KnownCatalogue(config, context)
         self.began = 0.0
         self.connect_took: float | None = None
-        """Seconds that connecting and listing took the last time it worked."""
+        """Time in seconds that connecting and listing took the last time that they succeeded."""
         self.asking = ServerAsking(config.name, context.workspace, context.open_browser)
 
-    def recall(self) -> None:
-        """Take up what the server offered when it was last connected; before it is started. Blocks."""
-        self._probe.remember(self.known.recall())
+    def load_cached(self) -> None:
+        """Load the catalogue of the last connection, before `start`. Blocks."""
+        self._probe.remember(self.known.load_cached())
 
     @property
     def reads_freely(self) -> bool:
-        """Whether its tools that say that they only read run without asking."""
+        """Whether tools that claim to only read run without a question."""
         return self.config.trust or self._context.reads_freely
 
     @property
-    def offer(self) -> Catalogue:
-        """The server's offer, or that of the last connection while it is not known whether it can be connected."""
-        return self.known.offer
+    def catalogue(self) -> Catalogue:
+        """The server's catalogue, or the cached one while it is unknown whether the server can be connected."""
+        return self.known.catalogue
 
     @property
     def is_asleep(self) -> bool:
-        """Whether it starts at the first call and was not called yet."""
-        return self.config.lazy and self.known.is_recalled and self._owner is None
+        """Whether it starts at its first call, which has not come yet."""
+        return self.config.lazy and self.known.is_cached and self._owner is None
 
     def start(self) -> None:
-        """Connect in the background, unless that was begun; one that is lazy and known stays asleep."""
+        """Begin to connect, unless that was done; a lazy server with a cached catalogue stays asleep."""
         if not self.is_asleep:
             self._begin()
 
@@ -109,7 +109,7 @@ class ServerConnection:
             self._owner.add_done_callback(self._ended)
 
     def _ended(self, owner: "asyncio.Task[None]") -> None:
-        """Wake waiting callers when a fault of ours ended the owning task."""
+        """Wake waiting callers when a bug ended the owning task."""
         if not owner.cancelled() and (error := owner.exception()) is not None:
             _LOG.error("MCP server %s: the task that owns it failed", self.config.name, exc_info=error)
             self.state = ServerState.DISCONNECTED
@@ -118,29 +118,29 @@ class ServerConnection:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is known how the last attempt to connect came out."""
+        """Whether the outcome of the last attempt to connect is known."""
         return self._settled.is_set()
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known what it offers, if only from when it was last connected."""
-        return self.is_settled or self.known.is_recalled
+        """Whether there is a catalogue, if only a cached one."""
+        return self.is_settled or self.known.is_cached
 
     async def settled(self, seconds: float) -> bool:
-        """Wait until it is settled; False when it is not after `seconds`."""
+        """Wait until the outcome of the attempt to connect is known; return False if it is not after `seconds`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._settled.wait()
         return self.is_settled
 
     async def listed(self, seconds: float) -> None:
-        """Wait until it is listed again, if it said that what it offers changed, and `seconds` at the most."""
+        """Wait until a change that the server reported is listed, for `seconds` at most."""
         await self._signals.listed(seconds)
 
     async def refresh(self) -> None:
-        """Connect and list anew; returns when it is known how that came out, at the latest after its deadlines.
+        """Connect and list again; return when the outcome is known, at the latest after the deadlines.
 
-        While calls are running it only lists anew: they may be another session's.
+        While calls are running the server is only listed again: they may belong to another session.
         """
         self._begin()
         if self._session is not None and self._calls:
@@ -150,25 +150,25 @@ class ServerConnection:
         await self.restart()
 
     async def restart(self) -> None:
-        """End what there is, calls that run too, and connect anew; returns as :meth:`refresh` does."""
+        """End the connection and the calls that run, and connect again; return when `refresh` does."""
         self._begin()
         self._settled.clear()
-        self._connect_anew()
+        self._reconnect()
         await self.settled(self.config.connect_seconds * 2 + self.timeouts.close_seconds)
 
     def try_again(self) -> None:
-        """Connect in the background to a URL that was given up a while ago; a program waits for a refresh."""
+        """Begin to connect to a URL that was given up a while ago; a program is only started again by `refresh`."""
         may_try = isinstance(self.config.endpoint, HttpEndpoint) and self.state is ServerState.DISCONNECTED
         if may_try and self._retries.take_turn(time.monotonic()):
-            self._connect_anew()
+            self._reconnect()
 
-    def _connect_anew(self) -> None:
+    def _reconnect(self) -> None:
         self._signals.request_reconnect()
         if self._attempt is not None:
             self._attempt.abandon()
 
     async def aclose(self) -> None:
-        """End the connection and whatever it started, in two seconds at the most."""
+        """End the connection and everything that it started, within about two seconds."""
         self._signals.close()
         if self._attempt is not None:
             self._attempt.abandon()
@@ -176,8 +176,8 @@ class ServerConnection:
         if owner is None:
             return
         took = time.monotonic() - self.began
-        if is_new and not self.known.is_recalled and took >= self.timeouts.hanging_seconds:
-            await self.known.hold(took)
+        if is_new and not self.known.is_cached and took >= self.timeouts.hanging_seconds:
+            await self.known.mark_unavailable(took)
         done, _ = await asyncio.wait({owner}, timeout=self.timeouts.close_seconds)
         if not done:
             owner.cancel()
@@ -187,14 +187,16 @@ class ServerConnection:
     async def call(
         self, tool: str, arguments: Mapping[str, Any], on_progress: "OnProgress", version: str | None = None
     ) -> "CallToolResult":
-        """Call a tool by the server's own name for it; see :meth:`request`.
+        """Call a tool by the server's own name for it.
 
-        `version` is that of the tool that was approved; None: whatever the server has under this name. Where the
-        server ends in the middle of it, the call is made once more only if the tool says that this does no harm and
-        the user trusts its server.
+        `version` is that of the tool that was approved; None: any tool of this name. If the server ends in the middle,
+        the call is repeated once, but only if the tool claims to be read-only or idempotent and the user trusts the
+        server.
 
         Raises:
-            ToolGoneError: the server does not have that tool, once it is connected.
+            ToolGoneError: the server does not have the tool, or has another version of it.
+            ServerLostError: the server cannot be reached, or ended before it answered.
+            MCPError: the server answered with an error.
         """
 
         def perform(session: "McpSession") -> "Awaitable[CallToolResult]":
@@ -211,13 +213,13 @@ class ServerConnection:
             return await self.request(perform)
 
     async def request(self, perform: "Callable[[McpSession], Awaitable[T]]") -> T:
-        """Ask the server for something, once; without a deadline, but for connecting.
+        """Perform one request. Only connecting has a deadline.
 
-        Where the server refuses because it does not know the session any more, it is asked again in a new one.
+        If the server refuses because it does not know the session any more, the request is repeated in a new one.
 
         Raises:
-            ServerLostError: it cannot be reached, or ended before it answered.
-            MCPError: it answered with an error.
+            ServerLostError: the server cannot be reached, or ended before it answered.
+            MCPError: the server answered with an error.
         """
         try:
             return await self._request(perform)
@@ -253,7 +255,7 @@ class ServerConnection:
 
     async def _connected(self) -> "McpSession":
         self._begin()
-        self._signals.wake()  # somebody wants it: do not wait any longer to connect again
+        self._signals.wake()  # connect now: somebody waits for it
         deadline = time.monotonic() + self.config.connect_seconds
         while self._session is None or self._signals.is_lost:
             seconds = deadline - time.monotonic()
@@ -266,14 +268,14 @@ class ServerConnection:
         return self._session
 
     def hidden(self, text: str) -> str:
-        """Return a text for the user or the model, without what is secret in the configuration."""
+        """Return a text for the user or the model, without the secrets of the configuration."""
         return self._secrets.hidden(text)
 
     # --- The task that owns the session ------------------------------------------------------------------------------
 
     async def _own(self) -> None:
-        if self.known.is_recalled or self.known.is_late:
-            # Whoever waits for the tools gets them before the programs start, which costs the event loop some time.
+        if self.known.is_cached or self.known.is_late:
+            # Callers get the cached tools before the programs start, which keeps the event loop busy for a while.
             await self._signals.wait_for_wake(self.timeouts.start_delay_seconds)
         while not self._signals.is_closing:
             self._signals.reconnect_requested = False
@@ -284,19 +286,19 @@ class ServerConnection:
                 continue
             if was_connected:
                 self._retries.held(time.monotonic() - began, has_answered=self._has_answered)
-            if self.offer.is_empty or self.known.is_recalled or self._retries.are_over:
-                self.known.drop()
+            if self.catalogue.is_empty or self.known.is_cached or self._retries.are_over:
+                self.known.clear()
                 self._retries.give_up(time.monotonic())
                 self._settled.set()
-                await self.known.hold(time.monotonic() - began)
+                await self.known.mark_unavailable(time.monotonic() - began)
                 await self._signals.wait_until_unwanted()
                 continue
-            # It was there before: its tools stay, and a call waits for it to come back.
+            # It was connected before: its tools stay, and calls wait for it to come back.
             await self._signals.wait_for_wake(self._retries.next_seconds())
         self._settled.set()
 
     async def _connect_once(self) -> bool:
-        """Connect and stay as long as it goes; False when it never came to a listing."""
+        """Connect, and stay connected as long as possible; return False if the server was never listed."""
         self.state = ServerState.CONNECTING
         self.problem = None
         self._has_answered = was_connected = False
@@ -305,7 +307,7 @@ class ServerConnection:
             was_connected = await self._probe.first_that_works(self._connect_by)
         except NeedsLoginError as error:
             self.state, self.problem = ServerState.NEEDS_LOGIN, str(error)
-            self.known.drop()
+            self.known.clear()
         except ConnectFailedError as error:
             self.state, self.problem = ServerState.DISCONNECTED, self.hidden(str(error))
         finally:
@@ -317,7 +319,7 @@ class ServerConnection:
         return was_connected
 
     async def _connect_by(self, way: TransportChoice) -> bool:
-        """Connect and stay as long as it goes; False when nobody wants it before it is there."""
+        """Connect by `way`, and stay connected as long as possible; return False if the attempt was given up."""
         from isthmus.mcp_host.connection.attempt import Attempt
 
         if self._signals.must_disconnect:
@@ -344,9 +346,9 @@ class ServerConnection:
         return True
 
     async def _stay(self, session: "McpSession", listing: Listing, way: TransportChoice) -> None:
-        """Be connected until it is lost, closed or wanted anew; list anew when the server says that it changed."""
-        if self.offer.is_empty:
-            dropped = "; ".join(self.offer.dropped)
+        """Stay connected until the connection has to end; list the server again when it reports a change."""
+        if self.catalogue.is_empty:
+            dropped = "; ".join(self.catalogue.dropped)
             self.problem = "it is connected and offers nothing that can be used" + (f" ({dropped})" if dropped else "")
             self.state = ServerState.DISCONNECTED
             return
@@ -356,7 +358,7 @@ class ServerConnection:
         await self.known.keep(listing, way)
         while not self._signals.is_ending:
             if self._signals.has_changed:
-                await self._list_anew(session, way)
+                await self._list_again(session, way)
                 continue
             await self._signals.wait_for_wake()
         self._session = None
@@ -364,8 +366,8 @@ class ServerConnection:
             self._settled.clear()
             self.state = ServerState.CONNECTING
 
-    async def _list_anew(self, session: "McpSession", way: TransportChoice) -> None:
-        """Take up what the server has now. Changes that come close together are one."""
+    async def _list_again(self, session: "McpSession", way: TransportChoice) -> None:
+        """List the server again, once for changes that come close together."""
         import anyio
 
         await self._signals.sleep_unless_urgent(self._pace.seconds(time.monotonic()))
@@ -375,7 +377,7 @@ class ServerConnection:
             with anyio.fail_after(self.config.connect_seconds):
                 listing = await session.listing()
         except Exception as error:
-            # What it offered before still stands; a connection that ended is seen elsewhere.
+            # The catalogue stays as it was; a connection that ended is noticed elsewhere.
             why = "did not list them again in time" if isinstance(error, TimeoutError) else f"listing failed: {error}"
             self.problem = self.hidden(f"it said that its tools changed, and {why}")
         else:
@@ -389,5 +391,5 @@ class ServerConnection:
 
 
 def _import() -> None:
-    """Import the SDK; for a thread, because it takes a second."""
+    """Import the SDK. Run it in a thread: it takes about a second."""
     importlib.import_module("isthmus.mcp_host.connection.attempt")

@@ -1,4 +1,4 @@
-"""Requests to a connection, and events of it: set from anywhere, handled by the task that owns it."""
+"""Requests to a connection, and its events: set by any task, handled by the task that owns the connection."""
 
 import asyncio
 import contextlib
@@ -6,23 +6,23 @@ import time
 
 
 class ConnectionSignals:
-    """Flags, and a bell that rings when one is set. Taking one up is to set it to False."""
+    """Flags, and an event that is set whenever a flag changes. The owner handles a flag by setting it to False."""
 
     def __init__(self) -> None:
         self.is_closing = False
         self.reconnect_requested = False
-        """Somebody wants it connected anew."""
+        """The connection is to be made again."""
         self.is_lost = False
-        """The server sends no more."""
+        """The server sends no more messages."""
         self.has_changed = False
-        """The server says that what it offers changed."""
+        """The server reported a change of its tools, prompts or resources."""
         self.wants_listing = False
-        """Somebody waits for what it offers now."""
-        self._bell = asyncio.Event()
+        """Somebody waits for the server to be listed."""
+        self._woken = asyncio.Event()
         self._listed = asyncio.Event()
         self._listed.set()
         self._is_late = False
-        """Somebody waited in vain for what changed to be listed."""
+        """A wait for the server to be listed took too long."""
 
     def begin(self) -> None:
         """Reset the events for a new connection."""
@@ -30,35 +30,35 @@ class ConnectionSignals:
         self.note_listed()
 
     def close(self) -> None:
-        """Request that the connection is closed."""
+        """Request the end of the connection."""
         self.is_closing = True
         self.wake()
 
     def request_reconnect(self) -> None:
-        """Request that the connection is made again."""
+        """Request a new connection to the server."""
         self.reconnect_requested = True
         self.wake()
 
     def lose(self) -> None:
         """Note that the server is gone."""
         self.is_lost = True
-        self.note_listed()  # whoever waits for that waits in vain
+        self.note_listed()  # it will not be: do not keep anybody waiting
         self.wake()
 
     def change(self) -> None:
-        """Note that the server's offer changed."""
+        """Note that the server reported a change."""
         self.has_changed = True
         self._listed.clear()
         self.wake()
 
     def list_now(self) -> None:
-        """Somebody wants to know what the server offers now."""
+        """Request that the server is listed without delay."""
         self.wants_listing = True
         self._is_late = False
         self.change()
 
     def take_change(self) -> None:
-        """Take the change, because the server is about to be listed."""
+        """Mark the change as handled; the server is about to be listed."""
         self.has_changed = self.wants_listing = False
 
     def note_listed(self) -> None:
@@ -67,7 +67,7 @@ class ConnectionSignals:
         self._listed.set()
 
     async def listed(self, seconds: float) -> None:
-        """Wait until what changed is listed, and no longer than so many seconds; not again for what is late."""
+        """Wait until a reported change is listed, for `seconds` at most; not at all if the last wait took too long."""
         if self._listed.is_set() or self._is_late:
             return
         try:
@@ -78,32 +78,32 @@ class ConnectionSignals:
 
     def wake(self) -> None:
         """Wake the owner."""
-        self._bell.set()
+        self._woken.set()
 
     @property
     def must_disconnect(self) -> bool:
-        """The connection as it is now is not wanted."""
+        """Whether the current connection is not wanted any more."""
         return self.is_closing or self.reconnect_requested
 
     @property
     def is_ending(self) -> bool:
-        """The connection as it is now has to end."""
+        """Whether the current connection has to end, wanted or not."""
         return self.must_disconnect or self.is_lost
 
     async def wait_for_wake(self, seconds: float | None = None) -> None:
-        """Wait for the bell, and no longer than so many seconds."""
+        """Wait until a flag changes, for `seconds` at most."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._bell.wait()
-        self._bell.clear()
+                await self._woken.wait()
+        self._woken.clear()
 
     async def wait_until_unwanted(self) -> None:
-        """Wait until the connection as it is now is not wanted."""
+        """Wait until the current connection is not wanted any more."""
         while not self.must_disconnect:
             await self.wait_for_wake()
 
     async def sleep_unless_urgent(self, seconds: float) -> None:
-        """Wait so long, however often the bell rings; not when the connection has to end, or somebody waits."""
+        """Wait for `seconds`, whatever changes; return early if the connection has to end or somebody waits for it."""
         deadline = time.monotonic() + seconds
         while not (self.is_ending or self.wants_listing) and (left := deadline - time.monotonic()) > 0:
             await self.wait_for_wake(left)

@@ -1,4 +1,4 @@
-"""The log of one MCP server for --debug: its error output as it comes, and the time of each step of connecting.
+"""Log of one MCP server for --debug: its error output as it comes, and the time of each step of connecting.
 
 It goes to the program's log at the level "debug", without the secrets of the server's configuration; lines that the
 server itself calls INFO are left out. Deliberately not here: the output kept for error messages
@@ -23,11 +23,11 @@ _LEVEL = re.compile(
     re.VERBOSE,
 )
 _BEGINNING = 120
-"""Characters within which a line says its level."""
+"""Number of characters at the beginning of a line in which its level is looked for."""
 
 
 def is_info(line: str) -> bool:
-    """Whether a line of a log says that its level is INFO: ``[INFO]``, ``INFO:``, ``[info]``, ``"level":"info"``.
+    """Return whether a log line says that its level is INFO: ``[INFO]``, ``INFO:``, ``[info]``, ``"level":"info"``.
 
     The first level that a line names is its own.
     """
@@ -39,7 +39,7 @@ def is_info(line: str) -> bool:
 
 
 class DebugLog:
-    """The log of one attempt to connect to a server, and of its output meanwhile."""
+    """Logs one attempt to connect to a server, and the server's output meanwhile."""
 
     def __init__(self, config: ServerConfig) -> None:
         self._name = config.name
@@ -47,7 +47,7 @@ class DebugLog:
         self._began = time.monotonic()
 
     def wrote(self, line: str) -> None:
-        """Log a line of the server's output other than MCP."""
+        """Log a line of the server's output that is not an MCP message, unless it says that it is INFO."""
         if line.strip() and _LOG.isEnabledFor(logging.DEBUG) and not is_info(line):
             _LOG.debug("MCP STDERR (%s): %s", self._name, self._secrets.hidden(line))
 

@@ -161,7 +161,7 @@ class Login:
         await connection.refresh()
         if connection.state is not ServerState.CONNECTED:
             raise ToolFailure(f"{config.name} is not connected after the login: {connection.problem}", CATEGORY)
-        self._tell(f"{config.name} is connected; it has {show_count(len(connection.offer.tools), 'tool')}.")
+        self._tell(f"{config.name} is connected; it has {show_count(len(connection.catalogue.tools), 'tool')}.")
 
     async def _log_in(self) -> bool:
         """Log in; return False when the server wants no login."""

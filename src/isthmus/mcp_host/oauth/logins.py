@@ -1,4 +1,4 @@
-"""The user's logins to MCP servers: the store that their settings name, asked beside the event loop.
+"""The user's stored logins to MCP servers, in the store that their settings select.
 
 Deliberately not here: what is done with a login (:mod:`isthmus.mcp_host.oauth.kept_login`), and the stores.
 """
@@ -17,13 +17,14 @@ from isthmus.runtime.threads import in_thread
 from isthmus.settings import SettingsError, load_settings
 
 STORE_SECONDS = 15.0
+"""Maximum time in seconds for the store to answer."""
 LOCK_FOLDER = "mcp-oauth-locks"
 
 T = TypeVar("T")
 
 
 class KeptLogins:
-    """The store of logins, asked beside the event loop and within a deadline."""
+    """The stored logins, read and written in a thread and within a deadline."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -38,19 +39,19 @@ class KeptLogins:
         return await self._do(lambda store: store.find(config.name, url))
 
     async def save(self, config: ServerConfig, token: StoredToken) -> str:
-        """Keep a login; says where.
+        """Store a login, and return where.
 
         Raises:
-            OAuthError: it cannot be kept.
+            OAuthError: it cannot be stored.
         """
         await self._do(lambda store: store.save(config.name, token))
         return await self._do(lambda store: store.place)
 
     async def delete(self, config: ServerConfig) -> None:
-        """Forget a login.
+        """Delete a login.
 
         Raises:
-            OAuthError: it cannot be forgotten.
+            OAuthError: it cannot be deleted.
         """
         await self._do(lambda store: store.delete(config.name))
 
@@ -74,12 +75,12 @@ def open_store(home: Path) -> TokenStore:
     try:
         wanted = load_settings(home, home).token_store
     except SettingsError:
-        return file  # whoever reads the settings for their own sake tells it
+        return file  # those who need the settings themselves report it
     return keyring_or(file) if wanted == "keyring" else file
 
 
 def renewal_lock(home: Path, server: str) -> Path:
-    """Return the file that is locked by who renews the login to a server; its folder is made."""
+    """Return the file that a process locks while it renews the login to a server. Makes its folder."""
     folder = home / ".gemini" / LOCK_FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / f"{hashlib.sha256(server.encode()).hexdigest()[:16]}.lock"

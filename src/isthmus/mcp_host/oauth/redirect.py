@@ -1,7 +1,7 @@
-"""A small HTTP server on the loopback that takes the redirect of one login; what the user pastes comes here too.
+"""A small HTTP server on the loopback interface that receives the redirect of one login, or what the user pastes.
 
-At ``http://localhost:7777/oauth/callback``, at another port when that one is taken, or where the configuration says.
-Only an answer with the state of this very login counts.
+It listens at ``http://localhost:7777/oauth/callback``, at another port if that one is taken, or at the configured
+address. Only an answer with the state of this login counts.
 """
 
 import asyncio
@@ -26,24 +26,24 @@ _ATTEMPTS = 10
 
 
 class RedirectReceiver:
-    """Takes the answer to one login, which leads to `uri`; `answer` are the values of its query."""
+    """Receives the redirect of one login at `uri`; `answer` is set to the values of its query."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self._path = urlsplit(uri).path or "/"
         self._open = 0
         self.state: str | None = None
-        """The state that the redirect must have; until it is known every redirect is refused."""
+        """The state that the redirect must have; None: every redirect is refused."""
         self.answer: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
 
     def expect(self, state: str) -> None:
-        """Begin a login: wait for an answer with this state."""
+        """Accept an answer with this state from now on."""
         if self.answer.done():
             self.answer = asyncio.get_running_loop().create_future()
         self.state = state
 
     def paste(self, text: str) -> None:
-        """Take what the user pasted: the address that the browser ended at, or the code in it.
+        """Take the text that the user pasted: the address at which the browser ended, or the code in it.
 
         Raises:
             OAuthError: it is neither, or belongs to another login.
@@ -51,14 +51,14 @@ class RedirectReceiver:
         values = pasted(text)
         if "state" in values and not self._is_expected(values["state"]):
             raise OAuthError(
-                "that is the answer to another login (its state differs); open the page that was told last"
+                "that is the answer to another login (its state differs); open the page that was named last"
             )
         if self.state is None or self.answer.done():
             raise OAuthError("this login does not wait for an answer any more")
         self.answer.set_result(values)
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one connection. Of more at once than a browser makes none: anybody on this machine can connect."""
+        """Answer one connection. Of more than a browser makes, close the rest: anybody on this machine can connect."""
         if self._open >= MAXIMUM_CONNECTIONS:
             writer.close()
             return
@@ -87,12 +87,12 @@ class RedirectReceiver:
         try:
             target = urlsplit(rest.rpartition(" ")[0])
         except ValueError:  # such as //[
-            return "400 Bad Request", "This is not an address."
+            return "400 Bad Request", "Not a redirect address."
         if method != "GET" or target.path != self._path:
-            return "404 Not Found", "There is nothing here."
+            return "404 Not Found", "Not found."
         values = {name: found[0] for name, found in parse_qs(target.query).items()}
         if not self._is_expected(values.get("state")):
-            return "400 Bad Request", "This is not the answer to the login that is going on."
+            return "400 Bad Request", "This answer belongs to another login."
         if not self.answer.done():
             self.answer.set_result(values)
         if "error" in values:
@@ -110,7 +110,7 @@ async def receiving(redirect_uri: str | None) -> AsyncGenerator[RedirectReceiver
     """Listen for the redirect to the configured URI or the default one, and yield its receiver.
 
     Raises:
-        ToolFailure: the configured redirect URI is not of this machine, or its port is taken.
+        ToolFailure: the configured redirect URI is not on this machine, or its port is taken.
     """
     try:
         parts = urlsplit(redirect_uri or f"http://localhost:{PORT}{PATH}")
@@ -135,7 +135,7 @@ async def receiving(redirect_uri: str | None) -> AsyncGenerator[RedirectReceiver
 
 
 async def _listen_anywhere(stack: contextlib.AsyncExitStack, receiver: RedirectReceiver, hosts: Sequence[str]) -> int:
-    """Listen at a port that is free at all of the hosts.
+    """Listen on a port that is free at all of the hosts, and return it.
 
     Raises:
         OSError: there is none.
@@ -150,13 +150,13 @@ async def _listen_anywhere(stack: contextlib.AsyncExitStack, receiver: RedirectR
 
 
 async def _listen(stack: contextlib.AsyncExitStack, receiver: RedirectReceiver, hosts: Sequence[str], port: int) -> int:
-    """Listen at the same port of all hosts, but for an IPv6 that this machine does not have; 0: any port.
+    """Listen on the same port of all hosts, except for IPv6 where this machine has none, and return it. 0: any port.
 
-    A browser that is sent to localhost tries one address first and then the other: whoever listens at one of them
-    gets the code.
+    A browser that is sent to localhost tries one address and then the other: a program that listens at one of them
+    would get the code.
 
     Raises:
-        OSError: another program has it, at one of the hosts at least; nothing listens then.
+        OSError: another program has the port at one of the hosts; nothing listens then.
     """
     async with contextlib.AsyncExitStack() as opened:
         for host in hosts:

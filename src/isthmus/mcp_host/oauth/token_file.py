@@ -1,9 +1,9 @@
 """The logins to MCP servers in ``~/.gemini/mcp-oauth-tokens.json``, in the form that Gemini CLI has there.
 
-A list of entries, one a server. Entries and fields of others are kept as they are; what we need besides (who we are to
-the authorization server, and its endpoints) stands under the key ``isthmus`` of an entry. The file is written whole,
-atomically, for its owner alone, under a lock that other processes of ours respect. Deliberately not here: the keyring
-(:mod:`isthmus.mcp_host.oauth.keyring_store`).
+It is a list with one entry for each server. Entries and fields of other programs are kept as they are. The key
+``isthmus`` of an entry holds what only we need: our registration at the authorization server, and its endpoints. The
+file is written as a whole, atomically, readable for its owner alone, under a lock that all our processes respect.
+Deliberately not here: the keyring (:mod:`isthmus.mcp_host.oauth.keyring_store`).
 """
 
 import contextlib
@@ -25,7 +25,7 @@ MAXIMUM_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FileTokenStore(TokenStore):
-    """The file with the logins; it need not exist."""
+    """The logins in a file, which need not exist."""
 
     path: Path
     _lock_name: str = field(default="mcp-oauth-tokens.lock")
@@ -98,7 +98,7 @@ class FileTokenStore(TokenStore):
 
 
 def decode(entry: Mapping[str, Any]) -> StoredToken | None:
-    """Return the login in an entry; None when there is none in it."""
+    """Return the login in an entry; None if the entry holds none."""
     token, own = _object(entry.get("token")), _object(entry.get("isthmus"))
     access = token.get("accessToken")
     if not isinstance(access, str) or not access:
@@ -118,7 +118,7 @@ def decode(entry: Mapping[str, Any]) -> StoredToken | None:
 
 
 def encode(server: str, token: StoredToken, before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry of a login, with what stood in it before and is not ours."""
+    """Return the entry of a login, with the fields that other programs wrote to it before."""
     values: dict[str, Any] = {"accessToken": token.access_token, "tokenType": "Bearer"}
     if token.refresh_token is not None:
         values["refreshToken"] = token.refresh_token

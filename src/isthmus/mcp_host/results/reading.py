@@ -36,7 +36,7 @@ async def prompt_from(connection: ServerConnection, name: str, arguments: Mappin
     Raises:
         ToolFailure: the server does not offer it any more, cannot be reached, or refused.
     """
-    known = {prompt.name for prompt in connection.offer.prompts}
+    known = {prompt.name for prompt in connection.catalogue.prompts}
     if known and name not in known:
         server = connection.config.name
         raise ToolFailure(f"the MCP server {server!r} does not offer the prompt {name!r} any more", "unknown_prompt")

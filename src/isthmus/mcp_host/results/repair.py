@@ -1,7 +1,7 @@
-"""Repairs or drops what does not fit in a server's results, so that one bad entry never costs the others.
+"""Repairs or drops the parts of a server's results that do not fit MCP, so that one bad entry never costs the others.
 
-Works on decoded JSON before the SDK checks it, and says what it dropped. Pure, but for the check of one entry, which
-is given (`Fits`). Deliberately not here: JSON Schema as providers want it (:mod:`isthmus.mcp_host.catalogue.schema`).
+Works on decoded JSON before the SDK checks it, and says what it dropped. Pure: callers pass the function that checks an
+entry (`Check`). Deliberately not here: JSON Schema as providers want it (:mod:`isthmus.mcp_host.catalogue.schema`).
 """
 
 import json
@@ -16,11 +16,11 @@ MAXIMUM_ENTRIES = 5_000
 """Maximum number of entries read from one page of a listing."""
 MAXIMUM_BLOCKS = 10_000
 """Maximum number of blocks read from one result."""
-MAXIMUM_MENDED = 200
-"""Blocks of one result of which it is said what they were; of more it is said how many are left out."""
+MAXIMUM_DESCRIBED = 200
+"""Maximum number of blocks of one result that are described when they do not fit; others are only counted."""
 _BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
-Fits: TypeAlias = Callable[[str, JsonObject], str | None]
-"""Returns why the result of a method does not fit the protocol, or None when it does."""
+Check: TypeAlias = Callable[[str, JsonObject], str | None]
+"""Returns why the result of a method does not fit MCP; None if it does."""
 
 _LISTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "tools/list": ("tools", ("name", "inputSchema")),
@@ -33,24 +33,24 @@ _WORTH_KEEPING = ("title", "description", "annotations", "arguments", "mimeType"
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A result that fits, and a sentence on each entry that was dropped."""
+    """A result that fits MCP. ``dropped`` has a message about each entry that is left out."""
 
     result: JsonObject
     dropped: tuple[str, ...] = ()
 
 
-def repair(method: str, result: JsonObject, fits: Fits) -> Repaired:
-    """Return the result of `method` without what does not fit; results of unknown methods stay as they are."""
+def repair(method: str, result: JsonObject, check: Check) -> Repaired:
+    """Return the result of `method`, repaired; results of unknown methods stay as they are."""
     if method in _LISTS:
-        return _repair_list(method, result, fits)
+        return _repair_list(method, result, check)
     if result.get("resultType") == "input_required":
-        return Repaired(result)  # No result yet, but what the server wants to know first.
+        return Repaired(result)  # not a result yet: the server asks for input first
     if method == "tools/call":
-        return Repaired(_repair_call(result, fits))
+        return Repaired(_repair_call(result, check))
     return Repaired(result)
 
 
-def _repair_list(method: str, result: JsonObject, fits: Fits) -> Repaired:
+def _repair_list(method: str, result: JsonObject, check: Check) -> Repaired:
     key, required = _LISTS[method]
     entries: object = result.get(key)
     kept: list[JsonObject] = []
@@ -62,7 +62,7 @@ def _repair_list(method: str, result: JsonObject, fits: Fits) -> Repaired:
     if len(listed) > MAXIMUM_ENTRIES:
         dropped.append(f"{len(listed) - MAXIMUM_ENTRIES:,} more {key}: only the first {MAXIMUM_ENTRIES:,} are taken")
     for index, entry in enumerate(listed[:MAXIMUM_ENTRIES]):
-        found = _repair_entry(method, key, required, entry, fits)
+        found = _repair_entry(method, key, required, entry, check)
         if isinstance(found, str):
             dropped.append(f"{_name_of(entry) or f'{key}[{index}]'}: {found}")
         else:
@@ -70,18 +70,18 @@ def _repair_list(method: str, result: JsonObject, fits: Fits) -> Repaired:
     cleaned: JsonObject = {**result, key: kept}
     if not isinstance(result.get("nextCursor"), str):
         cleaned.pop("nextCursor", None)
-    if fits(method, cleaned) is not None:
+    if check(method, cleaned) is not None:
         cleaned = {name: cleaned[name] for name in (key, "nextCursor") if name in cleaned}
     return Repaired(cleaned, tuple(dropped))
 
 
-def _repair_entry(method: str, key: str, required: tuple[str, ...], entry: object, fits: Fits) -> JsonObject | str:
-    """Return the entry as it can be taken, or why it cannot."""
+def _repair_entry(method: str, key: str, required: tuple[str, ...], entry: object, check: Check) -> JsonObject | str:
+    """Return the repaired entry, or the reason why it has to be dropped."""
     if not isinstance(entry, dict):
         return f"expected an object, received {type(entry).__name__}"
     found = dict(cast("JsonObject", entry))
     if key == "tools":
-        # Where the SDK does not see it: for the SDK a result that does not fit is a failure.
+        # Out of the SDK's sight, which fails a call whose result does not match the schema.
         output_schema: object = found.pop("outputSchema", None)
         meta: object = found.get("_meta", {})
         if isinstance(output_schema, dict) and isinstance(meta, dict):
@@ -89,14 +89,14 @@ def _repair_entry(method: str, key: str, required: tuple[str, ...], entry: objec
         found["inputSchema"] = _repair_input_schema(found.get("inputSchema"))
     if key.startswith("resource") and not isinstance(found.get("name"), str):
         found["name"] = str(found.get("uri") or found.get("uriTemplate") or "")
-    if fits(method, {key: [found]}) is None:
+    if check(method, {key: [found]}) is None:
         return found
     essential: JsonObject = {name: found[name] for name in required if name in found}
-    problem = fits(method, {key: [essential]})
+    problem = check(method, {key: [essential]})
     if problem is not None:
         return problem
     for name in _WORTH_KEEPING:
-        if name in found and fits(method, {key: [{**essential, name: found[name]}]}) is None:
+        if name in found and check(method, {key: [{**essential, name: found[name]}]}) is None:
             essential[name] = found[name]
     return essential
 
@@ -116,16 +116,16 @@ def _repair_input_schema(schema: object) -> object:
     return repaired
 
 
-def _repair_call(result: JsonObject, fits: Fits) -> JsonObject:
+def _repair_call(result: JsonObject, check: Check) -> JsonObject:
     content: object = result.get("content")
     blocks = cast("list[object]", content) if isinstance(content, list) else [] if content is None else [content]
     if len(blocks) > MAXIMUM_BLOCKS:
         told = _text(f"[{len(blocks) - MAXIMUM_BLOCKS:,} more blocks are left out]")
         blocks = [*blocks[:MAXIMUM_BLOCKS], told]
         result = {**result, "content": blocks}
-    if fits("tools/call", result) is None:
+    if check("tools/call", result) is None:
         return result
-    cleaned: JsonObject = {"content": _repair_blocks(blocks, fits)}
+    cleaned: JsonObject = {"content": _repair_blocks(blocks, check)}
     structured: object = result.get("structuredContent")
     if isinstance(structured, dict):
         cleaned["structuredContent"] = structured
@@ -136,23 +136,25 @@ def _repair_call(result: JsonObject, fits: Fits) -> JsonObject:
     return cleaned
 
 
-def _repair_blocks(blocks: Sequence[object], fits: Fits) -> list[JsonObject]:
-    """Return the blocks in their order. Each check costs, so that what is well is not checked alone."""
+def _repair_blocks(blocks: Sequence[object], check: Check) -> list[JsonObject]:
+    """Return the blocks in their order. Text blocks, the most common, are not checked: each check takes time."""
     found: list[JsonObject] = []
-    mended = 0
+    unfit = 0
     for block in blocks:
         if isinstance(block, str):
             found.append(_text(block))
         elif _is_plain_text(block):
             found.append(cast("JsonObject", block))
-        elif mended < MAXIMUM_MENDED:
-            is_well = _may_fit(block) and fits("tools/call", {"content": [block]}) is None
-            mended += 0 if is_well else 1
-            found.append(cast("JsonObject", block) if is_well else _described(block))
+        elif unfit < MAXIMUM_DESCRIBED:
+            is_valid = _has_known_type(block) and check("tools/call", {"content": [block]}) is None
+            unfit += 0 if is_valid else 1
+            found.append(cast("JsonObject", block) if is_valid else _described(block))
         else:
-            mended += 1
-    if mended > MAXIMUM_MENDED:
-        found.append(_text(f"[{mended - MAXIMUM_MENDED:,} more blocks are left out: too many of them do not fit MCP]"))
+            unfit += 1
+    if unfit > MAXIMUM_DESCRIBED:
+        found.append(
+            _text(f"[{unfit - MAXIMUM_DESCRIBED:,} more blocks are left out: too many of them do not fit MCP]")
+        )
     return found
 
 
@@ -165,7 +167,7 @@ def _is_plain_text(block: object) -> bool:
     )
 
 
-def _may_fit(block: object) -> bool:
+def _has_known_type(block: object) -> bool:
     kind: object = cast("JsonObject", block).get("type") if isinstance(block, dict) else None
     return isinstance(kind, str) and kind in _BLOCKS
 
