@@ -3,6 +3,7 @@
 import contextlib
 import re
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -102,53 +103,35 @@ def command(context: click.Context, **options: Any) -> None:
         return
     from isthmus.app.serving import ServeSettings, serve
 
-    own = {name: options.pop(name) for name in _OWN}
-    given = GivenOptions(**options)
+    given = GivenOptions(**{field.name: options[field.name] for field in fields(GivenOptions)})
     settings = ServeSettings(
-        host=own["host"],
-        port=own["port"],
-        token_file=own["token_file"],
-        public_url=_public_url(own["public_url"]),
-        certificate=_certificate(own["tls_cert"], own["tls_key"]),
-        insecure_http=own["insecure_http"],
+        host=options["host"],
+        port=options["port"],
+        token_file=options["token_file"],
+        public_url=_public_url(options["public_url"]),
+        certificate=_certificate(options["tls_cert"], options["tls_key"]),
+        insecure_http=options["insecure_http"],
         workspace=given.workspace,
-        allowed_workspaces=_folders(own["allow_workspace"]),
-        allowed_pushes=own["allow_push_to"],
-        user_caps=(own["user_max_tasks"], own["user_max_running"], own["user_max_open"], own["user_max_request"]),
-        allow_client_mcp=own["allow_client_mcp"],
-        max_approval_mode=own["max_approval_mode"],
-        user_tier=own["user_tier"],
-        strict_extension=own["strict_extension"],
-        log_format=own["log_format"],
-        log_level=own["log_level"],
+        allowed_workspaces=_folders(options["allow_workspace"]),
+        allowed_pushes=options["allow_push_to"],
+        user_caps=(
+            options["user_max_tasks"],
+            options["user_max_running"],
+            options["user_max_open"],
+            options["user_max_request"],
+        ),
+        allow_client_mcp=options["allow_client_mcp"],
+        max_approval_mode=options["max_approval_mode"],
+        user_tier=options["user_tier"],
+        strict_extension=options["strict_extension"],
+        log_format=options["log_format"],
+        log_level=options["log_level"],
     )
     with contextlib.suppress(KeyboardInterrupt):
         run_loop(serve(decide(given, may_ask=True), settings, sys.stdout))
 
 
 command.add_command(token_command)
-
-_OWN = (
-    "host",
-    "port",
-    "token_file",
-    "public_url",
-    "tls_cert",
-    "tls_key",
-    "insecure_http",
-    "allow_workspace",
-    "allow_push_to",
-    "user_max_tasks",
-    "user_max_running",
-    "user_max_open",
-    "user_max_request",
-    "allow_client_mcp",
-    "max_approval_mode",
-    "user_tier",
-    "strict_extension",
-    "log_format",
-    "log_level",
-)
 
 
 def _public_url(url: str | None) -> str | None:
