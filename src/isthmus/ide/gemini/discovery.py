@@ -7,9 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from isthmus.files.locations import absolute, make_private_directory, write_private
-from isthmus.ide.editor import EditorIdentity
+
+if TYPE_CHECKING:
+    from isthmus.ide.editor import EditorIdentity
 
 GEMINI_CLI = "Gemini CLI"
 QWEN_CODE = "Qwen Code"
@@ -28,7 +31,7 @@ def node_temporary_directory(environment: Mapping[str, str] = os.environ) -> Pat
 class DiscoveryFile:
     """One companion's discovery file; it exists between :meth:`write` and :meth:`remove`."""
 
-    def __init__(self, identity: EditorIdentity, port: int, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, identity: "EditorIdentity", port: int, environment: Mapping[str, str] = os.environ) -> None:
         self._identity = identity
         self._port = port
         folder = node_temporary_directory(environment) / "gemini" / "ide"

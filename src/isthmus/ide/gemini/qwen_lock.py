@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from isthmus.files.locations import make_private_directory, write_private
 from isthmus.ide.discovery_file import (
@@ -23,10 +23,12 @@ from isthmus.ide.discovery_file import (
     number,
     read_object,
 )
-from isthmus.ide.editor import EditorIdentity
 from isthmus.ide.gemini.discovery import node_temporary_directory
 from isthmus.ide.gemini.finding import companion_of
 from isthmus.ide.ide_protocol import FoundIde
+
+if TYPE_CHECKING:
+    from isthmus.ide.editor import EditorIdentity
 
 _LOCK = re.compile(r"\d{1,5}\.lock")
 _LEGACY = re.compile(r"qwen-code-ide-server-(\d{1,10})\.json")
@@ -46,7 +48,7 @@ def qwen_directory(environment: Mapping[str, str] = os.environ) -> Path:
 class QwenLockFile:
     """One companion's lock file; it exists between :meth:`write` and :meth:`remove`."""
 
-    def __init__(self, identity: EditorIdentity, port: int, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, identity: "EditorIdentity", port: int, environment: Mapping[str, str] = os.environ) -> None:
         self._identity = identity
         self._port = port
         self.path = qwen_directory(environment) / "ide" / f"{port}.lock"
