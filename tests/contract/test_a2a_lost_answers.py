@@ -51,7 +51,7 @@ async def test_a_message_whose_answer_was_lost_is_sent_again_and_works_once(
 ) -> None:
     agent = Counting()
     async with hosted(agent, workspace) as server, cutting_proxy(server.url) as proxy:
-        remote = await RemoteAgent.connect(proxy.url, TOKEN, patience=QUICK, protocol=protocol, binding=binding)
+        remote = await RemoteAgent.connect(proxy.url, TOKEN, retry_policy=QUICK, protocol=protocol, binding=binding)
         settings = {"workspace_path": str(workspace)}
         proxy.lost_replies += [b"message-1", b"message-1", b"answer-1", b"message-2"]
         turn = await remote.prompt(PromptMessage("press", "message-1", settings=settings))
@@ -90,8 +90,8 @@ class Losing:
         body = f"data: {json.dumps({'jsonrpc': '2.0', 'id': 1, 'result': update})}\n\n"
         return httpx2.Response(200, content=body.encode(), headers={"Content-Type": "text/event-stream"})
 
-    async def connect(self, patience: StreamRetryPolicy = QUICK) -> RemoteAgent:
-        return RemoteAgent(await AgentConnection.open(URL, transport=httpx2.MockTransport(self)), patience)
+    async def connect(self, retry_policy: StreamRetryPolicy = QUICK) -> RemoteAgent:
+        return RemoteAgent(await AgentConnection.open(URL, transport=httpx2.MockTransport(self)), retry_policy)
 
 
 ONCE: dict[str, Any] = {"params": {"takes_messages_once": True}}
@@ -118,9 +118,9 @@ async def test_a_message_that_cannot_have_left_is_sent_again_to_every_server() -
 
 
 async def test_sending_again_is_bounded_in_number_and_in_time() -> None:
-    for patience, times in ((QUICK, 5), (StreamRetryPolicy(attempts=4, first_wait=0.001, deadline=0), 1)):
+    for retry_policy, times in ((QUICK, 5), (StreamRetryPolicy(attempts=4, first_wait=0.001, deadline=0), 1)):
         server = Losing([httpx2.ReadError("cut") for _ in range(100)], ONCE)
-        remote = await server.connect(patience)
+        remote = await server.connect(retry_policy)
         with pytest.raises(ConnectionLostError, match="cut"):
             await remote.prompt(PromptMessage("hello"))
         assert len(server.message_ids) == times

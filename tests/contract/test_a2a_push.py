@@ -131,7 +131,7 @@ async def test_configs_are_set_read_listed_and_deleted(echo: RawClient, workspac
         ("http://10.0.0.1/", "private"),
         ("http://169.254.169.254/latest/meta-data", "link-local"),
         ("ftp://example.org/", "https://"),
-        ("https://u:p@example.org/", "a user in it"),
+        ("https://u:p@example.org/", "contains a user"),
         ("https://no.such.host.invalid/", "cannot be resolved"),
         ("", "url"),
     ],

@@ -150,7 +150,7 @@ def settings(name: str, value: object) -> dict[str, Any]:
             "message/send",
             {**message(), "configuration": {"pushNotificationConfig": {"url": "http://x/"}}},
             -32003,
-            "no push notifications",
+            "does not send push notifications",
         ),
         ("tasks/get", {}, -32602, "params.id"),
         ("tasks/get", {"id": 5}, -32602, "params.id"),

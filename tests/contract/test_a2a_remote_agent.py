@@ -74,7 +74,7 @@ def spoken(request: pytest.FixtureRequest) -> tuple[str, str]:
 @pytest.fixture
 async def remote(server: RawClient, spoken: tuple[str, str]) -> AsyncIterator[RemoteAgent]:
     protocol, binding = spoken
-    remote = await RemoteAgent.connect(server.url, TOKEN, patience=QUICK, protocol=protocol, binding=binding)
+    remote = await RemoteAgent.connect(server.url, TOKEN, retry_policy=QUICK, protocol=protocol, binding=binding)
     assert remote.protocol == protocol
     yield remote
     await remote.aclose()
@@ -199,7 +199,7 @@ async def test_a_broken_stream_is_taken_up_again_without_loss_or_repetition(
         steps += [*texts[index * 50 : index * 50 + 50], Wait(gate)]
     async with serving(MemoryAgent(lambda _: steps)) as server, cutting_proxy(server.url) as proxy:
         protocol, binding = spoken
-        remote = await RemoteAgent.connect(proxy.url, TOKEN, patience=QUICK, protocol=protocol, binding=binding)
+        remote = await RemoteAgent.connect(proxy.url, TOKEN, retry_policy=QUICK, protocol=protocol, binding=binding)
         turn = await remote.prompt(message("go", workspace))
         seen: list[Delivery] = []
         async with asyncio.timeout(SECONDS):
@@ -219,7 +219,7 @@ async def test_a_stream_cut_at_any_byte_is_taken_up_again(
     agent: MemoryAgent, server: RawClient, workspace: Path
 ) -> None:
     async with cutting_proxy(server.url) as proxy:
-        remote = await RemoteAgent.connect(proxy.url, TOKEN, patience=QUICK)
+        remote = await RemoteAgent.connect(proxy.url, TOKEN, retry_policy=QUICK)
         turn = await remote.prompt(message("edit", workspace))
         expected = [(item.seq, item.event) for item in await all_of(turn)]
         for cut_after in range(2000, 3600, 97):
@@ -234,7 +234,7 @@ async def test_a_stream_cut_at_any_byte_is_taken_up_again(
 
 async def test_a_stream_that_cannot_be_taken_up_ends_with_a_clear_error(workspace: Path) -> None:
     async with serving(MemoryAgent(lambda _: (Wait(asyncio.Event()),))) as server:
-        remote = await RemoteAgent.connect(server.url, TOKEN, patience=QUICK)
+        remote = await RemoteAgent.connect(server.url, TOKEN, retry_policy=QUICK)
         turn = await remote.prompt(message("go", workspace))
         assert (await anext(turn.deliveries)).event == StateChange(TaskState.WORKING)
         server.server.stop()

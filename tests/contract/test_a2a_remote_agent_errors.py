@@ -48,8 +48,8 @@ def answering(status: int, body: object, content_type: str = "application/json")
         (200, b"<html>", "is not an A2A server"),
         (200, {"name": "x"}, "is not an A2A server"),
         (200, [1], "is not an A2A server"),
-        (403, b"", "does not serve A2A to us"),
-        (302, b"", "does not serve A2A to us"),
+        (403, b"", "refuses A2A requests"),
+        (302, b"", "redirects are not followed"),
         (503, b"", "cannot serve now"),
     ],
 )
@@ -90,9 +90,9 @@ def junk(rpc: object, content_type: str = "application/json") -> httpx2.MockTran
         (b"<html>", "is not an A2A server"),
         ([], "is not an A2A server"),
         ({"jsonrpc": "2.0", "id": 1}, "neither result nor error"),
-        ({"result": 5}, "something else than"),
-        ({"result": {}}, "something else than"),
-        ({"result": {"kind": "task", "id": "x", "contextId": "c"}}, "something else than"),
+        ({"result": 5}, "expected a (Task|list of tasks)"),
+        ({"result": {}}, "expected a (Task|list of tasks)"),
+        ({"result": {"kind": "task", "id": "x", "contextId": "c"}}, "expected a (Task|list of tasks)"),
         ({"error": {"code": -32603, "message": "broken"}}, "the server answers: broken"),
         ({"error": {}}, "the server answers: no message"),
     ],
@@ -110,8 +110,8 @@ async def test_answers_that_do_not_fit_are_clear_errors(rpc: object, text: str) 
     [
         (b"", "without an item"),
         (b"data: <html>\n\n", "is not an A2A server"),
-        (b'data: {"result": 5}\n\n', "does not fit its protocol"),
-        (b'data: {"result": {"kind": "status-update", "status": {}}}\n\n', "does not fit its protocol"),
+        (b'data: {"result": 5}\n\n', "sent an invalid event"),
+        (b'data: {"result": {"kind": "status-update", "status": {}}}\n\n', "sent an invalid event"),
         (b'data: {"error": {"code": -32602, "message": "no workspace_path"}}\n\n', "no workspace_path"),
     ],
 )
@@ -126,7 +126,7 @@ async def test_streams_that_do_not_fit_are_clear_errors(body: bytes, text: str) 
 async def test_a_stream_that_is_answered_without_one_is_a_clear_error() -> None:
     transport = junk({"result": {"kind": "task"}})
     remote = RemoteAgent(await AgentConnection.open("http://agent.example/", transport=transport), QUICK)
-    with pytest.raises(RemoteError, match="answers message/stream without an event stream"):
+    with pytest.raises(RemoteError, match=r"expected an event stream from .* for message/stream"):
         await remote.prompt(PromptMessage("hello", message_id="m"))
     await remote.aclose()
 

@@ -175,7 +175,7 @@ async def test_what_is_pushed_to_a_user_ends_with_his_last_token_until_he_sets_i
 
             async def is_given_up() -> bool:
                 (row,) = await users.engine.journal.pushes.of_task(task["id"])
-                return row.state is PushState.GIVEN_UP and "bob has no valid token" in (row.error or "")
+                return row.state is PushState.GIVEN_UP and "bob no longer has a valid token" in (row.error or "")
 
             await eventually_async(is_given_up)
             await eventually_async(lambda: len(receiver.requests) == 3)

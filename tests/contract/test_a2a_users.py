@@ -206,7 +206,7 @@ async def test_a_revoked_or_expired_token_is_refused_and_its_streams_end(workspa
             async with asyncio.timeout(60):
                 *_, last = [item.answer async for item in items]
             assert last["error"]["code"] == -32000
-            assert "token is not valid any more" in last["error"]["message"]
+            assert "token is no longer valid" in last["error"]["message"]
         gate.release.set()
         again = await users.client("alice")
 

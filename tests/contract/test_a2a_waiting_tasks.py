@@ -98,8 +98,8 @@ async def test_a_client_of_1_0_leaves_at_a_question_without_waiting_for_the_stre
     client: Hosted, workspace: Path, binding: str
 ) -> None:
     task_id = await waiting_task(client, workspace)
-    patience = StreamRetryPolicy(rest_seconds=3600)
-    remote = await RemoteAgent.connect(client.url, TOKEN, patience=patience, protocol="1.0", binding=binding)
+    retry_policy = StreamRetryPolicy(rest_seconds=3600)
+    remote = await RemoteAgent.connect(client.url, TOKEN, retry_policy=retry_policy, protocol="1.0", binding=binding)
     asked = await events_of(await remote.follow(task_id, 1))
     assert asked[-1] == StateChange(TaskState.INPUT_REQUIRED)
     await client.stream("message/stream", answer(task_id, allow()), EXTENSION)

@@ -71,7 +71,7 @@ async def remote() -> AsyncGenerator[RemoteAgent]:
     app = A2AStarletteApplication(agent_card=card, http_handler=handler).build()
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=2))
     running = asyncio.create_task(server.serve([listener]))
-    agent = await RemoteAgent.connect(url_of(listener), patience=StreamRetryPolicy(2, 0.01))
+    agent = await RemoteAgent.connect(url_of(listener), retry_policy=StreamRetryPolicy(2, 0.01))
     try:
         yield agent
     finally:
@@ -118,7 +118,7 @@ async def test_a_failure_says_why(remote: RemoteAgent) -> None:
 async def test_what_the_server_does_not_have_is_a_clear_error(remote: RemoteAgent) -> None:
     with pytest.raises(TaskNotFound):
         await remote.get("unknown")
-    with pytest.raises(InvalidRequest, match="does not list its tasks"):
+    with pytest.raises(InvalidRequest, match="cannot list its tasks"):
         await remote.tasks()
     turn = await remote.prompt(PromptMessage("hello"))
     await events_of(turn)

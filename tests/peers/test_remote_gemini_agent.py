@@ -96,7 +96,7 @@ async def peer(server: GeminiA2aServer) -> AsyncGenerator[Peer]:
 
 async def test_the_server_of_gemini_cli_is_driven_like_our_own(peer: Peer) -> None:
     agent, wire, workspace = peer.agent, peer.wire, peer.workspace
-    assert agent.manner is ClientDialect.CODER_AGENT
+    assert agent.dialect is ClientDialect.CODER_AGENT
     # A prompt: thought, text that streams, the end of a turn as completed.
     wire.add(Reply.of(Think("**Plan** think of it"), Say("Hello ", "there.")))
     first = await peer.prompt("Hello")

@@ -42,7 +42,7 @@ async def url(request: pytest.FixtureRequest) -> AsyncGenerator[str]:
 @pytest.fixture
 async def remote(url: str) -> AsyncGenerator[RemoteAgent]:
     agent = await RemoteAgent.connect(url)
-    assert (agent.manner, agent.name) == (ClientDialect.PLAIN, "Greeter")
+    assert (agent.dialect, agent.name) == (ClientDialect.PLAIN, "Greeter")
     yield agent
     await agent.aclose()
 
@@ -93,7 +93,7 @@ async def test_nothing_is_lost_or_told_twice_wherever_the_connection_is_cut(remo
     patience = StreamRetryPolicy(attempts=20, first_wait=0.01, longest_wait=0.05)
     async with cutting_proxy(remote.url) as proxy:
         for _ in range(4):
-            agent = await RemoteAgent.connect(proxy.url, patience=patience)
+            agent = await RemoteAgent.connect(proxy.url, retry_policy=patience)
             turn = await agent.prompt(PromptMessage("count"))
             view = TaskView.of_snapshot(turn.snapshot)
             async with asyncio.timeout(60):

@@ -53,7 +53,7 @@ async def url(request: pytest.FixtureRequest) -> AsyncGenerator[str]:
 @pytest.fixture
 async def remote(url: str) -> AsyncGenerator[RemoteAgent]:
     agent = await RemoteAgent.connect(url)
-    assert (agent.protocol, agent.manner, agent.name) == ("1.0", ClientDialect.PLAIN, "Greeter")
+    assert (agent.protocol, agent.dialect, agent.name) == ("1.0", ClientDialect.PLAIN, "Greeter")
     yield agent
     await agent.aclose()
 
@@ -102,7 +102,7 @@ async def test_failures_cancels_and_what_is_not_there(remote: RemoteAgent) -> No
 @pytest.mark.parametrize("url", KINDS[:2], indirect=True, scope="module", ids=["jsonrpc", "rest"])
 async def test_after_a_broken_connection_nothing_is_told_twice_and_the_gap_is_said(remote: RemoteAgent) -> None:
     async with cutting_proxy(remote.url) as proxy:
-        agent = await RemoteAgent.connect(proxy.url, patience=StreamRetryPolicy(6, 0.05), protocol="1.0")
+        agent = await RemoteAgent.connect(proxy.url, retry_policy=StreamRetryPolicy(6, 0.05), protocol="1.0")
         turn = await agent.prompt(PromptMessage("wait"))
         view = TaskView.of_snapshot(turn.snapshot)
         async with asyncio.timeout(30):

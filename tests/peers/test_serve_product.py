@@ -95,7 +95,7 @@ async def test_a_renewed_certificate_is_taken_and_a_broken_one_is_not(tmp_path: 
     options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key))
     async with serve_program(tmp_path, workspace, *options) as served:
         files.certificate.write_text("half", encoding="utf-8")
-        await eventually_async(lambda: "stays the one before" in log_of(tmp_path))
+        await eventually_async(lambda: "previous certificate stays in use" in log_of(tmp_path))
         make_certificate(tmp_path)
         renewed = ssl.create_default_context(cafile=files.certificate)
 
@@ -116,10 +116,10 @@ async def test_a_renewed_certificate_is_taken_and_a_broken_one_is_not(tmp_path: 
         (("--tls-cert", "only.pem"), 42, "belong together"),
         (("--tls-cert", "no.pem", "--tls-key", "no.pem"), 1, "no.pem cannot be used"),
         (("--allow-workspace", "/nowhere"), 42, "/nowhere"),
-        (("--allow-push-to", "http://x"), 42, "no place to send to"),
+        (("--allow-push-to", "http://x"), 42, "is not a target for push notifications"),
         (("--public-url", "agent.example"), 42, "https://agent.example.org/"),
         (("--log-format", "xml"), 42, "xml"),
-        (("token", "add", "a b"), 1, "cannot be the name of a user"),
+        (("token", "add", "a b"), 1, "is not a valid user name"),
         (("token", "add", "a", "--expires", "soon"), 42, "--expires 'soon'"),
         (("token", "revoke", "nobody"), 1, "Users: none"),
         (("token", "ad"), 42, "ad"),
@@ -238,7 +238,7 @@ async def test_push_notifications_survive_kill_9_in_order_and_none_is_lost(tmp_p
             await eventually_async(lambda: hooks.requests[-1].json["status"]["state"] == "completed")
             assert {request.json["id"] for request in hooks.requests[before:]} == {ids[1]}
     assert all(request.headers["authorization"] == "Bearer very-secret-credentials" for request in hooks.requests)
-    assert "was not told to http://127.0.0.1" in log_of(tmp_path)
+    assert "was not delivered to http://127.0.0.1" in log_of(tmp_path)
     assert "very-secret" not in log_of(tmp_path)
 
 

@@ -1,6 +1,6 @@
-"""A2A with the development-tool extension (spec 2): the wire, a server of any agent, and a client of any server.
+"""A2A with the development-tool extension: a server for any agent, a client for any server, and what both share.
 
-What other programs use stands here by name, and is loaded when it is asked for.
+The names that other programs use are listed here; their modules are loaded when a name is first used.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""Says in the log which function blocks the event loop, and with it every user of a hosted agent.
+"""Log which function blocks the event loop, and with it every user of a hosted agent.
 
-A thread asks the loop once a second for a sign of life, so that no event costs anything. Unlike the watchdog of the
-program (``isthmus.app.watchdog``) it ends nothing, and sees what blocks without using the processor.
+A thread checks once a second that the loop still runs, so that events cost nothing extra. Unlike the watchdog of the
+program (``isthmus.app.watchdog``) it ends nothing, and also sees functions that block without using the processor.
 """
 
 import asyncio
@@ -16,18 +16,22 @@ from types import CodeType, FrameType
 from isthmus.listeners.logs import Occurrence
 
 PERIOD_SECONDS = 1.0
+"""Interval in seconds at which the loop is checked."""
 BLOCKED_SECONDS = 2.0
-"""How long the loop may owe a sign of life."""
+"""Time in seconds after which a loop that does not answer counts as blocked."""
 SHOWN_CALLS = 6
-"""Calls of a stack that the log shows: the innermost ones."""
+"""Maximum number of calls of a stack that the log shows, the innermost ones."""
 
 log = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def tells_of_blocking(below: CodeType) -> Generator[None]:
-    """Warn while the running loop is blocked. `below` is the function that calls an author's code: what it called is
-    named where it is in the stack, else the innermost calls. The same function is named once a minute at most."""
+def warn_when_blocked(below: CodeType) -> Generator[None]:
+    """Log a warning whenever the running loop is blocked, at most once a minute for the same function.
+
+    ``below`` is the function that calls an author's code. Where it is in the stack, the warning names the function that
+    it called, otherwise the innermost one.
+    """
     watch = _Watch(asyncio.get_running_loop(), threading.get_ident(), below)
     thread = threading.Thread(target=watch.run, name="isthmus-blocked-loop", daemon=True)
     thread.start()
@@ -52,13 +56,13 @@ class _Watch:
                 self._loop.call_soon_threadsafe(alive.set)
             except RuntimeError:  # the loop is closed
                 return
-            # Twice: a process that was stopped meanwhile goes on late, and its loop with it.
+            # Check twice: a process that was stopped (SIGSTOP) resumes late, and its loop with it.
             if not alive.wait(BLOCKED_SECONDS) and not alive.wait(BLOCKED_SECONDS / 10):
-                self._tell()
+                self._warn()
                 while not alive.wait(PERIOD_SECONDS) and not self.stopped.is_set():
                     pass
 
-    def _tell(self) -> None:
+    def _warn(self) -> None:
         stack = _stack(sys._current_frames().get(self._thread_id))  # pyright: ignore[reportPrivateUsage] - the documented way
         below = next((at for at, frame in enumerate(stack) if frame.f_code is self._below), None)
         calls = stack[below + 1 :] if below is not None else stack[-SHOWN_CALLS:]
@@ -67,15 +71,15 @@ class _Watch:
         code = (calls[0] if below is not None else calls[-1]).f_code
         if code not in self._seen:
             text = (
-                f"{code.co_qualname}() in {code.co_filename} blocks the event loop: no user is served meanwhile. Put"
-                " what blocks into `await asyncio.to_thread(...)`. It is at "
+                f"{code.co_qualname}() in {code.co_filename} blocks the event loop, so no user is served. Run blocking"
+                " code with `await asyncio.to_thread(...)`. It is at "
             )
             self._seen[code] = Occurrence(log, text)
         self._seen[code].note(" > ".join(_place(frame) for frame in calls[-SHOWN_CALLS:]))
 
 
 def _stack(frame: FrameType | None) -> list[FrameType]:
-    """Return a stack from the outermost call to the innermost."""
+    """Return the frames of a stack, the outermost call first."""
     found: list[FrameType] = []
     while frame is not None:
         found.append(frame)

@@ -1,8 +1,8 @@
-"""Serve your own agent: any object with the agent port, over A2A, with everything that the Isthmus agent has.
+"""Serve your own agent over A2A, with everything that the agent of Isthmus has.
 
-Its tasks are kept in a journal, survive ``kill -9``, wait for people without a process, and are followed, answered and
-resumed by clients of each protocol version and dialect. ``serve`` is a whole program, ``asgi_application`` a part of
-yours. Deliberately not here: the agent port (:mod:`isthmus.agent.hosted`), and the options of ``isthmus serve``.
+Its tasks are kept in a journal, survive ``kill -9``, and need no process while they wait for a user. Clients of each
+protocol version and dialect can follow, answer and resume them. ``serve`` is a whole program; ``asgi_application`` is a
+part of yours. The interface that your agent implements is in :mod:`isthmus.agent.hosted`.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from isthmus.a2a.blocked_loop import tells_of_blocking
+from isthmus.a2a.blocked_loop import warn_when_blocked
 from isthmus.a2a.options import TEXT_MODES, Identity, ServerOptions, Skill
 from isthmus.agent.hosted import AUTHORS_CALLER, AgentPort, HostedAgent
 from isthmus.encoding.codec import JsonObject
@@ -33,24 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Hosting:
-    """How an agent is served.
+    """Options of a served agent.
 
-    ``folder`` keeps its journal and its token (default: one for agents of this name in the user's data folder); two
-    agents never share one: that of another name is refused, unless that is among ``former_names``. ``workspace`` is
-    where sessions work that name no folder (default: the current one), and with ``workspaces`` they may work in those
-    and below only. ``token`` instead of the token file.
-    ``requires_extension`` says in the card that clients must speak the development-tool extension; others are served
-    all the same. ``pushes_to`` are private names and networks that push notifications may go to, besides all public
-    ones. Users, whose tokens ``isthmus serve token add NAME --data-dir FOLDER`` makes, are let in when ``workspaces``
+    Users whose tokens were made with ``isthmus serve token add NAME --data-dir FOLDER`` are let in when ``workspaces``
     says where they may work.
-
-    ``authenticate`` takes the place of all tokens, in a program that knows its users already: an async function that is
-    given the :class:`~isthmus.a2a.server.auth.RequestHead` and returns the user's name, empty for the owner, or None to
-    refuse. These users may work in ``workspaces``, else in ``workspace``. ``security_schemes`` are what the card says
-    of it, by name, as OpenAPI writes them (``{}``: nothing is needed); None: a bearer token. ``input_modes`` are the
-    media types that the agent reads, ``output_modes`` those that it gives: clients choose by them. The card has the
-    members of all ``versions`` of A2A for who states none; a checker that allows no others wants ``("1.0",)``. Both
-    versions are served in any case.
     """
 
     name: str = "Agent"
@@ -58,20 +44,40 @@ class Hosting:
     version: str = "1"
     skills: tuple[Skill, ...] = ()
     folder: Path | None = None
+    """Folder of the journal and the token; by default one for agents of this name in the user's data folder.
+
+    Two agents never share a folder: that of an agent with another name is refused, except for ``former_names``.
+    """
     workspace: Path | None = None
+    """Folder for sessions that name none; by default the current one."""
     workspaces: tuple[Path, ...] = ()
+    """Folders in and below which sessions may work; empty: anywhere, or in ``workspace`` with ``authenticate``."""
     token: str | None = None
+    """Bearer token of the owner, instead of the one in the token file."""
     public_url: str | None = None
     hosts: tuple[str, ...] = ()
     requires_extension: bool = False
+    """Whether the card says that clients must speak the development-tool extension; other clients are served too."""
     pushes_to: tuple[str, ...] = ()
-    allow_push_to: tuple[str, ...] = ()
+    """Private names and networks that push notifications may go to, besides all public ones."""
     former_names: tuple[str, ...] = ()
     authenticate: "Authenticate | None" = None
+    """Async function that authenticates requests instead of tokens, in a program that knows its users already.
+
+    It takes a :class:`~isthmus.a2a.server.auth.RequestHead` and returns the user's name (empty for the owner), or None
+    to refuse.
+    """
     security_schemes: Mapping[str, JsonObject] | None = None
+    """Security schemes in the card, by name, as OpenAPI writes them; ``{}``: none is needed, None: a bearer token."""
     input_modes: tuple[str, ...] = TEXT_MODES
+    """Media types that the agent reads; clients choose an agent by them."""
     output_modes: tuple[str, ...] = TEXT_MODES
+    """Media types that the agent produces."""
     versions: tuple[str, ...] = ("0.3", "1.0")
+    """Versions of A2A whose members the card has when a request states none; both versions are always served.
+
+    A card checker that allows no unknown members needs ``("1.0",)``.
+    """
     server: ServerOptions | None = field(default=None)
     """All other options of the server; token, hosts, public_url and identity are filled in."""
 
@@ -82,7 +88,7 @@ class Hosting:
 
 
 def serve(agent: AgentPort, hosting: Hosting | None = None, *, host: str = "127.0.0.1", port: int = 0) -> None:
-    """Serve ``agent`` until a signal. Prints the URL when it listens, and where the token is; port 0 is any free one.
+    """Serve ``agent`` until a signal; port 0 takes any free one. Print the URL once it listens, and the token's file.
 
     Raises:
         ListenError: the address is taken.
@@ -93,15 +99,15 @@ def serve(agent: AgentPort, hosting: Hosting | None = None, *, host: str = "127.
 
 
 def asgi_application(agent: AgentPort, hosting: Hosting | None = None) -> "HostedApplication":
-    """Return the ASGI application that serves ``agent``: run it by any ASGI server, with ``lifespan`` on."""
+    """Return the ASGI application that serves ``agent``; run it with any ASGI server, with ``lifespan`` on."""
     return HostedApplication(agent, hosting or Hosting())
 
 
 class HostedApplication:
-    """The ASGI application of :func:`asgi_application`. The journal is opened at startup, and closed at shutdown.
+    """The ASGI application of :func:`asgi_application`. It opens the journal at startup and closes it at shutdown.
 
-    Where the ASGI server does not tell it of these, since it is mounted in another application: ``async with hosted:``
-    in the lifespan of that one. Without it the first request opens it, and tasks that an ended process left wait.
+    A mounted application gets no lifespan events: use ``async with hosted:`` in the lifespan of the outer application.
+    Without that the first request opens the journal, and until then tasks of an ended process are not resumed.
     """
 
     def __init__(self, agent: AgentPort, hosting: Hosting) -> None:
@@ -119,7 +125,7 @@ class HostedApplication:
         await (await self.open())(scope, receive, send)
 
     async def __aenter__(self) -> Self:
-        """Open it.
+        """Open the journal and start serving.
 
         Raises:
             JournalError: the folder cannot be used, or is another agent's.
@@ -131,14 +137,14 @@ class HostedApplication:
         await self.aclose()
 
     async def open(self) -> "Application":
-        """Return what serves requests; opened now if the server told of no startup."""
+        """Return the application that serves requests; open it first if that has not happened."""
         async with self._opening:
             if self._application is None:
                 self._application = await self._open()
             return self._application
 
     async def aclose(self) -> None:
-        """End every stream, and close the journal: what runs is taken up at the next start."""
+        """End every stream and close the journal; running tasks are resumed at the next start."""
         if self._application is not None:
             self._application.close_streams()
         self._application = None
@@ -194,7 +200,7 @@ class HostedApplication:
         await receive()
         try:
             await self.open()
-        except Exception as error:  # ASGI has a message for it, and servers end by that
+        except Exception as error:  # ASGI has a message for it, which makes servers exit
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         await send({"type": "lifespan.startup.complete"})
@@ -217,7 +223,7 @@ async def _engine(agent: AgentPort, hosting: Hosting, folder: Path) -> "AsyncGen
     engine = Engine(HostedAgent(agent), journal, EngineOptions(rule))
     try:
         await engine.start()
-        with tells_of_blocking(AUTHORS_CALLER):
+        with warn_when_blocked(AUTHORS_CALLER):
             yield engine
     finally:
         await engine.aclose()

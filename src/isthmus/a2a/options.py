@@ -1,4 +1,4 @@
-"""How an A2A server serves: what its owner may choose."""
+"""Options of an A2A server, which its owner chooses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from isthmus.encoding.codec import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """What an agent can do, as its card tells."""
+    """A capability of an agent, as its card describes it."""
 
     id: str
     name: str
@@ -20,7 +20,7 @@ class Skill:
 
 
 TEXT_MODES = ("text/plain", "application/json")
-"""The media types of an agent that reads and gives text and data alone."""
+"""Media types of an agent that reads and writes only text and data."""
 CODE_GENERATION = Skill(
     "code_generation",
     "Code generation",
@@ -33,12 +33,12 @@ CODE_GENERATION = Skill(
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The agent that is served, as its card describes it. ``extension_required`` is the extension's flag there.
+    """The served agent as its card describes it. ``extension_required`` is the flag of the extension there.
 
-    ``security_schemes`` are how requests are authenticated, by name, as OpenAPI writes them; None: by bearer tokens.
-    ``versions`` are those of A2A whose members a card has for requests that state none; both are always served.
-    ``input_modes`` are the media types that messages may have, ``output_modes`` those of the answers and artifacts.
-    ``default_workspace``: sessions need not name a folder, also those of clients that speak the extension.
+    ``security_schemes`` say how requests are authenticated, by name, as OpenAPI writes them; None: by bearer tokens.
+    ``versions`` are the versions of A2A whose members a card has when a request states none; both are always served.
+    ``input_modes`` are the media types of messages, ``output_modes`` those of answers and artifacts. With
+    ``default_workspace`` no session must name a folder, not even those of clients that speak the extension.
     """
 
     name: str = "Isthmus"
@@ -55,24 +55,26 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """Sizes are bytes, times seconds.
-
-    ``hosts`` are the names, besides the loopback ones, by which the server is reached (the bound host). ``public_url``
-    stands in the card instead of what the client called. ``strict_extension`` refuses clients without the extension.
-    ``blocking_limit`` ends the wait of a message/send, which then answers with the task as it stands; ``body_deadline``
-    the wait for a request; ``keep_alive`` is the silence after which a stream gets a comment. ``user_caps`` hold for
-    users whose token has none of its own; the local user has none. ``user_tier`` goes into
-    the metadata of events, for users whose token names none.
-    """
+    """Options of one server."""
 
     token: str
+    """Bearer token of the owner."""
     hosts: tuple[str, ...] = ()
+    """Names besides the loopback ones by which the server is reached (the bound host)."""
     public_url: str | None = None
+    """URL that the card states, instead of the one that the client used."""
     strict_extension: bool = False
+    """Whether clients without the development-tool extension are refused."""
     body_limit: int = 20_000_000
+    """Maximum size of a request in bytes."""
     body_deadline: float = 30
+    """Maximum time in seconds in which a request must arrive."""
     blocking_limit: float = 600
+    """Maximum time in seconds that a message/send waits; it then answers with the task as it is."""
     keep_alive: float = 15
+    """Time in seconds without an event after which a stream gets a comment."""
     user_caps: Caps = field(default_factory=Caps)
+    """Limits of users whose token has none of its own; the local user has no limits."""
     user_tier: str | None = None
+    """``user_tier`` in the metadata of events, for users whose token names none."""
     identity: Identity = field(default_factory=Identity)

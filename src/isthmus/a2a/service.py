@@ -1,6 +1,6 @@
-"""Operations on an agent: the one way in which every protocol version and dialect of the server meets a request.
+"""Operations on an agent, which every protocol version and dialect of the server shares.
 
-Serves any :class:`~isthmus.client.AgentClient`. Deliberately not here: JSON, HTTP and the shape of answers.
+They work on any :class:`~isthmus.client.AgentClient` and know neither JSON nor HTTP.
 """
 
 import math
@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from isthmus.a2a.coder_agent.requests import chosen_options
+from isthmus.a2a.coder_agent.requests import choose_options
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
 from isthmus.a2a.protocol.operations import FollowTask, ListTasks, SendMessage
 from isthmus.a2a.protocol.text_questions import answer_in_text
@@ -28,22 +28,22 @@ from isthmus.development_tool import ToolCall, ToolCallConfirmation
 from isthmus.events import Command
 
 ANSWERED_BY = "A2A client"
-"""Who answered, when the client does not say where its user sits."""
+"""Name of the client that answered a question, when the client does not send its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A stretch of a task's life that a message began, and the calls that the message answered."""
+class SendResult:
+    """The turn that a message started, and the ids of the tool calls that the message answered."""
 
     turn: Turn
     answered: frozenset[str] = frozenset()
 
 
-async def send(agent: AgentClient, message: SendMessage) -> Opened:
+async def send(agent: AgentClient, message: SendMessage) -> SendResult:
     """Start or continue a task, or answer its questions.
 
     Raises:
-        TaskError: the agent refuses, e.g. because it has not the workspace; no task is made then.
+        TaskError: the agent refuses the message, e.g. because of its workspace; no task is created.
     """
     if message.confirmations and message.task_id is not None:
         return await _answer(agent, message, message.task_id, message.confirmations)
@@ -51,16 +51,16 @@ async def send(agent: AgentClient, message: SendMessage) -> Opened:
         answer = await _plain_answer(agent, message.task_id, message.text)
         if answer is not None:
             return await _answer(agent, message, message.task_id, (answer,))
-    return Opened(await agent.prompt(_prompt(message)))
+    return SendResult(await agent.prompt(_prompt(message)))
 
 
 async def _answer(
     agent: AgentClient, message: SendMessage, task_id: str, confirmations: Sequence[ToolCallConfirmation]
-) -> Opened:
+) -> SendResult:
     pending: Sequence[ToolCall] = ()
     if message.options_are_outcomes:
         pending = (await agent.get(task_id, 0)).pending
-        confirmations = chosen_options(pending, confirmations)
+        confirmations = choose_options(pending, confirmations)
     turn = await agent.answer(
         task_id,
         confirmations,
@@ -70,9 +70,9 @@ async def _answer(
     )
     answered = frozenset(confirmation.tool_call_id for confirmation in confirmations)
     if pending:
-        # The encoder is to know what was asked.
+        # The encoder needs the questions that were asked.
         turn = replace(turn, snapshot=replace(turn.snapshot, pending=tuple(pending)))
-    return Opened(turn, answered)
+    return SendResult(turn, answered)
 
 
 async def _plain_answer(agent: AgentClient, task_id: str, text: str) -> ToolCallConfirmation | None:
@@ -96,10 +96,10 @@ def _prompt(message: SendMessage) -> PromptMessage:
 
 
 async def follow(agent: AgentClient, operation: FollowTask) -> Turn:
-    """What happens to a task. A slash command is told from its first event, as nobody could be there before.
+    """Return the events of a task. Those of a slash command begin with its first one: no client can follow it earlier.
 
     Raises:
-        TaskNotResumable: the task has ended and only live events are wanted.
+        TaskNotResumable: the task has ended, and only live events are asked for.
     """
     if operation.after is not None:
         return await _followed(agent, operation, operation.after)
@@ -111,7 +111,7 @@ async def follow(agent: AgentClient, operation: FollowTask) -> Turn:
     if is_command:
         return await _followed(agent, operation, 0)
     if operation.only_live and snapshot.state.is_terminal:
-        raise TaskNotResumable(f"task {operation.task_id} is {snapshot.state}: nothing happens to it any more")
+        raise TaskNotResumable(f"task {operation.task_id} is {snapshot.state}: it has no further events")
     return turn
 
 
@@ -122,7 +122,7 @@ async def _followed(agent: AgentClient, operation: FollowTask, after: int | None
 
 
 async def _is_command(agent: AgentClient, task_id: str) -> bool:
-    """Return whether the task runs a slash command, as its first event tells; a prompt may begin with a slash, too."""
+    """Return whether the first event of a task is a slash command; a title with a slash may also come from a prompt."""
     turn = await agent.follow(task_id, 0)
     try:
         first = await anext(aiter(turn.deliveries), None)
@@ -132,10 +132,10 @@ async def _is_command(agent: AgentClient, task_id: str) -> bool:
 
 
 async def page_of_tasks(agent: AgentClient, operation: ListTasks) -> TaskPage:
-    """Return the tasks that fit, most recently changed first; a page token is the place of the last one shown.
+    """Return a page of the tasks that match, most recently changed first; its token is the position of its last task.
 
     Raises:
-        InvalidParamsError: the page token is none of ours.
+        InvalidParamsError: the page token was not made by this server.
     """
     after = _place_of(operation.page_token) if operation.page_token else None
     query = TaskQuery(operation.limit + 1, operation.context_id, operation.state, operation.since, after)
@@ -150,7 +150,7 @@ async def page_of_tasks(agent: AgentClient, operation: ListTasks) -> TaskPage:
 
 
 async def close(deliveries: AsyncIterator[Delivery]) -> None:
-    """Let go of deliveries that are not wanted to their end."""
+    """Close deliveries that are not read to their end."""
     if isinstance(deliveries, AsyncGenerator):
         await cast("AsyncGenerator[Delivery, None]", deliveries).aclose()
 

@@ -1,8 +1,7 @@
-"""The Wire port: one protocol version, or dialect, of A2A as the server speaks it. Sans-I/O.
+"""The port Wire: one protocol version or dialect of A2A, as the server speaks it. Sans-I/O.
 
-A wire reads a request into an Operation and writes what came of it. Which wire a request is for is
-:mod:`isthmus.a2a.wires`; whether the answer goes out as JSON-RPC or REST is :mod:`isthmus.a2a.server.framing`.
-Deliberately not here: the client's side, and sockets.
+A wire reads a request into an Operation and writes its result. :mod:`isthmus.a2a.wires` chooses the wire of a request;
+:mod:`isthmus.a2a.server.framing` sends the result as JSON-RPC or REST.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,30 +21,30 @@ JsonDict: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request before its wire reads it.
-
-    ``after`` is the id of the last event that the client has seen (``Last-Event-ID``). ``wants_stream``: the client
-    accepts an event stream. ``version`` is what the header ``A2A-Version`` says, None without it. ``has_push``: the
-    server sends push notifications. ``needs_workspace``: the first message of a session in the extension has to name a
-    folder. ``user`` is the name of who calls; empty for the one user of a server.
-    """
+    """A request before its wire reads it."""
 
     method: str
     params: Mapping[str, Any]
     activation: Activation = NOT_ACTIVE
     after: int | None = None
+    """Id of the last event that the client has seen (``Last-Event-ID``)."""
     wants_stream: bool = False
+    """Whether the client accepts an event stream."""
     version: str | None = None
+    """Value of the header ``A2A-Version``; None without it."""
     has_push: bool = True
+    """Whether the server sends push notifications."""
     user: str = ""
+    """Name of the caller; empty for the local user."""
     needs_workspace: bool = True
+    """Whether the first message of a session that uses the extension must name a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """On whose behalf a request is met: the agent with what they may see of it, and where their news are sent.
+    """The user behind a request: the agent as this user sees it, and the user's push notifications.
 
-    ``user_tier`` goes into the metadata of events. ``name`` is the user's; empty for the one user of a server.
+    ``user_tier`` goes into the metadata of events. ``name`` is empty for the local user.
     """
 
     agent: AgentClient
@@ -56,7 +55,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """Some of ``total`` tasks; ``next_token`` leads to the next page, and is empty on the last."""
+    """A page of at most ``size`` of ``total`` tasks; ``next_token`` asks for the next page; the last has none."""
 
     tasks: Sequence[TaskSnapshot]
     next_token: str = ""
@@ -70,28 +69,26 @@ class StreamEncoder(Protocol):
     def encode(
         self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
     ) -> Sequence[JsonDict]:
-        """Return the items that tell a client of a delivery; none for what it is not told.
+        """Return the stream items for a delivery; none for an event that clients do not get.
 
-        Every delivery of the stream comes here. ``final`` says that the stream ends with it; ``pending`` are the calls
-        that wait for the user then. The number of the event goes with the last item, so that a client which resumes
-        after it has missed none.
+        It must be called with every delivery of the stream. ``final`` says that the stream ends with it; ``pending``
+        are the calls that then wait for the user. The last item carries the number of the event, so that a client that
+        resumes after it has missed nothing.
         """
         ...
 
 
 class Wire(Protocol):
-    """One protocol version or dialect. ``uri`` is the client's spelling of the extension; None: it is not active."""
+    """One protocol version or dialect. ``uri`` is the extension as the client spells it; None: it is not active."""
 
-    @property
-    def name(self) -> str:
-        """What a push target keeps to be written to in the same way: ``0.3``, ``1.0``, ``coderAgent``."""
-        ...
+    name: str
+    """Name that is stored with push targets, whose notifications it writes: ``0.3``, ``1.0`` or ``coderAgent``."""
 
     def decode(self, call: Call) -> Operation:
-        """What a request asks for.
+        """Return the operation that a request asks for.
 
         Raises:
-            RpcError: an unknown method, or parameters that do not fit; nothing has happened then.
+            RpcError: the method is unknown, or a parameter is invalid; nothing has been done.
         """
         ...
 
@@ -115,7 +112,7 @@ class Wire(Protocol):
         answered: frozenset[str] = frozenset(),
         user_tier: str | None = None,
     ) -> StreamEncoder:
-        """An encoder for what comes after ``snapshot``; ``answered`` are the calls that the same request answered."""
+        """Return an encoder of the events after ``snapshot``; ``answered`` are the calls that the request answered."""
         ...
 
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
@@ -127,34 +124,31 @@ class Wire(Protocol):
         ...
 
     def pushes(self, task_id: str, targets: Sequence[PushTarget]) -> object:
-        """All push targets of a task."""
+        """Return all push targets of a task."""
         ...
 
     def nothing(self) -> object:
-        """Return the answer that says no more than that it is done."""
+        """Return the answer of an operation without a result."""
         ...
 
     def error(self, error: IsthmusError) -> RpcError:
-        """Return the error that tells a client of an expected failure."""
+        """Return the error that reports an expected failure to a client."""
         ...
 
 
 class Dialect(Protocol):
-    """A way of speaking an A2A version that some clients have; asked for each request before the version's own wire.
+    """A variant of an A2A version that some clients speak; every request is offered to it before the version's wire.
 
-    It stands among the dialects of :class:`isthmus.a2a.wires.Wires`. What it must remember of a client (the tasks that
-    it opened) it keeps itself: its wire sees each of them in ``decode`` and ``stream``.
+    A dialect that must know the tasks of its clients remembers them itself: its wire sees each one in ``decode`` and
+    ``stream``.
     """
 
-    @property
-    def wire(self) -> Wire:
-        """How these clients are spoken to."""
-        ...
+    wire: Wire
+    """Wire that reads and answers the requests of these clients."""
 
     async def claims(self, call: Call, agent: AgentClient) -> bool:
-        """Return whether such a client sent the request.
+        """Return whether such a client sent the request, judged by its metadata or task id.
 
-        Called for each request, so it looks at the metadata and the task id; ``agent`` is the caller's, for a task that
-        is not remembered.
+        ``agent`` is the caller's; it is asked about a task that the dialect does not remember.
         """
         ...

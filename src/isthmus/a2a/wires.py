@@ -1,7 +1,7 @@
-"""Which wire a request is for: a dialect that claims it, else the version that has its method.
+"""Choice of the wire for a request: a dialect that claims it, else the version that has its method.
 
-The names of methods tell 0.3 from 1.0 without doubt, so that both are served at one URL; ``A2A-Version`` may be absent,
-but is held to when it is there. Deliberately not here: the wires themselves.
+No method of 0.3 has a name of 1.0, so both versions are served at one URL. ``A2A-Version`` may be absent, but a request
+that has it must fit it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,18 +16,20 @@ from isthmus.a2a.wire import Call, Dialect, Wire
 from isthmus.client import AgentClient
 
 FOLLOWING = ("tasks/resubscribe", "SubscribeToTask")
-"""The methods that go on after an event. Others ignore ``Last-Event-ID``, which some clients send with whatever comes
-next on a stream's connection."""
+"""Methods that resume after an event.
+
+All others ignore ``Last-Event-ID``: some clients send it with whatever request comes next on a stream's connection.
+"""
 
 
 class Wires:
-    """All the ways in which a server is spoken to; ``dialects`` are asked first, in order."""
+    """The versions and dialects that a server speaks; ``dialects`` are asked first, in order."""
 
     def __init__(self, dialects: Sequence[Dialect] = (), *, strict_extension: bool = False) -> None:
         self._dialects = dialects
         self._v03: Wire = WireV03(strict_extension=strict_extension)
         self.v1: Wire = WireV1(strict_extension=strict_extension)
-        """A2A 1.0, for whoever knows that it is asked for, as REST does."""
+        """A2A 1.0, for requests whose path already says so (REST)."""
         self.v03_rest: Wire = ProtoWireV03(strict_extension=strict_extension)
         """A2A 0.3 over HTTP and JSON."""
         self._unknown: Wire = UnknownVersion()
@@ -50,16 +52,16 @@ class Wires:
         return self._unknown
 
     def of_version(self, version: str | None) -> Wire:
-        """Return the wire that tells of errors in what is no request."""
+        """Return the wire that reports errors in a body that is not a request."""
         return self._v03 if version is None or is_version(version, "0.3") else self.v1
 
     def named(self, name: str) -> Wire:
-        """Return the wire that a push target was set by; that of A2A 0.3 when it is not known any more."""
+        """Return the wire that a push target was set with; the one of A2A 0.3 when the name is no longer known."""
         return self._by_name.get(name, self._v03)
 
 
 def metadata_of(params: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """Return the metadata objects of a request, the message's own first; what is no object is left out here."""
+    """Return the metadata objects of a request, those of its message first, without values that are not objects."""
     message = params.get("message")
     own = cast("Mapping[str, Any]", message).get("metadata") if isinstance(message, Mapping) else None
     found = (own, params.get("metadata"))

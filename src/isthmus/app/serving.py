@@ -85,7 +85,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         rule = WorkspaceRule(default=setup.workspace if settings.workspace is not None else None, roots=roots)
         wires = AllWires(strict_extension=settings.strict_extension)
         settings_rule = SettingsRule(ApprovalMode(settings.max_approval_mode))
-        mcp_use = McpUse(UNATTENDED_PATIENCE, None if settings.allow_client_mcp else push_rule.why_not)
+        mcp_use = McpUse(UNATTENDED_PATIENCE, None if settings.allow_client_mcp else push_rule.refusal)
         async with (
             local_agent(
                 setup,

@@ -95,7 +95,7 @@ async def _connect(
     try:
         if list_sessions:
             return await print_sessions(agent, workspace)
-        folder = workspace or (None if agent.offer.has_workspace else str(Path.cwd()))
+        folder = workspace or (None if agent.profile.has_workspace else str(Path.cwd()))
         if prompt is not None or not sys.stdin.isatty():
             return await _headless(agent, prompt, output_format, folder, workspace, resume)
         files = (("--token-file", token_file), ("--ca-file", ca_file))
@@ -132,7 +132,7 @@ async def _headless(
         settings=_settings(folder),
         resume=resume,
         workspace=workspace,
-        permission_hint=_permission_hint(agent.offer),
+        permission_hint=_permission_hint(agent.profile),
     )
     return await run_headless(agent, options, sys.stdout, sys.stderr)
 

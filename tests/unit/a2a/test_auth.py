@@ -42,7 +42,7 @@ def test_a_token_file_without_a_token_is_refused(tmp_path: Path, content: bytes)
 
 def test_a_token_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(TokenFileError, match="cannot be made"):
+    with pytest.raises(TokenFileError, match="cannot be created"):
         ensure_token_file(tmp_path / "file" / "token")
     with pytest.raises(TokenFileError, match="cannot be read"):
         read_token_file(tmp_path / "missing")

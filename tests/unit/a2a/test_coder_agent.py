@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.a2a.coder_agent.calls import root_commands
-from isthmus.a2a.coder_agent.commands import find_command, listed, outcome
+from isthmus.a2a.coder_agent.commands import encode_command, encode_result, find_command
 from isthmus.a2a.coder_agent.dialect import CoderAgentTasks
 from isthmus.a2a.coder_agent.encoder import CoderAgentEncoder, encode_task
-from isthmus.a2a.coder_agent.requests import chosen_options, settings_of
+from isthmus.a2a.coder_agent.requests import choose_options, settings_of
 from isthmus.a2a.coder_agent.reservations import Reservations
 from isthmus.a2a.coder_agent.vocabulary import (
     STATUSES,
@@ -181,15 +181,15 @@ def test_no_outcome_grants_more_than_it_says() -> None:
 def test_new_content_counts_for_edits_alone() -> None:
     edited = ToolCallConfirmation("call-1", "proceed_once", ModifiedFileDetails("mine"))
     plain = ToolCall("call-1", ToolCallStatus.PENDING, "deploy", {}, confirmation_request=QUESTION)
-    assert chosen_options([write_file_call()], [edited]) == (edited,)
-    assert chosen_options([plain], [edited]) == (ToolCallConfirmation("call-1", "proceed_once"),)
+    assert choose_options([write_file_call()], [edited]) == (edited,)
+    assert choose_options([plain], [edited]) == (ToolCallConfirmation("call-1", "proceed_once"),)
 
 
 def test_an_answer_that_no_option_fits_is_refused() -> None:
     request = ConfirmationRequest((ConfirmationOption("deploy", "Deploy"),))
     call = ToolCall("call-1", ToolCallStatus.PENDING, "deploy", {}, confirmation_request=request)
     with pytest.raises(InvalidRequest, match="expected one of deploy"):
-        chosen_options([call], [ToolCallConfirmation("call-1", "proceed_once")])
+        choose_options([call], [ToolCallConfirmation("call-1", "proceed_once")])
 
 
 def test_settings_become_ours() -> None:
@@ -268,7 +268,7 @@ def test_a_command_is_found_by_its_whole_name(name: str, found: object) -> None:
 
 
 def test_commands_are_listed_with_whole_names() -> None:
-    memory, restore = (listed(command) for command in TREE)
+    memory, restore = (encode_command(command) for command in TREE)
     assert [below["name"] for below in memory["subCommands"]] == ["memory show", "memory add"]
     assert restore["arguments"] == [{"name": "id", "description": "Which one", "isRequired": False}]
 
@@ -287,8 +287,8 @@ def test_commands_are_listed_with_whole_names() -> None:
     ],
 )
 def test_a_command_has_one_value_to_say_or_an_error(name: str, events: list[AgentEvent], result: object) -> None:
-    assert outcome(name, "t", events) == result
+    assert encode_result(name, "t", events) == result
 
 
 def test_a_command_that_asks_says_how_to_answer() -> None:
-    assert "answer task t" in str(outcome("deploy", "t", [StateChange(TaskState.INPUT_REQUIRED)]))
+    assert "answer task t" in str(encode_result("deploy", "t", [StateChange(TaskState.INPUT_REQUIRED)]))

@@ -61,16 +61,16 @@ def test_what_is_offered_is_named_when_nothing_of_it_is_spoken() -> None:
         read_card(offered(("GRPC", "1.0"), ("HTTP+JSON", "0.3")))
     with pytest.raises(NoInterfaceError, match="offers no interface"):
         read_card({"capabilities": {}, "supportedInterfaces": []})
-    with pytest.raises(NoInterfaceError, match=r"told to use 0\.3"):
+    with pytest.raises(NoInterfaceError, match=r"asked to use 0\.3"):
         read_card(offered(("JSONRPC", "1.0")), "0.3")
 
 
 def test_the_manner_is_that_of_the_card() -> None:
-    assert read_card(offered(("JSONRPC", "1.0"))).manner is ClientDialect.PLAIN
-    assert read_card(offered(("JSONRPC", "1.0"), capabilities=EXTENDED)).manner is ClientDialect.DEVELOPMENT_TOOL
+    assert read_card(offered(("JSONRPC", "1.0"))).dialect is ClientDialect.PLAIN
+    assert read_card(offered(("JSONRPC", "1.0"), capabilities=EXTENDED)).dialect is ClientDialect.DEVELOPMENT_TOOL
     gemini = {"name": GEMINI_CARD, "url": "http://localhost:41242/", "capabilities": CAPABILITIES}
-    assert read_card(gemini).manner is ClientDialect.CODER_AGENT
-    assert read_card({**gemini, "capabilities": EXTENDED}).manner is ClientDialect.DEVELOPMENT_TOOL
+    assert read_card(gemini).dialect is ClientDialect.CODER_AGENT
+    assert read_card({**gemini, "capabilities": EXTENDED}).dialect is ClientDialect.DEVELOPMENT_TOOL
 
 
 @pytest.mark.parametrize("uri", [URI.replace("v0", "v2"), URI.replace("v0", "v1.2.0")])

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from isthmus.a2a.push.delivery import PushLimits
 from isthmus.a2a.push.sender import PushSender
-from isthmus.a2a.push.targets import Place, PushRefused, PushRule, PushRuleError, place_of
+from isthmus.a2a.push.targets import PushOrigin, PushRefused, PushRule, PushRuleError, origin_of
 from isthmus.client import PushTarget
 
 pytestmark = pytest.mark.anyio
@@ -43,38 +43,38 @@ NOT_PUBLIC = [
 
 @pytest.mark.parametrize(("address", "kind"), NOT_PUBLIC)
 def test_an_address_that_is_not_public_is_refused_by_its_kind(address: str, kind: str) -> None:
-    found = PushRule().why_not("name.example", address)
+    found = PushRule().refusal("name.example", address)
     assert found is not None
     assert kind in found
 
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_a_public_address_is_allowed(address: str) -> None:
-    assert PushRule().why_not("name.example", address) is None
+    assert PushRule().refusal("name.example", address) is None
 
 
 def test_an_allowed_name_may_be_anywhere_and_an_allowed_network_have_any_name() -> None:
     rule = PushRule.of(["Hooks.Internal.", "10.1.0.0/16", "192.168.7.7", "[fd00::1]"])
-    assert rule.why_not("hooks.internal", "10.9.9.9") is None
-    assert rule.why_not("HOOKS.internal", "127.0.0.1") is None
-    assert rule.why_not("other.internal", "10.9.9.9") == "a private address"
-    assert rule.why_not("x", "10.1.2.3") is None
-    assert rule.why_not("x", "::ffff:10.1.2.3") is None
-    assert rule.why_not("x", "192.168.7.7") is None
-    assert rule.why_not("x", "fd00::1") is None
-    assert rule.why_not("x", "192.168.7.8") is not None
+    assert rule.refusal("hooks.internal", "10.9.9.9") is None
+    assert rule.refusal("HOOKS.internal", "127.0.0.1") is None
+    assert rule.refusal("other.internal", "10.9.9.9") == "a private address"
+    assert rule.refusal("x", "10.1.2.3") is None
+    assert rule.refusal("x", "::ffff:10.1.2.3") is None
+    assert rule.refusal("x", "192.168.7.7") is None
+    assert rule.refusal("x", "fd00::1") is None
+    assert rule.refusal("x", "192.168.7.8") is not None
 
 
 def test_one_refused_address_among_several_is_enough_and_the_address_is_not_told() -> None:
     with pytest.raises(PushRefused, match="private address") as refused:
-        PushRule().require(Place("https", "sly.example", 443), [PUBLIC[0], "10.0.0.77"])
+        PushRule().require(PushOrigin("https", "sly.example", 443), [PUBLIC[0], "10.0.0.77"])
     assert "10.0.0.77" not in str(refused.value)
     assert "--allow-push-to" in str(refused.value)
 
 
 @pytest.mark.parametrize("entry", ["", "10.0.0.0/99", "300.1.1.1", "http://x", "a b", "ex*mple", "-x", "host:80"])
 def test_what_is_no_place_is_refused_in_the_list_of_allowed_ones(entry: str) -> None:
-    with pytest.raises(PushRuleError, match="no place to send to"):
+    with pytest.raises(PushRuleError, match="is not a target for push notifications"):
         PushRule.of([entry])
 
 
@@ -88,7 +88,7 @@ def test_what_is_no_place_is_refused_in_the_list_of_allowed_ones(entry: str) -> 
     ],
 )
 def test_a_url_leads_to_a_place(url: str, place: str) -> None:
-    assert str(place_of(PushTarget(url))) == place
+    assert str(origin_of(PushTarget(url))) == place
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_a_url_leads_to_a_place(url: str, place: str) -> None:
         (PushTarget("ftp://example.org/"), "begin with https://"),
         (PushTarget("file:///etc/passwd"), "begin with https://"),
         (PushTarget("gopher://example.org/"), "begin with https://"),
-        (PushTarget("https:///path"), "no host"),
-        (PushTarget("https://./path"), "no host"),
-        (PushTarget("https://user:secret@example.org/"), "a user in it"),
+        (PushTarget("https:///path"), "not name a host"),
+        (PushTarget("https://./path"), "not name a host"),
+        (PushTarget("https://user:secret@example.org/"), "contains a user"),
         (PushTarget("https://example.org\\@10.0.0.1/"), "percent-encoded"),
         (PushTarget("https://exa mple.org/"), "percent-encoded"),
         (PushTarget("https://example.org/\r\nX: y"), "percent-encoded"),
@@ -149,8 +149,8 @@ async def test_a_name_without_an_address_is_refused() -> None:
 def test_what_is_not_global_is_never_allowed(address: object) -> None:
     text = str(address)
     if not getattr(address, "is_global", False):
-        assert PushRule().why_not("x", text) is not None
-        assert PushRule().why_not("x", f"::ffff:{text}") is not None
+        assert PushRule().refusal("x", text) is not None
+        assert PushRule().refusal("x", f"::ffff:{text}") is not None
 
 
 def test_waits_grow_to_a_bound_and_end() -> None:

@@ -31,7 +31,7 @@ THIS_MACHINE = [
 async def test_every_spelling_of_this_machine_is_refused_before_anything_is_sent(host: str) -> None:
     with WireServer(lambda _: Answer(200)) as server:
         port = httpx2.URL(server.base_url).port
-        async with httpx2.AsyncClient(transport=CheckedTransport(PushRule().why_not)) as client:
+        async with httpx2.AsyncClient(transport=CheckedTransport(PushRule().refusal)) as client:
             with pytest.raises(httpx2.ConnectError):
                 await client.get(f"http://{host}:{port}/")
         assert server.requests == []
@@ -48,7 +48,7 @@ async def test_a_name_is_resolved_once_and_its_checked_address_called(monkeypatc
 
     monkeypatch.setattr(loop, "getaddrinfo", changing_its_mind)
     with WireServer(lambda _: Answer(200)) as server:
-        rule = PushRule.of(["127.0.0.1"]).why_not
+        rule = PushRule.of(["127.0.0.1"]).refusal
         port = httpx2.URL(server.base_url).port
         async with httpx2.AsyncClient(transport=CheckedTransport(rule)) as client:
             assert (await client.get(f"http://rebinding.example:{port}/")).status_code == 200
@@ -61,6 +61,6 @@ async def test_a_name_is_resolved_once_and_its_checked_address_called(monkeypatc
 
 @pytest.mark.parametrize("host", ["x" * 64 + ".example", ".".join(["a" * 60] * 5), "no-such-name.invalid"])
 async def test_a_name_that_cannot_be_resolved_is_a_connection_that_fails(host: str) -> None:
-    async with httpx2.AsyncClient(transport=CheckedTransport(PushRule().why_not)) as client:
+    async with httpx2.AsyncClient(transport=CheckedTransport(PushRule().refusal)) as client:
         with pytest.raises(httpx2.ConnectError):
             await client.get(f"http://{host}/")

@@ -1,6 +1,6 @@
-"""The A2A client: any agent behind a server, in each version and dialect, as an AgentClient.
+"""The A2A client: an AgentClient for any agent behind a server, in each version and dialect.
 
-``RemoteAgent.connect(url, token)`` is all that most programs need.
+Most programs need only ``RemoteAgent.connect(url, token)``.
 """
 
 from isthmus.a2a.client.remote_agent import RemoteAgent

@@ -1,7 +1,4 @@
-"""What an A2A server answered, good or bad: results out of their envelopes, and errors that say what to do. Sans-I/O.
-
-Deliberately not here: the objects inside results (the wire modules).
-"""
+"""Reading of an A2A server's answers: results out of their envelopes, and errors that say what to do. Sans-I/O."""
 
 import json
 from collections.abc import Generator, Mapping
@@ -18,17 +15,17 @@ from isthmus.errors import IsthmusError
 from isthmus.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 
 MAX_EVENT_BYTES = 64_000_000
-"""The largest stream item that is read: a tool call is sent whole, with the content of its file."""
+"""Maximum size of a stream item in bytes; it may hold a tool call with the content of a file."""
 MAX_ANSWER_BYTES = 64_000_000
-"""The largest answer that is read: a task with its history and artifacts."""
+"""Maximum size of an answer in bytes; it may hold a task with its history and artifacts."""
 
 
 class RemoteError(IsthmusError):
-    """A server cannot be used: it is not there, refuses us, or is not what it should be."""
+    """A server cannot be used: it is not reachable, refuses the client, or is not an A2A server."""
 
 
 class ConnectionLostError(RemoteError):
-    """The connection broke; the same request may work on a new one."""
+    """The connection broke; the same request may succeed on a new one."""
 
 
 _TASK_ERRORS: Mapping[int, type[TaskError]] = {
@@ -58,7 +55,7 @@ def result_of(answer: Any, url: str) -> Any:
     Raises:
         TaskError: it holds an error that concerns the task or the request.
         RpcError: it holds another error.
-        RemoteError: it is no JSON-RPC answer.
+        RemoteError: it is not a JSON-RPC answer.
     """
     if not isinstance(answer, Mapping):
         raise RemoteError(f"{url} is not an A2A server: it answered {json.dumps(answer)[:80]} to a JSON-RPC request")
@@ -66,14 +63,14 @@ def result_of(answer: Any, url: str) -> Any:
     error = found.get("error")
     if isinstance(error, Mapping):
         source = cast("Mapping[str, Any]", error)
-        raise refused(source.get("code"), str(source.get("message", "no message")))
+        raise error_of_code(source.get("code"), str(source.get("message", "no message")))
     if "result" not in found:
         raise RemoteError(f"{url} is not an A2A server: its answer has neither result nor error")
     return found["result"]
 
 
 def rest_error(body: bytes) -> IsthmusError | None:
-    """Return the error in the body of a refused HTTP request: of HTTP+JSON, or of JSON-RPC; None when there is none."""
+    """Return the error in the body of a failed HTTP request, of HTTP+JSON or JSON-RPC; None when there is none."""
     try:
         value = decode(body)
     except JsonError:
@@ -87,23 +84,23 @@ def rest_error(body: bytes) -> IsthmusError | None:
     for detail in cast("list[Any]", details) if isinstance(details, list) else ():
         reason = cast("Mapping[str, Any]", detail).get("reason") if isinstance(detail, Mapping) else None
         if isinstance(reason, str) and reason in _REASONS:
-            return refused(_REASONS[reason], text)
-    return refused(_STATUSES.get(code, code) if isinstance(code, int) else code, text)
+            return error_of_code(_REASONS[reason], text)
+    return error_of_code(_STATUSES.get(code, code) if isinstance(code, int) else code, text)
 
 
-def refused(code: object, text: str) -> IsthmusError:
-    """Return the error that a code of A2A stands for."""
+def error_of_code(code: object, text: str) -> IsthmusError:
+    """Return the error for an error code of A2A."""
     number = code if isinstance(code, int) else 0
     known = _TASK_ERRORS.get(number)
     return known(text) if known is not None else RpcError(number, f"the server answers: {text} ({code})")
 
 
 def check_status(response: httpx2.Response, url: str, *, has_token: bool) -> None:
-    """Hold the HTTP status to what an A2A server answers.
+    """Check that the HTTP status is one of success.
 
     Raises:
-        RemoteError: it refuses us, or cannot serve.
-        InvalidRequest: it refuses this request.
+        RemoteError: the server refuses the client, or cannot serve.
+        InvalidRequest: the server refuses this request.
     """
     match response.status_code:
         case 200 | 201 | 204:
@@ -115,21 +112,22 @@ def check_status(response: httpx2.Response, url: str, *, has_token: bool) -> Non
         case status if 300 <= status < 400:
             place = response.headers.get("location", "nowhere")[:500]
             raise RemoteError(
-                f"{url} does not serve A2A to us: it redirects to {place} (HTTP {status}); if that is right, name it"
+                f"{url} redirects to {place} (HTTP {status}), and redirects are not followed; if that is the right"
+                " server, use its URL"
             )
         case 413:
             raise InvalidRequest(f"{url} refuses the request as too large (413)")
         case status if status >= 500:
             raise ConnectionLostError(f"{url} cannot serve now (HTTP {status})")
         case status:
-            raise RemoteError(f"{url} does not serve A2A to us (HTTP {status} {response.reason_phrase})")
+            raise RemoteError(f"{url} refuses A2A requests (HTTP {status} {response.reason_phrase})")
 
 
 def json_of(body: bytes, url: str) -> Any:
     """Return the JSON value of a body.
 
     Raises:
-        RemoteError: it is none.
+        RemoteError: it is not JSON.
     """
     try:
         return decode(body)
@@ -137,25 +135,25 @@ def json_of(body: bytes, url: str) -> Any:
         raise RemoteError(f"{url} is not an A2A server: {error}") from error
 
 
-def lost(url: str, error: httpx2.HTTPError) -> RemoteError:
-    """Return the error for a request that HTTP could not carry."""
+def http_failure(url: str, error: httpx2.HTTPError) -> RemoteError:
+    """Return the error for a request that failed in HTTP."""
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return RemoteError(
-            f"the certificate of {url} is not trusted ({error}); for a server with a certificate of its own, name the "
-            "file of it, or of who issued it: --ca-file, or SSL_CERT_FILE"
+            f"the certificate of {url} is not trusted ({error}); if the server has its own certificate, give the file "
+            "of that or of its issuer with --ca-file or SSL_CERT_FILE"
         )
     if isinstance(error, httpx2.ConnectError):
         return ConnectionLostError(f"nothing answers at {url} ({error}); is the server running?")
     if isinstance(error, httpx2.TimeoutException):
         return ConnectionLostError(f"{url} did not answer in time ({type(error).__name__})")
     if isinstance(error, httpx2.SSEError | httpx2.DecodingError):
-        return RemoteError(f"{url} sent an event stream that is not read: {error}")
+        return RemoteError(f"{url} sent an invalid event stream: {error}")
     return ConnectionLostError(f"the connection to {url} broke: {error or type(error).__name__}")
 
 
 @contextmanager
-def redacted(token: str | None) -> Generator[None]:
-    """Errors from within do not repeat the token, also where the server does."""
+def redact_token(token: str | None) -> Generator[None]:
+    """Remove the token from the errors raised inside; the server may have repeated it."""
     try:
         yield
     except IsthmusError as error:

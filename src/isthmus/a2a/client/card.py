@@ -1,7 +1,7 @@
-"""The agent card of a server over HTTP: from which address, trusting whom, and where it sends requests.
+"""Fetching of a server's agent card over HTTP: its address, the trusted authorities, and the endpoint that it names.
 
-A card is asked for without the token first; the token never goes to another origin than the one that the user named.
-Deliberately not here: what a card says (:mod:`isthmus.a2a.client.discovery`), and requests.
+A card is first requested without the token; the token is never sent to another origin than the one that the user named.
+The card is read in :mod:`isthmus.a2a.client.discovery`.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import httpx2
 
-from isthmus.a2a.client.answers import RemoteError, check_status, json_of, lost
+from isthmus.a2a.client.answers import RemoteError, check_status, http_failure, json_of
 from isthmus.a2a.client.discovery import is_card
 from isthmus.a2a.protocol.vocabulary import CARD_PATHS
 from isthmus.network.loopback import LOOPBACK_NAMES
@@ -24,9 +24,9 @@ _NOWHERE = (*LOOPBACK_NAMES, "0.0.0.0", "::", "")  # noqa: S104 - compared, not 
 
 
 def authorities(ca_file: Path | None, *, is_encrypted: bool = True) -> "ssl.SSLContext | bool":
-    """Who vouches for servers: those of a file, or of that in SSL_CERT_FILE, also on this machine, else the usual.
+    """Return the certificate authorities to trust: those in ``ca_file`` or in SSL_CERT_FILE, else the usual ones.
 
-    Nobody where nothing is encrypted: a context with every authority of the world in it is slow to make.
+    Without encryption there are none, as a context with all authorities is slow to create.
     """
     if not is_encrypted and ca_file is None:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -40,14 +40,19 @@ def authorities(ca_file: Path | None, *, is_encrypted: bool = True) -> "ssl.SSLC
 
 
 def base_of(url: str) -> httpx2.URL:
+    """Return the base URL of a server.
+
+    Raises:
+        RemoteError: it is not the URL of a server, or contains credentials.
+    """
     try:
         base = httpx2.URL(url)
     except httpx2.InvalidURL as error:
         raise RemoteError(f"{url!r} is not a URL: {error}") from error
     if base.userinfo:
         raise RemoteError(
-            "the URL holds a user or a token, which others could see; leave it out, and give the token by a file "
-            "(--token-file) or in ISTHMUS_A2A_TOKEN"
+            "the URL contains a user or a token, which others could see; remove it, and give the token with "
+            "--token-file or ISTHMUS_A2A_TOKEN"
         )
     if base.scheme not in ("http", "https") or not base.host:
         raise RemoteError(f"{url!r} is not the URL of a server: expected http://HOST:PORT/ or https://...")
@@ -55,12 +60,17 @@ def base_of(url: str) -> httpx2.URL:
 
 
 async def fetch_card(http: httpx2.AsyncClient, base: httpx2.URL, token: str | None) -> Mapping[str, Any]:
+    """Return the agent card of the server at ``base``, which may also be the URL of the card.
+
+    Raises:
+        RemoteError: the server cannot be used, or has no card.
+    """
     if base.path.endswith(".json"):
         places = [base]
     else:
         places = [base.copy_with(raw_path=(base.path.rstrip("/") + path).encode()) for path in CARD_PATHS]
     for place in places:
-        # A card is public as a rule; the token goes only where it is asked for.
+        # A card is usually public; the token is sent only to a server that asks for it.
         response, body = await _fetched(http, place, str(base), {})
         if response.status_code in (401, 403) and token is not None:
             response, body = await _fetched(http, place, str(base), authorization(token))
@@ -82,27 +92,32 @@ async def _fetched(
         async with http.stream("GET", place, headers={"Accept": "application/json", **headers}) as response:
             body = await read_body(response, MAX_CARD_BYTES, url)
     except httpx2.HTTPError as error:
-        raise lost(url, error) from error
+        raise http_failure(url, error) from error
     _WIRE.received(f"{response.status_code} {response.reason_phrase}", body)
     return response, body
 
 
 async def read_body(response: httpx2.Response, limit: int, url: str) -> bytes:
+    """Return the body of a response.
+
+    Raises:
+        RemoteError: it has more than ``limit`` bytes.
+    """
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk
         if len(body) > limit:
-            raise RemoteError(f"{url} answers with more than {limit:,} bytes, which are not read")
+            raise RemoteError(f"{url} answers with more than {limit:,} bytes, which is the maximum")
     return bytes(body)
 
 
 def endpoint_of(base: httpx2.URL, stated: str, *, has_token: bool) -> httpx2.URL:
-    """Where requests go. A token never goes to another origin than the one that the user named."""
+    """Return the URL for requests, given the one in the card. With a token it keeps the origin that the user named."""
     try:
         url = httpx2.URL(stated)
     except httpx2.InvalidURL as error:
         raise RemoteError(f"the agent card of {base} has no valid url: {error}") from error
-    # Servers often know themselves by an address that means nothing here: behind a proxy, in a container.
+    # A server behind a proxy or in a container often states an address that does not work from outside.
     is_elsewhere = url.scheme in ("http", "https") and url.host not in _NOWHERE and url.host != base.host
     if is_elsewhere and not has_token:
         return url.copy_with(fragment=None, username=None, password=None)
@@ -110,4 +125,5 @@ def endpoint_of(base: httpx2.URL, stated: str, *, has_token: bool) -> httpx2.URL
 
 
 def authorization(token: str | None) -> dict[str, str]:
+    """Return the header with a bearer token; none without a token."""
     return {"Authorization": f"Bearer {token}"} if token else {}

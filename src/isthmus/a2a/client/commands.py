@@ -1,6 +1,6 @@
-"""The slash commands of an A2A server, for its client: ``commands/get`` and ``command/execute`` (spec 2, section 3.3).
+"""Client for the slash commands of a server: ``commands/get`` and ``command/execute`` of the extension (section 3.3).
 
-Servers of the dialect coderAgent have ``/listCommands`` and ``/executeCommand`` instead; plain servers have none.
+Servers of the dialect coderAgent have ``/listCommands`` and ``/executeCommand`` instead; others have no commands.
 """
 
 import json
@@ -8,6 +8,8 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import Any, cast
+
+from typing_extensions import override
 
 from isthmus.a2a.client.answers import RemoteError
 from isthmus.a2a.client.connection import AgentConnection, ItemStream
@@ -18,7 +20,7 @@ from isthmus.a2a.client.streams import (
     StreamRetryPolicy,
     StreamSource,
     TaskReader,
-    decoded_task,
+    decode_task,
     open_source,
 )
 from isthmus.a2a.client.wires import MethodCall
@@ -52,17 +54,17 @@ EXECUTE = "command/execute"
 
 
 class RemoteCommands:
-    """The commands of one server."""
+    """The slash commands of one server."""
 
-    def __init__(self, connection: AgentConnection, patience: StreamRetryPolicy, memory: RemoteTasks) -> None:
+    def __init__(self, connection: AgentConnection, retry_policy: StreamRetryPolicy, memory: RemoteTasks) -> None:
         self._connection = connection
-        self._patience = patience
+        self._retry_policy = retry_policy
         self._memory = memory
 
     async def list(self, scope: CommandScope) -> Sequence[SlashCommand]:
-        """Return the commands as a tree; none where the server has no such method."""
+        """Return the commands as a tree; none if the server has no such method."""
         try:
-            match self._memory.manner:
+            match self._memory.dialect:
                 case ClientDialect.DEVELOPMENT_TOOL:
                     result = await self._connection.call(MethodCall(LIST, self._params(scope)))
                 case ClientDialect.CODER_AGENT:
@@ -76,11 +78,11 @@ class RemoteCommands:
         try:
             return tuple(_named(item) for item in from_json(GetAllSlashCommandsResponse, result).commands)
         except DecodeError as error:
-            raise RemoteError(f"{self._connection.url} sent something else than commands: {error}") from error
+            raise RemoteError(f"expected slash commands from {self._connection.url}: {error}") from error
 
     async def execute(self, command: CommandMessage) -> Execution:
-        """Start a command; its turn begins with its first event."""
-        match self._memory.manner:
+        """Start a command; the turn begins with the first event of its task."""
+        match self._memory.dialect:
             case ClientDialect.DEVELOPMENT_TOOL:
                 return await self._execute(command)
             case ClientDialect.CODER_AGENT:
@@ -124,10 +126,10 @@ class RemoteCommands:
         try:
             return from_json(ExecuteSlashCommandResponse, result)
         except DecodeError as error:
-            raise RemoteError(f"{self._connection.url} sent something else than an execution: {error}") from error
+            raise RemoteError(f"expected the start of a command from {self._connection.url}: {error}") from error
 
     async def _attached(self, response: ExecuteSlashCommandResponse, source: ItemSource | None) -> Execution:
-        """Return the execution with the events of its task, from the first: in the same answer, or by following it."""
+        """Return the execution with the events of its task, from ``source`` or by following the task from the start."""
         status = response.status
         if status is CommandExecutionStatus.FAILED_TO_START or not response.execution_id:
             if source is not None:
@@ -143,7 +145,7 @@ class RemoteCommands:
         except BaseException:
             await source.aclose()
             raise
-        reader = TaskReader(self._connection, decoder, self._patience)
+        reader = TaskReader(self._connection, decoder, self._retry_policy)
         turn = Turn(snapshot, reader.deliveries(source, task_id, 0, None), is_new=True)
         return Execution(status, response.message, turn)
 
@@ -151,11 +153,11 @@ class RemoteCommands:
         try:
             return await open_source(self._connection, self._connection.wire.follow(task_id), 0)
         except TaskNotResumable:
-            # It is over already, and this server gives no stream of such a task: what it came to is in the task.
+            # The task has already ended, and this server does not stream ended tasks: the Task has the result.
             return _Once(await self._task(task_id))
 
     async def _task(self, task_id: str) -> TaskItem:
-        return decoded_task(self._connection, await self._connection.call(self._connection.wire.get(task_id)))
+        return decode_task(self._connection, await self._connection.call(self._connection.wire.get(task_id)))
 
     async def _began(self, task_id: str) -> TaskSnapshot:
         """Return the task before its first event."""
@@ -202,36 +204,38 @@ class RemoteCommands:
             if first is None:
                 raise InvalidRequest(f"{self._connection.url} ended the command without an answer")
             item, seq = first
-            reader = TaskReader(self._connection, decoder, self._patience)
+            reader = TaskReader(self._connection, decoder, self._retry_policy)
             begun = reader.decode(item, seq)
         except BaseException:
             await source.aclose()
             raise
-        # Its context is the command's own, and takes no message: the session is another.
+        # Its context belongs to the command and takes no messages, so it is not a session.
         turn = Turn(_fresh(item.task_id, ""), reader.deliveries(source, item.task_id, None, begun), is_new=True)
         return Execution(CommandExecutionStatus.STARTED, None, turn)
 
 
-class _Once:
-    """A source of one task, as it stands."""
+class _Once(ItemSource):
+    """A source with one item, a task."""
 
     def __init__(self, task: TaskItem) -> None:
         self._task: TaskItem | None = task
 
+    @override
     async def next(self) -> tuple[TaskItem, None] | None:
-        """Return the task, then the end."""
         task, self._task = self._task, None
         return None if task is None else (task, None)
 
+    @override
     async def finish(self) -> None:
-        """Nothing is open."""
+        pass
 
+    @override
     async def aclose(self) -> None:
-        """Nothing is open."""
+        pass
 
 
 def _named(command: SlashCommand) -> SlashCommand:
-    """The command with sub-commands that have their own names alone; some servers write ``memory show`` there."""
+    """Return the command with plain names of its sub-commands, which some servers write as ``memory show``."""
     prefix = f"{command.name} "
     subs = (replace(sub, name=sub.name.removeprefix(prefix).strip() or sub.name) for sub in command.sub_commands)
     return replace(command, sub_commands=tuple(_named(sub) for sub in subs))

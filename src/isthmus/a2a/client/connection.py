@@ -1,8 +1,7 @@
-"""One A2A server as a client reaches it over HTTP: its card, requests with deadlines, and event streams.
+"""Connection to one A2A server over HTTP: its card, requests with deadlines, and event streams.
 
-Speaks JSON-RPC, or HTTP+JSON of 1.0, and knows no tasks. Every failure is a :class:`RemoteError` that says what to do,
-or the error that the server answered; the token is in none. Deliberately not here: resuming streams, and what results
-mean (:mod:`isthmus.a2a.client.remote_agent`).
+It speaks JSON-RPC, or HTTP+JSON of 1.0, and does not know tasks (:mod:`isthmus.a2a.client.remote_agent` does). Every
+failure is a :class:`RemoteError` that says what to do, or the server's error; none contains the token.
 """
 
 import asyncio
@@ -21,9 +20,9 @@ from isthmus.a2a.client.answers import (
     ConnectionLostError,
     RemoteError,
     check_status,
+    http_failure,
     json_of,
-    lost,
-    redacted,
+    redact_token,
     rest_error,
     result_of,
 )
@@ -40,12 +39,14 @@ from isthmus.rpc.wire_log import WireLog
 __all__ = ["AgentConnection", "ConnectionLostError", "ItemStream", "RemoteError"]
 
 SILENCE_SECONDS = 1800.0
-"""How long a stream of a server without the extension may be silent: such servers need not send anything while a tool
-runs, and some of them end the task when its client leaves."""
+"""Maximum time in seconds without an event in a stream of a server without the extension.
+
+It is long because such servers may send nothing while a tool runs, and some end the task when the client leaves.
+"""
 
 Events: TypeAlias = AsyncIterator[httpx2.ServerSentEvent]
 Unwrap: TypeAlias = Callable[[bytes, str], Any]
-"""What an item holds, by its data and the name of its event; raises what the item reports."""
+"""Function that returns the content of an event, given its data and name, or raises the error in it."""
 
 _WIRE = WireLog("A2A")
 
@@ -55,13 +56,13 @@ _SAFE_METHODS = frozenset(
 
 
 class AgentConnection:
-    """A server whose card has been read. ``offer`` is what of it is used."""
+    """Connection to a server whose card has been read; ``profile`` is what the client uses of it."""
 
     def __init__(
         self,
         http: httpx2.AsyncClient,
         url: str,
-        offer: ServerProfile,
+        profile: ServerProfile,
         token: str | None = None,
         silence: float | None = None,
         rpc_url: str | None = None,
@@ -72,9 +73,9 @@ class AgentConnection:
         self._silence = silence
         self.url = url
         self.rpc_url = rpc_url
-        """Where JSON-RPC is spoken as well, by a server that is reached by HTTP+JSON."""
-        self.offer = offer
-        self.wire: ClientWire = ClientWireV1() if offer.interface.major == "1.0" else ClientWireV03()
+        """URL of JSON-RPC at a server that is otherwise used by HTTP+JSON."""
+        self.profile = profile
+        self.wire: ClientWire = ClientWireV1() if profile.interface.major == "1.0" else ClientWireV03()
 
     @classmethod
     async def open(
@@ -88,49 +89,49 @@ class AgentConnection:
         ca_file: Path | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> "AgentConnection":
-        """Read the card of the server at ``url`` (its base, or the card itself). ``deadline`` is seconds of silence.
+        """Connect to the server at ``url`` (its base, or its card), and read the card.
 
-        The card is asked for without the token first. ``protocol`` is 0.3 or 1.0, ``binding``
-        JSONRPC or HTTP+JSON, where the server offers both. ``ca_file`` (PEM) holds who vouches for the server,
-        instead of the usual authorities.
+        ``deadline`` is the maximum time in seconds without a sign of the server. The card is first requested without
+        the token. ``protocol`` (0.3 or 1.0) and ``binding`` (JSONRPC or HTTP+JSON) choose what to use of the server.
+        ``ca_file`` (PEM) has the trusted authorities, instead of the usual ones.
 
         Raises:
-            RemoteError: nobody is there, the token is refused, it is not an A2A server, or none that we speak to.
-            IncompatibleExtensionError: it speaks another version of the extension.
+            RemoteError: the server is not reachable, refuses the token, or is not an A2A server that we can speak to.
+            IncompatibleExtensionError: it speaks an incompatible version of the extension.
         """
         base = base_of(url)
         http = _client(base, deadline, ca_file, transport)
         try:
             card = await fetch_card(http, base, token)
             try:
-                offer = read_card(card, protocol, binding)
+                profile = read_card(card, protocol, binding)
             except NoInterfaceError as error:
                 raise RemoteError(f"{base} cannot be used: {error}") from error
-            endpoint = endpoint_of(base, offer.interface.url, has_token=token is not None)
-            rpc = None if offer.rpc is None else endpoint_of(base, offer.rpc.url, has_token=token is not None)
+            endpoint = endpoint_of(base, profile.interface.url, has_token=token is not None)
+            rpc = None if profile.rpc is None else endpoint_of(base, profile.rpc.url, has_token=token is not None)
             found = next((each for each in (endpoint, rpc) if each is not None and each.scheme == "https"), base)
-            if found.scheme != base.scheme:  # A card over plain HTTP may lead to a server with TLS.
+            if found.scheme != base.scheme:  # a card over plain HTTP may name a server with TLS
                 await http.aclose()
                 http = _client(found, deadline, ca_file, transport)
-            silence = deadline if offer.activation.active else max(deadline, SILENCE_SECONDS)
-            return cls(http, str(endpoint), offer, token, silence, None if rpc is None else str(rpc))
+            silence = deadline if profile.activation.active else max(deadline, SILENCE_SECONDS)
+            return cls(http, str(endpoint), profile, token, silence, None if rpc is None else str(rpc))
         except BaseException:
             await http.aclose()
             raise
 
     def without_token(self, text: str) -> str:
-        """Return a text for an error, also where the server repeats the token."""
+        """Return a text of the server with the token removed."""
         return text.replace(self._token, "[token]") if self._token else text
 
     @property
     def activation(self) -> Activation:
-        """The extension as the server spells it, or nothing."""
-        return self.offer.activation
+        """The extension as the server spells it, if it has it."""
+        return self.profile.activation
 
     @property
     def is_rest(self) -> bool:
-        """Requests go out as HTTP+JSON, but for those that this binding does not have."""
-        return self.offer.interface.binding == "HTTP+JSON"
+        """Whether requests are sent as HTTP+JSON, except for those that this binding does not have."""
+        return self.profile.interface.binding == "HTTP+JSON"
 
     def _goes_by_rest(self, ask: MethodCall) -> bool:
         return self.is_rest and (self.rpc_url is None or has_rest_request(ask))
@@ -140,7 +141,7 @@ class AgentConnection:
         await self._http.aclose()
 
     async def call(self, ask: MethodCall, *, waits: bool = False) -> Any:
-        """Return the result of a request; ``waits``: the server may think as long as a stream may be silent.
+        """Return the result of a request; ``waits``: the answer may take as long as the pause between two events.
 
         Raises:
             TaskError: the server refuses the request.
@@ -150,7 +151,7 @@ class AgentConnection:
         return self._result(ask, await self._whole(response, self._silence if waits else None), response)
 
     async def stream(self, ask: MethodCall, after: int | None = None) -> "ItemStream":
-        """Return the open answer of a streaming request, resumed after an event when ``after`` is given.
+        """Return the event stream that answers a request, resumed after the event ``after`` if given.
 
         Raises:
             TaskError: the server refuses the request.
@@ -159,10 +160,10 @@ class AgentConnection:
         found = await self.stream_or_result(ask, after)
         if isinstance(found, ItemStream):
             return found
-        raise RemoteError(f"{self.url} answers {ask.method} without an event stream")
+        raise RemoteError(f"expected an event stream from {self.url} for {ask.method}, received a single answer")
 
     async def stream_or_result(self, ask: MethodCall, after: int | None = None) -> "ItemStream | Any":
-        """Return the same where the server may also answer with a result."""
+        """Return the event stream or the result that answers a request; otherwise like :meth:`stream`."""
         headers = {} if after is None else {"Last-Event-ID": str(after)}
         response = await self._send(ask, "text/event-stream, application/json", headers, read=self._silence)
         if not _is_stream(response) or response.status_code != 200:
@@ -171,7 +172,7 @@ class AgentConnection:
         return ItemStream(response, self.url, unwrapped, _events(response))
 
     async def resource(self, verb: str, path: str, body: object = None) -> "tuple[int, Any] | ItemStream":
-        """A JSON resource beside the protocol, below the server's address: its status and content, or a stream."""
+        """Request a JSON resource of the server beside the protocol; return its status and content, or a stream."""
         base = httpx2.URL(self.url)
         url = base.copy_with(raw_path=(base.path.rstrip("/") + path).encode())
         headers = self._headers("application/json, text/event-stream")
@@ -198,17 +199,17 @@ class AgentConnection:
         self, ask: MethodCall, accept: str, more: Mapping[str, str] | None, read: float | None
     ) -> httpx2.Request:
         headers, timeout = self._headers(accept, more), self._timeout(read)
-        interface, url = self.offer.interface, self.url
+        interface, url = self.profile.interface, self.url
         if not self._goes_by_rest(ask):
-            if self.rpc_url is not None and self.offer.rpc is not None:
-                interface, url = self.offer.rpc, self.rpc_url
+            if self.rpc_url is not None and self.profile.rpc is not None:
+                interface, url = self.profile.rpc, self.rpc_url
             params = {**ask.params, "tenant": interface.tenant} if interface.tenant else ask.params
             body = encode(request(next(self._ids), ask.method, params))
             headers["Content-Type"] = "application/json"
             return self._http.build_request("POST", url, content=body, headers=headers, timeout=timeout)
         found = rest_request(ask, lambda value: quote(value, safe=""))
         if found is None:
-            raise RpcError(METHOD_NOT_FOUND, f"{self.url} is reached by HTTP+JSON, which has no {ask.method}")
+            raise RpcError(METHOD_NOT_FOUND, f"{self.url} is used by HTTP+JSON, which does not have {ask.method}")
         verb, path, query, body = found
         base = httpx2.URL(self.url)
         tenant = f"/{interface.tenant}" if interface.tenant else ""
@@ -230,7 +231,7 @@ class AgentConnection:
         try:
             return await self._sent(self._request(ask, accept, more, read))
         except ConnectionLostError as error:
-            # A kept connection may have died unseen; what changes nothing is sent again on a new one.
+            # A kept-alive connection may have died unnoticed; a request that changes nothing is repeated on a new one.
             is_broken = isinstance(error.__cause__, httpx2.NetworkError | httpx2.RemoteProtocolError)
             if ask.method not in _SAFE_METHODS or not is_broken:
                 raise
@@ -241,24 +242,24 @@ class AgentConnection:
         try:
             return await self._http.send(request, stream=True)
         except httpx2.HTTPError as error:
-            raise lost(self.url, error) from error
+            raise http_failure(self.url, error) from error
 
     async def _whole(self, response: httpx2.Response, seconds: float | None = None) -> bytes:
-        """Return the body; once it has begun it may take as long as a silence."""
+        """Return the body, which must arrive within ``seconds``, by default the read timeout."""
         try:
             async with asyncio.timeout(seconds or self._http.timeout.read):
                 body = await read_body(response, MAX_ANSWER_BYTES, self.url)
         except TimeoutError as error:
-            raise ConnectionLostError(f"{self.url} did not answer in time (its answer does not end)") from error
+            raise ConnectionLostError(f"{self.url} did not finish its answer in time") from error
         except httpx2.HTTPError as error:
-            raise lost(self.url, error) from error
+            raise http_failure(self.url, error) from error
         finally:
             await response.aclose()
         _WIRE.received(f"{response.status_code} {response.reason_phrase}", body)
         return body
 
     def _result(self, ask: MethodCall, body: bytes, response: httpx2.Response) -> Any:
-        with redacted(self._token):
+        with redact_token(self._token):
             if response.status_code not in (200, 201, 204):
                 error = rest_error(body)
                 if error is not None and response.status_code not in (401, 403):
@@ -269,17 +270,17 @@ class AgentConnection:
             return result_of(json_of(body, self.url), self.url)
 
     def _unwrapped(self, data: bytes, event: str) -> Any:
-        with redacted(self._token):
+        with redact_token(self._token):
             return result_of(json_of(data, self.url), self.url)
 
     def _unwrapped_rest(self, data: bytes, event: str) -> Any:
-        with redacted(self._token):
+        with redact_token(self._token):
             value = json_of(data, self.url)
             error = rest_error(data)
             if error is not None:
                 raise error
             if event == "error":
-                raise RemoteError(f"{self.url} ends the stream with an error: {data[:200].decode('utf-8', 'replace')}")
+                raise RemoteError(f"{self.url} ended the stream with an error: {data[:200].decode('utf-8', 'replace')}")
             return value
 
 
@@ -294,29 +295,29 @@ class ItemStream:
         self._last_id = ""
 
     async def next(self) -> tuple[Any, int | None] | None:
-        """Return the next result and its event id (None for progress); None when the stream has ended.
+        """Return the next result and its event id (None if it has none); None at the end of the stream.
 
         Raises:
             TaskError: the server reports an error instead.
             ConnectionLostError: the connection broke.
-            RemoteError: what came is no answer of an A2A server.
+            RemoteError: the event is not an answer of an A2A server.
         """
         while True:
             try:
                 event = await anext(self._events, None)
             except httpx2.HTTPError as error:
-                raise lost(self._url, error) from error
+                raise http_failure(self._url, error) from error
             if event is None:
                 return None
             if event.data:
-                # The parser repeats the last id for events that have none of their own.
+                # The parser repeats the last id for events without one.
                 is_kept = event.id != self._last_id and event.id.isdecimal()
                 self._last_id = event.id
                 _WIRE.received(f"event {event.id}" if is_kept else "event", event.data)
                 return self._unwrap(event.data.encode(), event.event), int(event.id) if is_kept else None
 
     async def finish(self) -> None:
-        """Leave a stream whose last item was read: its end is awaited shortly, so that the connection can be kept."""
+        """Close a stream whose last item was read; wait briefly for its end, so that the connection can be reused."""
         with suppress(IsthmusError, TimeoutError):
             async with asyncio.timeout(1):
                 while await self.next() is not None:
@@ -324,7 +325,7 @@ class ItemStream:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Leave the stream; the task goes on."""
+        """Close the stream; the task goes on."""
         await cast("AsyncGenerator[httpx2.ServerSentEvent, None]", self._events).aclose()
         await self._response.aclose()
 
@@ -334,7 +335,7 @@ def _events(response: httpx2.Response) -> Events:
 
 
 async def _data_lines(response: httpx2.Response) -> AsyncGenerator[httpx2.ServerSentEvent, None]:
-    """Events of one line each: what gemini-cli-a2a-server sends for a command has no blank lines between."""
+    """Yield an event for each line of data; for a command gemini-cli-a2a-server sends no blank lines between events."""
     rest = b""
     async for chunk in response.aiter_bytes():
         *lines, rest = (rest + chunk).split(b"\n")
@@ -356,8 +357,8 @@ def _client(
 ) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
         timeout=httpx2.Timeout(deadline, connect=min(deadline, 10)),
-        # A stream stays open as long as its task works; no number of them may block a request. Idle connections
-        # are the server's to close: gemini-cli-a2a-server aborts a task when the one that began it is closed.
+        # A stream stays open while its task works, so the number of connections must not be limited. Only the server
+        # closes idle connections: gemini-cli-a2a-server aborts a task when the connection that began it is closed.
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=None),
         trust_env=base.host not in LOOPBACK_NAMES,
         verify=authorities(ca_file, is_encrypted=base.scheme == "https"),

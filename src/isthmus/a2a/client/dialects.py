@@ -1,7 +1,4 @@
-"""How a client speaks of sessions, questions and answers: by the extension, in the dialect coderAgent, or not at all.
-
-Each function looks at the :class:`~isthmus.a2a.client.discovery.ClientDialect` of a server. Sans-I/O.
-"""
+"""Settings, answers and decoders of a client in each :class:`~isthmus.a2a.client.discovery.ClientDialect`. Sans-I/O."""
 
 from collections.abc import Sequence
 from typing import Any, assert_never
@@ -17,18 +14,18 @@ from isthmus.encoding.codec import JsonObject, to_json
 from isthmus.events import MessagePart, TaskState
 
 
-def decoder_of(manner: ClientDialect, uri: str | None, state: TaskState | None = None) -> StreamDecoder:
-    """What reads the streams of such a server."""
-    if manner is ClientDialect.DEVELOPMENT_TOOL and uri is not None:
+def decoder_of(dialect: ClientDialect, uri: str | None, state: TaskState | None = None) -> StreamDecoder:
+    """Return a decoder for the streams of a server; ``state`` is that of the task."""
+    if dialect is ClientDialect.DEVELOPMENT_TOOL and uri is not None:
         return DevelopmentToolDecoder(uri, state)
-    return CoderAgentDecoder(state, is_coder_agent=manner is ClientDialect.CODER_AGENT)
+    return CoderAgentDecoder(state, is_coder_agent=dialect is ClientDialect.CODER_AGENT)
 
 
-def settings_metadata(manner: ClientDialect, uri: str | None, settings: JsonObject | None) -> dict[str, Any] | None:
-    """Return the metadata that gives a server the settings of a session."""
+def settings_metadata(dialect: ClientDialect, uri: str | None, settings: JsonObject | None) -> dict[str, Any] | None:
+    """Return the metadata with the settings of a session; None if there are none, or the server takes none."""
     if settings is None:
         return None
-    match manner:
+    match dialect:
         case ClientDialect.DEVELOPMENT_TOOL:
             return {uri: dict(settings)} if uri is not None else None
         case ClientDialect.CODER_AGENT:
@@ -41,16 +38,16 @@ def settings_metadata(manner: ClientDialect, uri: str | None, settings: JsonObje
         case ClientDialect.PLAIN:
             return None
         case _:
-            assert_never(manner)
+            assert_never(dialect)
 
 
-def answer_parts(manner: ClientDialect, confirmations: Sequence[ToolCallConfirmation]) -> list[MessagePart]:
-    """Return the parts that answer questions.
+def answer_parts(dialect: ClientDialect, confirmations: Sequence[ToolCallConfirmation]) -> list[MessagePart]:
+    """Return the message parts that answer questions.
 
     Raises:
-        InvalidRequest: the server has no word for an answer.
+        InvalidRequest: the server does not know an option, or does not take a changed edit.
     """
-    if manner is not ClientDialect.CODER_AGENT:
+    if dialect is not ClientDialect.CODER_AGENT:
         return [MessagePart(data=to_json(confirmation)) for confirmation in confirmations]
     return [MessagePart(data=_outcome(confirmation)) for confirmation in confirmations]
 
@@ -64,9 +61,9 @@ def _outcome(confirmation: ToolCallConfirmation) -> dict[str, Any]:
         raise InvalidRequest(f"this server has no option {confirmation.selected_option_id!r}; it has {known}")
     data: dict[str, Any] = {"callId": confirmation.tool_call_id, "outcome": outcome.value}
     if confirmation.file_details is not None:
-        # It puts the question again, tells nobody, and then knows of no question (seen in 0.25.2): nothing could go on.
+        # Version 0.25.2 asks again without sending the question, and then does not know of one: the task would hang.
         raise InvalidRequest(
-            "this server does not take a changed edit (it would wait for ever); allow or reject the edit as it is, and "
-            "say what to change"
+            "this server does not take a changed edit (the task would hang); allow or reject the edit as it is, and "
+            "say what to change in a message"
         )
     return data

@@ -1,8 +1,7 @@
-"""An agent card as a client reads it: which interface it can speak there, and in what manner. Sans-I/O.
+"""Reading of an agent card by the client: the interface to use, and the dialect. Sans-I/O.
 
-Cards of A2A 0.3 (and 0.2) have one interface on top and others beside it, cards of 1.0 a list, cards for both have
-both. Deliberately not here: fetching (:mod:`isthmus.a2a.client.connection`), and the card that we serve
-(:mod:`isthmus.a2a.server.card`).
+Cards of A2A 0.3 (and 0.2) have one main interface and additional ones, cards of 1.0 have a list, cards for both have
+both. They are fetched in :mod:`isthmus.a2a.client.card`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,33 +15,33 @@ from isthmus.a2a.protocol.extension import (
     TAKES_MESSAGES_ONCE,
     Activation,
     activated_by_card,
-    says_of_extension,
+    has_extension_parameter,
 )
 from isthmus.a2a.protocol.items import objects_of, optional_object, optional_text
 from isthmus.errors import IsthmusError
 
 GEMINI_CARD = "Gemini SDLC Agent"
-"""The name in the card of gemini-cli-a2a-server, which says nothing else of how it wants to be spoken to."""
+"""Name in the card of gemini-cli-a2a-server, which contains nothing else that shows its dialect."""
 
 
 class NoInterfaceError(IsthmusError):
-    """A card offers nothing that this client speaks."""
+    """A card offers no interface that this client speaks."""
 
 
 class ClientDialect(Enum):
-    """How tool calls and their questions are spoken of."""
+    """The way in which a server sends tool calls and their questions."""
 
     DEVELOPMENT_TOOL = "development-tool"
-    """The extension of spec 2."""
+    """The development-tool extension."""
     CODER_AGENT = KEY
     """The dialect of gemini-cli-a2a-server."""
     PLAIN = "plain"
-    """Texts, artifacts and states alone."""
+    """Plain A2A: texts, artifacts and states."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """One way to reach an agent: ``binding`` is ``JSONRPC``, ``HTTP+JSON`` or ``GRPC``; ``version`` e.g. ``0.3.0``."""
+    """An interface of an agent: ``binding`` is ``JSONRPC``, ``HTTP+JSON`` or ``GRPC``; ``version`` e.g. ``0.3.0``."""
 
     url: str
     binding: str
@@ -51,7 +50,7 @@ class Interface:
 
     @property
     def major(self) -> str:
-        """``0.3`` or ``1.0`` for what has the wire of that version; else the version itself."""
+        """Version whose wire the interface has, ``0.3`` or ``1.0``; for others the stated version."""
         numbers = self.version.split(".")
         if numbers[0] == "1":
             return "1.0"
@@ -63,21 +62,22 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class ServerProfile:
-    """What a card says that matters here. ``activation`` is the extension as its card spells it.
-
-    ``rpc`` is JSON-RPC of the same version, beside HTTP+JSON, which has no commands. ``takes_messages_once``: a message
-    that is sent again does not work twice. ``has_workspace``: sessions need not name a folder.
-    """
+    """Everything that the client uses of a server's card."""
 
     interface: Interface
     activation: Activation
-    manner: ClientDialect
+    """The extension as the card spells it."""
+    dialect: ClientDialect
     streams: bool
     pushes: bool
+    """Whether the server sends push notifications."""
     name: str = ""
     rpc: Interface | None = None
+    """Interface of JSON-RPC in the same version, for commands, which HTTP+JSON does not have."""
     takes_messages_once: bool = False
+    """Whether a repeated message is carried out only once."""
     has_workspace: bool = False
+    """Whether sessions need not name a folder."""
 
 
 def is_card(value: object) -> bool:
@@ -87,29 +87,29 @@ def is_card(value: object) -> bool:
 
 
 def read_card(card: Mapping[str, Any], protocol: str | None = None, binding: str | None = None) -> ServerProfile:
-    """What to use of the server of this card; ``protocol`` (0.3, 1.0) and ``binding`` leave the choice to the caller.
+    """Return the profile of the server with this card; ``protocol`` (0.3, 1.0) and ``binding`` override the choice.
 
     Raises:
-        NoInterfaceError: nothing that this client speaks is offered; the text names what is.
-        IncompatibleExtensionError: the server speaks another version of the extension.
+        NoInterfaceError: the card offers no interface that this client speaks; the text lists those offered.
+        IncompatibleExtensionError: the server speaks an incompatible version of the extension.
     """
     activation = activated_by_card(card)
     name = str(card.get("name") or "")
-    manner = ClientDialect.PLAIN
+    dialect = ClientDialect.PLAIN
     if activation.active:
-        manner = ClientDialect.DEVELOPMENT_TOOL
+        dialect = ClientDialect.DEVELOPMENT_TOOL
     elif name == GEMINI_CARD:
-        manner = ClientDialect.CODER_AGENT
+        dialect = ClientDialect.CODER_AGENT
     capabilities = optional_object(card.get("capabilities")) or {}
     offered = tuple(_interfaces(card))
     interface = _choose(offered, protocol, binding, has_extension=activation.active)
     beside = (item for item in offered if item.binding == "JSONRPC" and item.major == interface.major)
     rpc = next(beside, None) if interface.binding == "HTTP+JSON" else None
     streams, pushes = capabilities.get("streaming") is True, capabilities.get("pushNotifications") is True
-    # The extension streams always (spec 2, section 2).
+    # Servers with the development-tool extension always stream (section 2).
     streams = streams or activation.active
-    is_once, has_workspace = (says_of_extension(card, each) for each in (TAKES_MESSAGES_ONCE, DEFAULT_WORKSPACE))
-    return ServerProfile(interface, activation, manner, streams, pushes, name, rpc, is_once, has_workspace)
+    is_once, has_workspace = (has_extension_parameter(card, each) for each in (TAKES_MESSAGES_ONCE, DEFAULT_WORKSPACE))
+    return ServerProfile(interface, activation, dialect, streams, pushes, name, rpc, is_once, has_workspace)
 
 
 def _interfaces(card: Mapping[str, Any]) -> Iterator[Interface]:
@@ -127,7 +127,7 @@ def _interfaces(card: Mapping[str, Any]) -> Iterator[Interface]:
 def _choose(
     offered: tuple[Interface, ...], protocol: str | None, wanted_binding: str | None, *, has_extension: bool
 ) -> Interface:
-    # The extension was written for 0.3, where a stream says that it ends; else the newer version is the better one.
+    # The extension was written for 0.3, where streams say that they end; without it the newer version is better.
     versions = ("0.3", "1.0") if has_extension else ("1.0", "0.3")
     wanted = [("JSONRPC", version) for version in versions] + [("HTTP+JSON", "1.0")]
     for binding, version in wanted:
@@ -139,5 +139,5 @@ def _choose(
     listed = ", ".join(dict.fromkeys(f"{item.binding or '(no binding)'} {item.version}" for item in offered))
     needed = "JSONRPC 0.3, JSONRPC 1.0 and HTTP+JSON 1.0"
     if protocol is not None or wanted_binding is not None:
-        needed = f"{needed}, and was told to use {' '.join(filter(None, (wanted_binding, protocol)))}"
+        needed = f"{needed}, and was asked to use {' '.join(filter(None, (wanted_binding, protocol)))}"
     raise NoInterfaceError(f"the agent card offers {listed or 'no interface'}; this client speaks {needed}")

@@ -1,9 +1,7 @@
-"""RemoteAgent: an agent behind an A2A server, as an AgentClient; the way to drive any A2A agent from a program.
+"""RemoteAgent, the AgentClient for an agent behind an A2A server; programs use it to drive any A2A agent.
 
-Speaks A2A 0.3 and 1.0, the development-tool extension, the dialect of gemini-cli-a2a-server, and plain A2A. Events
-come as they do from the agent itself; a stream that breaks is taken up again. Deliberately not here: HTTP
-(:mod:`isthmus.a2a.client.connection`), JSON shapes (the wire modules), and any agent: this must be usable where only
-a server is.
+It speaks A2A 0.3 and 1.0, with the development-tool extension, the dialect of gemini-cli-a2a-server, or neither. HTTP
+is in :mod:`isthmus.a2a.client.connection`. No code of our own agent may be imported here.
 """
 
 import time
@@ -13,13 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from isthmus.a2a.client.answers import RemoteError
 from isthmus.a2a.client.commands import RemoteCommands
 from isthmus.a2a.client.connection import AgentConnection
 from isthmus.a2a.client.dialects import answer_parts, settings_metadata
 from isthmus.a2a.client.discovery import ClientDialect, ServerProfile
 from isthmus.a2a.client.memory import RemoteTasks
-from isthmus.a2a.client.sending import arrived
+from isthmus.a2a.client.sending import send_until_arrived
 from isthmus.a2a.client.streams import (
     FollowedSource,
     ItemSource,
@@ -27,9 +27,9 @@ from isthmus.a2a.client.streams import (
     PolledSource,
     StreamRetryPolicy,
     TaskReader,
-    decoded_item,
-    decoded_task,
-    first_of,
+    decode_item,
+    decode_task,
+    first_item,
     open_source,
 )
 from isthmus.a2a.client.wires import OutgoingMessage
@@ -38,6 +38,7 @@ from isthmus.a2a.protocol.snapshots import snapshot_of
 from isthmus.a2a.protocol.stream_decoder import StreamDecoder
 from isthmus.client import (
     MISSED_EVENTS,
+    AgentClient,
     CommandMessage,
     CommandScope,
     Delivery,
@@ -60,22 +61,26 @@ from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 __all__ = ["RemoteAgent", "StreamRetryPolicy"]
 
 LISTED_TASKS = 1000
-"""How many of a server's tasks, the last changed ones, are looked through for those that fit a query."""
+"""Maximum number of a server's tasks, the most recently changed ones, that a query searches."""
 
 
-class RemoteAgent:
-    """Implements :class:`isthmus.client.AgentClient` over A2A; made by :meth:`connect`.
+class RemoteAgent(AgentClient):
+    """An agent behind an A2A server; made by :meth:`connect`.
 
-    What a server does not have is made up for where that is possible: tasks that cannot be streamed are polled, and
-    what was missed is read from the task. Where events may be missing all the same, a state change with the reason
-    ``missed-events`` says so.
+    A broken stream is resumed. Tasks that a server does not stream are polled, and events that it does not replay are
+    read from its Task; where some may still be missing, there is a state change with the reason ``missed-events``. On
+    such a server :meth:`follow` always begins with the next event.
+
+    A server of the dialect coderAgent keeps a conversation per task: a message to a session goes to its last task. A2A
+    0.3 has no method to list tasks, so :meth:`tasks` uses our own, ``isthmus/tasks``, and raises InvalidRequest on a
+    server that does not have it.
     """
 
-    def __init__(self, connection: AgentConnection, patience: StreamRetryPolicy) -> None:
+    def __init__(self, connection: AgentConnection, retry_policy: StreamRetryPolicy) -> None:
         self._connection = connection
-        self._patience = patience
-        self._memory = RemoteTasks(connection.offer.manner, connection.activation.uri)
-        self._commands = RemoteCommands(connection, patience, self._memory)
+        self._retry_policy = retry_policy
+        self._memory = RemoteTasks(connection.profile.dialect, connection.activation.uri)
+        self._commands = RemoteCommands(connection, retry_policy, self._memory)
 
     @classmethod
     async def connect(
@@ -84,74 +89,69 @@ class RemoteAgent:
         token: str | None = None,
         *,
         deadline: float = 60,
-        patience: StreamRetryPolicy | None = None,
+        retry_policy: StreamRetryPolicy | None = None,
         protocol: str | None = None,
         binding: str | None = None,
         ca_file: Path | None = None,
     ) -> "RemoteAgent":
-        """Connect to the server at ``url``. ``deadline`` is how many seconds of silence end a wait.
+        """Connect to the server at ``url``. ``deadline`` is the maximum time in seconds without a sign of the server.
 
-        ``protocol`` is ``0.3`` or ``1.0``, and ``binding`` ``JSONRPC`` or ``HTTP+JSON``, where the server offers both;
-        by default what suits it best. ``ca_file`` (PEM) holds the certificates that vouch for the server, where the
-        usual authorities do not know it.
+        ``protocol`` (``0.3`` or ``1.0``) and ``binding`` (``JSONRPC`` or ``HTTP+JSON``) choose among what the server
+        offers; by default the best is used. ``ca_file`` (PEM) has the authorities to trust, instead of the usual ones.
 
         Raises:
-            RemoteError: nobody is there, the token is refused, it is not an A2A server, or none that we speak to.
-            IncompatibleExtensionError: it speaks another version of the extension.
+            RemoteError: the server is not reachable, refuses the token, or is not an A2A server that we can speak to.
+            IncompatibleExtensionError: it speaks an incompatible version of the extension.
         """
         connection = await AgentConnection.open(
             url, token, deadline=deadline, protocol=protocol, binding=binding, ca_file=ca_file
         )
-        return cls(connection, patience or StreamRetryPolicy())
+        return cls(connection, retry_policy or StreamRetryPolicy())
 
     @property
     def url(self) -> str:
-        """Where requests go."""
+        """URL that requests are sent to."""
         return self._connection.url
 
     @property
     def name(self) -> str:
-        """What the agent calls itself in its card."""
-        return self._connection.offer.name
+        """Name of the agent in its card."""
+        return self._connection.profile.name
 
     @property
     def protocol(self) -> str:
-        """The version of A2A that is spoken: ``0.3`` or ``1.0``."""
+        """Version of A2A in use: ``0.3`` or ``1.0``."""
         return self._connection.wire.version
 
     @property
     def speaks_extension(self) -> bool:
-        """The server has the development-tool extension."""
+        """Whether the server has the development-tool extension."""
         return self._connection.activation.active
 
     @property
-    def offer(self) -> ServerProfile:
-        """What the server's card says of it."""
-        return self._connection.offer
+    def profile(self) -> ServerProfile:
+        """Profile of the server from its card."""
+        return self._connection.profile
 
     @property
-    def manner(self) -> ClientDialect:
-        """How tool calls are spoken of there, as far as is known by now."""
-        return self._memory.manner
+    def dialect(self) -> ClientDialect:
+        """Dialect of the server, as far as it is known by now."""
+        return self._memory.dialect
 
+    @override
     async def prompt(self, message: PromptMessage, *, push: PushTarget | None = None) -> Turn:
-        """Start or continue a task; see :class:`~isthmus.client.AgentClient`. News of it go to ``push`` as well.
-
-        A server of the dialect coderAgent keeps a conversation per task: there the message goes to the last task of
-        the session.
-        """
         task_id = message.task_id or self._memory.task_of_session(message.context_id)
         known = await self._known(task_id) if task_id is not None else None
-        if known is not None and known.status.state.is_terminal and self._memory.manner is ClientDialect.CODER_AGENT:
-            # The server would take the message, and never say a word.
+        if known is not None and known.status.state.is_terminal and self._memory.dialect is ClientDialect.CODER_AGENT:
+            # The server would accept the message and never answer.
             if message.task_id is not None:
                 raise TaskNotResumable(f"task {task_id} is {known.status.state.value} and takes no further message")
             self._memory.forget_session(known.task_id)
             task_id = known = None
         decoder = self._memory.decoder(task_id)
         if known is not None:
-            decoder.know(known)
-        metadata = settings_metadata(self._memory.manner, self._uri, message.settings)
+            decoder.mark_delivered(known)
+        metadata = settings_metadata(self._memory.dialect, self._uri, message.settings)
         outgoing = OutgoingMessage(
             message.message_id or str(uuid.uuid4()),
             message.parts or (MessagePart(text=message.text),),
@@ -162,6 +162,7 @@ class RemoteAgent:
         )
         return await self._send(outgoing, known, decoder)
 
+    @override
     async def answer(
         self,
         task_id: str,
@@ -171,10 +172,9 @@ class RemoteAgent:
         context_id: str | None = None,
         message_id: str = "",
     ) -> Turn:
-        """Answer questions of a task; see :class:`~isthmus.client.AgentClient`."""
-        parts = answer_parts(self._memory.manner, confirmations)
+        parts = answer_parts(self._memory.dialect, confirmations)
         known = await self._known(task_id)
-        if self._memory.manner is ClientDialect.CODER_AGENT:
+        if self._memory.dialect is ClientDialect.CODER_AGENT:
             self._memory.require_open(self._snapshot(known), confirmations)
         metadata = {self._uri: {"answered_by": answered_by}} if self._uri is not None else None
         outgoing = OutgoingMessage(
@@ -182,42 +182,35 @@ class RemoteAgent:
         )
         return await self._send(outgoing, known, self._memory.decoder(task_id))
 
+    @override
     async def follow(self, task_id: str, after: int | None = None) -> Turn:
-        """What comes after an event, or from now on; see :class:`~isthmus.client.AgentClient`.
-
-        A server that does not number its events replays none of them: then this is what comes from now on.
-        """
         decoder = self._memory.watcher(task_id)
         if self._memory.replays and after is not None:
             known = self._snapshot(await self._get(task_id, None))
             decoder.begin(known.state)
             source = await open_source(self._connection, self._connection.wire.follow(task_id), after)
-            # With nothing to replay, a stream of a task at rest ends as it began.
+            # If there is nothing to replay, the stream of a task that has ended or waits is empty.
             return self._turn(source, decoder, known, after, () if after >= known.seq else None)
-        source = FollowedSource(self._connection, task_id, self._patience)
-        first = await first_of(source, self.url)
+        source = FollowedSource(self._connection, task_id, self._retry_policy)
+        first = await first_item(source, self.url)
         return await self._begun(source, first, decoder, is_new=False, tells_state=after is not None)
 
+    @override
     async def cancel(self, task_id: str) -> TaskSnapshot:
-        """Stop a task."""
         result = await self._connection.call(self._connection.wire.cancel(task_id))
         self._memory.forget_session(task_id)
-        return self._snapshot(decoded_task(self._connection, result))
+        return self._snapshot(decode_task(self._connection, result))
 
+    @override
     async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
-        """Return the task now."""
         snapshot = self._snapshot(await self._get(task_id, history_length))
         if history_length is None:
             return snapshot
         # The final text comes as the task's status, also when no history is asked for.
         return replace(snapshot, history=snapshot.history[max(len(snapshot.history) - history_length, 0) :])
 
+    @override
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
-        """Return the tasks of the server. A2A 0.3 has no method for it: there it is our own, ``isthmus/tasks``.
-
-        Raises:
-            InvalidRequest: the server does not have it.
-        """
         listed: list[TaskSnapshot] = []
         token = ""
         while len(listed) < limit:
@@ -227,65 +220,65 @@ class RemoteAgent:
                 break
         return listed[:limit]
 
+    @override
     async def list_tasks(self, query: TaskQuery) -> TaskList:
-        """Return a page of the server's tasks, out of the last changed ones."""
         return select_tasks(await self.tasks(LISTED_TASKS), query)
 
     async def _page_of_tasks(self, limit: int, token: str) -> tuple[Sequence[TaskSnapshot], str]:
-        """At most that many tasks, and the token of the page after it; empty on the last."""
+        """Return at most ``limit`` tasks and the token of the next page, which is empty on the last one."""
         try:
             result = await self._connection.call(self._connection.wire.tasks(limit, token))
         except RpcError as error:
             if error.code != METHOD_NOT_FOUND:
                 raise
-            raise InvalidRequest(f"{self.url} does not list its tasks; name the task by its id") from error
+            raise InvalidRequest(f"{self.url} cannot list its tasks; give the id of a task") from error
         try:
             found = object_of(result, "tasks")
-            # 1.0 leaves out what is empty.
+            # 1.0 omits an empty list.
             is_complete = "tasks" in found or self.protocol == "1.0"
             if not is_complete or not isinstance(found.get("tasks", []), list):
                 raise DecodeError("tasks", "a list", found.get("tasks"))
         except DecodeError as error:
-            raise RemoteError(f"{self.url} sent something else than tasks") from error
-        listed = (decoded_task(self._connection, item) for item in objects_of(found.get("tasks")))
+            raise RemoteError(f"expected a list of tasks from {self.url}: {error}") from error
+        listed = (decode_task(self._connection, item) for item in objects_of(found.get("tasks")))
         return [self._snapshot(item) for item in listed], optional_text(found.get("nextPageToken")) or ""
 
+    @override
     async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
-        """Return the server's slash commands; none when it does not have them."""
         return await self._commands.list(scope)
 
+    @override
     async def execute(self, command: CommandMessage) -> Execution:
-        """Start a slash command there; see :class:`~isthmus.client.AgentClient`."""
         return await self._commands.execute(command)
 
     # --- Push notifications -----------------------------------------------------------------------------------------
 
     async def set_push(self, task_id: str, target: PushTarget) -> PushTarget:
-        """Have news of a task sent to a URL; the target comes back with its id.
+        """Have push notifications about a task sent to a target; return it with its id.
 
         Raises:
-            InvalidRequest: the server refuses the target, or sends no push notifications.
+            InvalidRequest: the server refuses the target, or does not send push notifications.
         """
         return self._push(await self._connection.call(self._connection.wire.set_push(task_id, target)))
 
     async def get_push(self, task_id: str, push_id: str) -> PushTarget:
-        """One target of a task."""
+        """Return a push target of a task."""
         return self._push(await self._connection.call(self._connection.wire.get_push(task_id, push_id)))
 
     async def list_push(self, task_id: str) -> Sequence[PushTarget]:
-        """All targets of a task."""
+        """Return all push targets of a task."""
         result = await self._connection.call(self._connection.wire.list_push(task_id))
         try:
             return self._connection.wire.decode_pushes(result)
         except DecodeError as error:
-            raise RemoteError(f"{self.url} sent something else than push targets: {error}") from error
+            raise RemoteError(f"expected push targets from {self.url}: {error}") from error
 
     async def delete_push(self, task_id: str, push_id: str) -> None:
-        """Have nothing sent there any more."""
+        """Delete a push target of a task."""
         await self._connection.call(self._connection.wire.delete_push(task_id, push_id))
 
+    @override
     async def aclose(self) -> None:
-        """Close the connections; tasks go on."""
         await self._connection.aclose()
 
     # --- Inside -----------------------------------------------------------------------------------------------------
@@ -298,68 +291,68 @@ class RemoteAgent:
         try:
             return self._connection.wire.decode_push(result)
         except DecodeError as error:
-            raise RemoteError(f"{self.url} sent something else than a push target: {error}") from error
+            raise RemoteError(f"expected a push target from {self.url}: {error}") from error
 
     async def _get(self, task_id: str, history_length: int | None) -> TaskItem:
         ask = self._connection.wire.get(task_id, history_length)
-        return decoded_task(self._connection, await self._connection.call(ask))
+        return decode_task(self._connection, await self._connection.call(ask))
 
     async def _known(self, task_id: str) -> TaskItem:
-        # What was told before is known by its history, where no event ids say so.
+        # Without event ids the history shows what was delivered before.
         return await self._get(task_id, 0 if self._memory.replays else None)
 
     def _snapshot(self, task: TaskItem, seq: int | None = None) -> TaskSnapshot:
         try:
-            return self._memory.completed(snapshot_of(task, self._uri, seq))
+            return self._memory.complete(snapshot_of(task, self._uri, seq))
         except DecodeError as error:
             version = self.protocol
-            raise RemoteError(f"{self.url} sent something else than a Task of A2A {version}: {error}") from error
+            raise RemoteError(f"expected a Task of A2A {version} from {self.url}: {error}") from error
 
     async def _send(self, outgoing: OutgoingMessage, known: TaskItem | None, decoder: StreamDecoder) -> Turn:
-        """Send a message until it has arrived; ``known`` is the task that it goes on with."""
-        is_taken_once = self._connection.offer.takes_messages_once
+        """Send a message, repeatedly if necessary; ``known`` is the task that it continues."""
+        is_taken_once = self._connection.profile.takes_messages_once
         if known is None:
 
             async def begin() -> tuple[ItemSource, Numbered]:
                 source = await self._sent(outgoing)
-                return source, await first_of(source, self.url)
+                return source, await first_item(source, self.url)
 
-            source, first = await arrived(begin, self._patience, is_taken_once=is_taken_once)
+            source, first = await send_until_arrived(begin, self._retry_policy, is_taken_once=is_taken_once)
             return await self._begun(source, first, decoder, is_new=True)
-        # It has arrived with the answer's head: what is lost of the events after it is taken up again.
-        source = await arrived(lambda: self._sent(outgoing), self._patience, is_taken_once=is_taken_once)
+        # The head of the answer shows that the message has arrived; events that are lost later are resumed.
+        source = await send_until_arrived(lambda: self._sent(outgoing), self._retry_policy, is_taken_once=is_taken_once)
         snapshot = self._snapshot(known)
         decoder.begin(snapshot.state)
         self._memory.remember(snapshot.task_id, snapshot.context_id, decoder)
         return self._turn(source, decoder, snapshot, snapshot.seq or None, None)
 
     async def _sent(self, outgoing: OutgoingMessage) -> ItemSource:
-        ask = self._connection.wire.message(outgoing, stream=self._connection.offer.streams)
-        if self._connection.offer.streams:
+        ask = self._connection.wire.message(outgoing, stream=self._connection.profile.streams)
+        if self._connection.profile.streams:
             return await open_source(self._connection, ask)
-        first = decoded_item(self._connection, await self._connection.call(ask, waits=True))
-        return PolledSource(self._connection, first, first.task_id or outgoing.task_id or "", self._patience)
+        first = decode_item(self._connection, await self._connection.call(ask, waits=True))
+        return PolledSource(self._connection, first, first.task_id or outgoing.task_id or "", self._retry_policy)
 
     async def _begun(
         self, source: ItemSource, first: Numbered, decoder: StreamDecoder, *, is_new: bool, tells_state: bool = False
     ) -> Turn:
-        """Return a turn whose first item says which task it is about, and how that stands."""
+        """Return the turn whose first item says which task it belongs to, and its state."""
         try:
             item, seq = first
-            reader = TaskReader(self._connection, decoder, self._patience)
+            reader = TaskReader(self._connection, decoder, self._retry_policy)
             begun: Sequence[Delivery] = ()
             if not isinstance(item, TaskItem):
                 begun = reader.decode(item, seq)
                 snapshot = _task_of_item(item.task_id, item.context_id, isinstance(item, MessageItem))
             elif is_new and seq is None:
-                # Whatever it holds has come about by this message.
+                # Everything in this Task results from this message.
                 snapshot = replace(self._snapshot(item), state=TaskState.SUBMITTED, error=None, reason=None, pending=())
                 decoder.begin(TaskState.SUBMITTED)
                 begun = reader.decode(item, None)
             else:
                 snapshot = self._snapshot(item, seq)
                 decoder.begin(snapshot.state)
-                decoder.know(item)
+                decoder.mark_delivered(item)
                 if tells_state and snapshot.state.ends_stream and seq is None:
                     change = StateChange(snapshot.state, snapshot.error, snapshot.reason or MISSED_EVENTS)
                     begun = (Delivery(None, time.time(), change),)
@@ -380,7 +373,7 @@ class RemoteAgent:
         *,
         is_new: bool = False,
     ) -> Turn:
-        reader = TaskReader(self._connection, decoder, self._patience)
+        reader = TaskReader(self._connection, decoder, self._retry_policy)
         deliveries = reader.deliveries(source, snapshot.task_id, seen, begun)
         return Turn(snapshot, self._remembered(deliveries, snapshot, decoder), is_new=is_new)
 
@@ -389,7 +382,7 @@ class RemoteAgent:
     ) -> AsyncGenerator[Delivery, None]:
         try:
             async for delivery in deliveries:
-                self._memory.learn(snapshot.task_id, delivery, decoder)
+                self._memory.record(snapshot.task_id, delivery, decoder)
                 yield delivery
         finally:
             await deliveries.aclose()

@@ -1,6 +1,6 @@
-"""Sending a message until it has arrived: again, with the same id, where that cannot make it work twice.
+"""Repeated sending of a message, with the same id, where it cannot be carried out twice.
 
-Deliberately not here: streams that break later (:mod:`isthmus.a2a.client.streams`).
+Streams that break later are resumed in :mod:`isthmus.a2a.client.streams`.
 """
 
 import asyncio
@@ -17,15 +17,16 @@ from isthmus.a2a.client.streams import StreamRetryPolicy
 T = TypeVar("T")
 
 
-async def arrived(send: Callable[[], Awaitable[T]], patience: StreamRetryPolicy, *, is_taken_once: bool) -> T:
-    """Return what ``send`` returns, which sends the same message at each call.
+async def send_until_arrived(
+    send: Callable[[], Awaitable[T]], retry_policy: StreamRetryPolicy, *, is_taken_once: bool
+) -> T:
+    """Call ``send``, which sends the same message at each call, until it succeeds, and return its result.
 
-    A message whose answer was lost may have been taken. It is sent again to a server that takes a message once
-    (``is_taken_once``); to others only when it cannot have left, as no connection was made. ``patience`` bounds how
-    often and for how long.
+    If the answer was lost, the message may have arrived. It is then repeated to a server that carries out a message
+    only once (``is_taken_once``). To other servers it is repeated only if no connection was made.
 
     Raises:
-        ConnectionLostError: the message did not arrive, or may have.
+        ConnectionLostError: the message did not arrive, or may not have arrived.
         TaskError: the server refuses the message.
         RemoteError: the server cannot be used.
     """
@@ -35,9 +36,9 @@ async def arrived(send: Callable[[], Awaitable[T]], patience: StreamRetryPolicy,
             return await send()
         except ConnectionLostError as error:
             is_safe = is_taken_once or isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
-            pause = patience.wait(attempt)
-            is_late = time.monotonic() + pause - began > patience.deadline
-            if not is_safe or is_late or attempt > patience.attempts:
+            pause = retry_policy.wait(attempt)
+            is_late = time.monotonic() + pause - began > retry_policy.deadline
+            if not is_safe or is_late or attempt > retry_policy.attempts:
                 raise
         await asyncio.sleep(pause)
     raise AssertionError("unreachable")

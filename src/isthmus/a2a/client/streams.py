@@ -1,8 +1,8 @@
-"""One task's deliveries as a client reads them, over as many connections as it takes.
+"""Reading of one task's deliveries, over any number of connections.
 
-A stream that breaks is taken up again: after the last event seen where the server numbers its events, else with the
-task as it stands. A server that does not stream is asked until the work rests. Deliberately not here: what items mean
-(the decoders), and which request began it all (:mod:`isthmus.a2a.client.remote_agent`).
+A broken stream is resumed: after the last event if the server numbers its events, otherwise with the current Task. A
+server that does not stream is polled until the work has ended or a user is asked. Decoders read the items
+(:mod:`isthmus.a2a.protocol.stream_decoder`).
 """
 
 import asyncio
@@ -10,6 +10,8 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
+
+from typing_extensions import override
 
 from isthmus.a2a.client.answers import ConnectionLostError, RemoteError
 from isthmus.a2a.client.connection import AgentConnection, ItemStream
@@ -23,55 +25,55 @@ from isthmus.events import StateChange
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
 Numbered: TypeAlias = tuple[Item, int | None]
-"""An item, and its event id where it has one."""
+"""An item, and its event id or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRetryPolicy:
-    """How a broken stream is taken up again: ``attempts`` in a row, with waits that double between two limits (s).
-
-    A message whose answer was lost is sent again as often, but not later than ``deadline`` seconds after it was first.
-    """
+    """Retries of broken streams and lost messages. Times are in seconds."""
 
     attempts: int = 8
+    """Maximum number of attempts in a row."""
     first_wait: float = 0.1
+    """Wait before the first attempt; it doubles with each further one."""
     longest_wait: float = 5
     deadline: float = 60
+    """Time after which a message whose answer was lost is not repeated any more."""
     lively_seconds: float = 10.0
-    """A stream that was open for longer is not a failure, also when it told nothing new."""
+    """Time after which an open stream counts as a success, even if it sent nothing new."""
     rest_seconds: float = 2.0
-    """How long a stream may stay open after the work rests, on servers that do not say that it ends."""
+    """Time that a stream may stay open after the work has ended, on servers that do not say that it ends."""
     first_poll_seconds: float = 0.5
-    """Pause between the first two looks at a task on a server that does not stream; later ones are longer."""
+    """Pause before a task is polled for the first time, on a server that does not stream; it grows with each poll."""
     longest_poll_seconds: float = 5.0
 
     def wait(self, attempt: int) -> float:
-        """Seconds before attempt 1, 2, ..."""
+        """Return the wait before attempt number ``attempt`` (1, 2, ...)."""
         return min(self.first_wait * 2 ** (attempt - 1), self.longest_wait)
 
 
 class ItemSource(Protocol):
-    """Where items come from."""
+    """A source of items."""
 
     async def next(self) -> Numbered | None:
         """Return the next item and its event id; None at the end.
 
         Raises:
             ConnectionLostError: the connection broke.
-            RemoteError: what came is none.
+            RemoteError: the server sent something that is not an item.
         """
         ...
 
     async def finish(self) -> None:
-        """Leave, after the last item."""
+        """Close the source after its last item."""
         ...
 
     async def aclose(self) -> None:
-        """Leave; the task goes on."""
+        """Close the source; the task goes on."""
         ...
 
 
-class StreamSource:
+class StreamSource(ItemSource):
     """The items of an event stream."""
 
     def __init__(
@@ -81,39 +83,39 @@ class StreamSource:
         self._stream = stream
         self._first = list(first)
 
+    @override
     async def next(self) -> Numbered | None:
-        """Return the next item."""
         found = self._first.pop(0) if self._first else await self._stream.next()
         if found is None:
             return None
         result, seq = found
-        # Elsewhere the ids of events may mean anything, e.g. begin anew in every stream.
-        return decoded_item(self._connection, result), seq if self._connection.activation.active else None
+        # Without the extension event ids may mean anything, e.g. begin anew in every stream.
+        return decode_item(self._connection, result), seq if self._connection.activation.active else None
 
+    @override
     async def finish(self) -> None:
-        """Leave, after the last item."""
         await self._stream.finish()
 
+    @override
     async def aclose(self) -> None:
-        """Leave; the task goes on."""
         await self._stream.aclose()
 
 
-class PolledSource:
-    """The answer to a message, then the task again and again, on a server that does not stream."""
+class PolledSource(ItemSource):
+    """The answer to a message, then the polled task, on a server that does not stream."""
 
-    def __init__(self, connection: AgentConnection, first: Item, task_id: str, patience: StreamRetryPolicy) -> None:
+    def __init__(self, connection: AgentConnection, first: Item, task_id: str, retry_policy: StreamRetryPolicy) -> None:
         self._connection = connection
         self._first: Item | None = first
         self._task_id = task_id
-        self._pause = patience.first_poll_seconds
-        self._longest_pause = patience.longest_poll_seconds
+        self._pause = retry_policy.first_poll_seconds
+        self._longest_pause = retry_policy.longest_poll_seconds
         self._rests = isinstance(first, MessageItem) or (
             isinstance(first, TaskItem | StatusItem) and first.status.state.ends_stream
         )
 
+    @override
     async def next(self) -> Numbered | None:
-        """Return the next look."""
         if self._first is not None:
             first, self._first = self._first, None
             return first, None
@@ -125,38 +127,39 @@ class PolledSource:
         self._rests = task.status.state.ends_stream
         return task, None
 
+    @override
     async def finish(self) -> None:
-        """Nothing is open."""
+        pass
 
+    @override
     async def aclose(self) -> None:
-        """Nothing is open."""
+        pass
 
 
-class FollowedSource:
-    """The stream of a task that goes on after the event ``after``; opened with the first item.
+class FollowedSource(ItemSource):
+    """The stream of a task after the event ``after``, opened when the first item is read.
 
-    The task itself, again and again, where the server gives no such stream: it does not stream, it does not take
-    streams up again, or the task has ended there.
+    If the server does not stream, does not resume streams, or the task has ended, the task is polled instead.
     """
 
     def __init__(
         self,
         connection: AgentConnection,
         task_id: str,
-        patience: StreamRetryPolicy,
+        retry_policy: StreamRetryPolicy,
         after: int | None = None,
         *,
         streams: bool = True,
     ) -> None:
         self._connection = connection
         self._task_id = task_id
-        self._patience = patience
+        self._retry_policy = retry_policy
         self._after = after
-        self._streams = streams and connection.offer.streams
+        self._streams = streams and connection.profile.streams
         self._source: ItemSource | None = None
 
+    @override
     async def next(self) -> Numbered | None:
-        """Return the next item."""
         if self._streams:
             try:
                 if self._source is None:
@@ -170,16 +173,16 @@ class FollowedSource:
             self._streams, self._source = False, None
         if self._source is None:
             task = await _task(self._connection, self._task_id)
-            self._source = PolledSource(self._connection, task, self._task_id, self._patience)
+            self._source = PolledSource(self._connection, task, self._task_id, self._retry_policy)
         return await self._source.next()
 
+    @override
     async def finish(self) -> None:
-        """Leave, after the last item."""
         if self._source is not None:
             await self._source.finish()
 
+    @override
     async def aclose(self) -> None:
-        """Leave; the task goes on."""
         if self._source is not None:
             await self._source.aclose()
 
@@ -189,12 +192,12 @@ async def open_source(connection: AgentConnection, ask: MethodCall, after: int |
     return StreamSource(connection, await connection.stream(ask, after))
 
 
-async def first_of(source: ItemSource, url: str) -> Numbered:
-    """Return the first item, which is there whenever the request was met; the source is left where it is not.
+async def first_item(source: ItemSource, url: str) -> Numbered:
+    """Return the first item, which every successful request has; without it the source is closed.
 
     Raises:
         ConnectionLostError: the connection broke before it.
-        RemoteError: what came is none.
+        RemoteError: the server sent something that is not an item.
     """
     try:
         first = await source.next()
@@ -207,23 +210,24 @@ async def first_of(source: ItemSource, url: str) -> Numbered:
 
 
 async def _task(connection: AgentConnection, task_id: str) -> TaskItem:
-    return decoded_task(connection, await connection.call(connection.wire.get(task_id)))
+    return decode_task(connection, await connection.call(connection.wire.get(task_id)))
 
 
 class TaskReader:
-    """Reads what happens to one task. ``seen`` is the id of the last event seen, None where there are no ids."""
+    """Reads the deliveries of one task. ``seen`` is the id of the last event, None if there are no ids."""
 
-    def __init__(self, connection: AgentConnection, decoder: StreamDecoder, patience: StreamRetryPolicy) -> None:
+    def __init__(self, connection: AgentConnection, decoder: StreamDecoder, retry_policy: StreamRetryPolicy) -> None:
         self._connection = connection
         self._decoder = decoder
-        self._patience = patience
+        self._retry_policy = retry_policy
 
     async def deliveries(
         self, source: ItemSource, task_id: str, seen: int | None, begun: Sequence[Delivery] | None
     ) -> AsyncGenerator[Delivery, None]:
-        """What the source brings, and those that follow it when it breaks.
+        """Yield the deliveries of the source, and of the sources that replace it when it breaks.
 
-        ``begun`` came with its first item, which was read already; None when none was, and one must come.
+        ``begun`` are the deliveries of its first item, which was read before; None: no item was read, and one must
+        come.
         """
         decoder = self._decoder
         is_over = False
@@ -245,7 +249,7 @@ class TaskReader:
                         is_over = True
                         return
                     failures += 1
-                    is_fruitful = has_news or time.monotonic() - opened > self._patience.lively_seconds
+                    is_fruitful = has_news or time.monotonic() - opened > self._retry_policy.lively_seconds
                     fruitless = 0 if is_fruitful else fruitless + 1
                     await source.aclose()
                     source = await self._resumed(task_id, seen, failures, fruitless, cause)
@@ -267,7 +271,7 @@ class TaskReader:
         """Return the deliveries of an item.
 
         Raises:
-            RemoteError: it does not fit.
+            RemoteError: it is invalid.
         """
         try:
             return self._decoder.decode(item, seq)
@@ -275,10 +279,10 @@ class TaskReader:
             raise validation_error(self._connection, error) from error
 
     async def _next_or_rest(self, source: ItemSource, task_id: str, seen: int | None) -> Numbered | None:
-        """The next item of a task that rests as far as it was told; None at the end, or where nothing is to come.
+        """Return the next item of a task whose last event said that it ended or waits; None if nothing will come.
 
-        A stream of 1.0 stays open while the task waits for a user, so that the task itself is asked whether it does.
-        A stream of 0.3 says that it ends; without event ids, so that no replay can follow, it has a moment for that.
+        A stream of 1.0 stays open while the task waits for a user, so the task is requested to see whether it waits. A
+        stream of 0.3 says that it ends; without event ids, when no replay can follow, it gets a moment to say so.
         """
         if self._connection.wire.version != "1.0":
             return await (self._next_soon(source) if seen is None else source.next())
@@ -294,51 +298,51 @@ class TaskReader:
 
     async def _next_soon(self, source: ItemSource) -> Numbered | None:
         try:
-            async with asyncio.timeout(self._patience.rest_seconds):
+            async with asyncio.timeout(self._retry_policy.rest_seconds):
                 return await source.next()
         except TimeoutError:
             return None
 
     async def _rests(self, task_id: str, seen: int | None) -> bool:
-        """Return whether the server calls the task at rest, and has told all of it."""
+        """Return whether the task has ended or waits, and all its events were seen."""
         try:
             task = await _task(self._connection, task_id)
             seq = snapshot_of(task, self._connection.activation.uri).seq
         except IsthmusError:
-            await asyncio.sleep(self._patience.rest_seconds)
+            await asyncio.sleep(self._retry_policy.rest_seconds)
             return True
         return task.status.state.ends_stream and (seen is None or seq <= seen)
 
     async def _resumed(
         self, task_id: str, seen: int | None, failures: int, fruitless: int, cause: Exception | None
     ) -> ItemSource:
-        """Return the task after the last event seen.
+        """Return a source of the events after the last one seen, after a wait that grows with the failures.
 
-        ``failures`` in a row brought no item, ``fruitless`` streams in a row soon ended without news: the more of
-        them, the longer is waited. A server whose streams tell nothing is asked for the task instead.
+        ``failures`` is the number of streams in a row without an item, ``fruitless`` of those that soon ended without
+        anything new. If too many were fruitless, the task is polled instead.
         """
-        attempts = self._patience.attempts
+        attempts = self._retry_policy.attempts
         is_fruitless = fruitless > attempts
         if failures > attempts or not task_id or (is_fruitless and seen is not None):
             raise ConnectionLostError(
                 f"the stream of task {task_id or '(not yet known)'} from {self._connection.url} broke and could not be "
-                f"taken up again in {max(failures, fruitless) - 1} attempts; the task goes on there"
+                f"resumed in {max(failures, fruitless) - 1} attempts; the task goes on there"
             ) from cause
-        await asyncio.sleep(self._patience.wait(max(failures, fruitless)))
+        await asyncio.sleep(self._retry_policy.wait(max(failures, fruitless)))
         if seen is None:
             self._decoder.resumed()
-        return FollowedSource(self._connection, task_id, self._patience, seen, streams=not is_fruitless)
+        return FollowedSource(self._connection, task_id, self._retry_policy, seen, streams=not is_fruitless)
 
 
 def _tells_of_a_gap(delivery: Delivery) -> bool:
     return isinstance(delivery.event, StateChange) and delivery.event.reason == MISSED_EVENTS
 
 
-def decoded_item(connection: AgentConnection, result: object) -> Item:
-    """Return a stream item, or the answer to a message.
+def decode_item(connection: AgentConnection, result: object) -> Item:
+    """Return the item in a result.
 
     Raises:
-        RemoteError: it is none.
+        RemoteError: it is not an item.
     """
     try:
         return connection.wire.decode_item(result)
@@ -346,21 +350,21 @@ def decoded_item(connection: AgentConnection, result: object) -> Item:
         raise validation_error(connection, error) from error
 
 
-def decoded_task(connection: AgentConnection, result: object) -> TaskItem:
-    """Return a Task.
+def decode_task(connection: AgentConnection, result: object) -> TaskItem:
+    """Return the Task in a result.
 
     Raises:
-        RemoteError: it is none.
+        RemoteError: it is not a Task.
     """
     try:
         return connection.wire.decode_task(result)
     except DecodeError as error:
         version = connection.wire.version
         said = connection.without_token(str(error))
-        raise RemoteError(f"{connection.url} sent something else than a Task of A2A {version}: {said}") from None
+        raise RemoteError(f"expected a Task of A2A {version} from {connection.url}: {said}") from None
 
 
 def validation_error(connection: AgentConnection, error: DecodeError) -> RemoteError:
-    """Return the error for an item of another shape."""
+    """Return the error for an invalid item."""
     said = connection.without_token(str(error))
-    return RemoteError(f"{connection.url} sent an event that does not fit its protocol: {said}")
+    return RemoteError(f"{connection.url} sent an invalid event: {said}")

@@ -1,12 +1,14 @@
-"""What a client sends, in A2A 0.3 and 1.0: methods and parameters, and how their results are read. Sans-I/O.
+"""A client's requests in A2A 0.3 and 1.0 (methods and parameters), and the decoding of their results. Sans-I/O.
 
-A ``ClientWire`` is one protocol version. Deliberately not here: the server's side (``wire_v03_*``, ``wire_v1_*``), what
-the extension or a dialect puts into a message (:mod:`isthmus.a2a.client.dialects`), and HTTP.
+A ``ClientWire`` is one protocol version. The extension and the dialects add their parts to messages in
+:mod:`isthmus.a2a.client.dialects`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
+
+from typing_extensions import override
 
 from isthmus.a2a.protocol.items import Item, TaskItem, object_of, objects_of, optional_object, optional_text, text_field
 from isthmus.a2a.v03 import decoder as v03_decoder
@@ -22,7 +24,7 @@ JsonDict = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class MethodCall:
-    """One request: a method of JSON-RPC, and its parameters."""
+    """A request: a method of JSON-RPC with its parameters."""
 
     method: str
     params: JsonDict
@@ -30,7 +32,7 @@ class MethodCall:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """A message on its way; ``metadata`` is that of the message."""
+    """A message to be sent; ``metadata`` is that of the message."""
 
     message_id: str
     parts: Sequence[MessagePart]
@@ -41,47 +43,45 @@ class OutgoingMessage:
 
 
 class ClientWire(Protocol):
-    """One protocol version as a client speaks it. Decoding raises DecodeError for what does not have its shape."""
+    """One protocol version as a client speaks it. Decoding raises DecodeError for an unexpected shape."""
 
-    @property
-    def version(self) -> str:
-        """``0.3`` or ``1.0``."""
-        ...
+    version: str
+    """Version of A2A: ``0.3`` or ``1.0``."""
 
     def message(self, outgoing: OutgoingMessage, *, stream: bool) -> MethodCall:
-        """Send a message; the answer is a stream, or one item at once."""
+        """Return the request that sends a message; the answer is a stream, or one item at once."""
         ...
 
     def get(self, task_id: str, history_length: int | None = None) -> MethodCall:
-        """Return the task."""
+        """Return the request for a task."""
         ...
 
     def cancel(self, task_id: str) -> MethodCall:
-        """Stop the task."""
+        """Return the request that stops a task."""
         ...
 
     def follow(self, task_id: str) -> MethodCall:
-        """Return the task's events from now on."""
+        """Return the request for a task's events from now on."""
         ...
 
     def tasks(self, limit: int, token: str = "") -> MethodCall:
-        """Return the tasks; ``token`` is the ``nextPageToken`` of the page before."""
+        """Return the request for the tasks; ``token`` is the ``nextPageToken`` of the previous page."""
         ...
 
     def set_push(self, task_id: str, target: PushTarget) -> MethodCall:
-        """Send news of the task there."""
+        """Return the request that sets a push target."""
         ...
 
     def get_push(self, task_id: str, push_id: str) -> MethodCall:
-        """One target."""
+        """Return the request for a push target."""
         ...
 
     def list_push(self, task_id: str) -> MethodCall:
-        """All targets."""
+        """Return the request for all push targets of a task."""
         ...
 
     def delete_push(self, task_id: str, push_id: str) -> MethodCall:
-        """Send nothing there any more."""
+        """Return the request that deletes a push target."""
         ...
 
     def decode_item(self, result: object) -> Item:
@@ -97,58 +97,70 @@ class ClientWire(Protocol):
         ...
 
     def decode_pushes(self, result: object) -> Sequence[PushTarget]:
-        """All targets."""
+        """Return all targets."""
         ...
 
 
-class ClientWireV03:
-    """A2A 0.3; each method is that of :class:`ClientWire`."""
+class ClientWireV03(ClientWire):
+    """A2A 0.3 as a client speaks it."""
 
     version = "0.3"
 
+    @override
     def message(self, outgoing: OutgoingMessage, *, stream: bool) -> MethodCall:
         parts = [ShapeV03().part(part) for part in outgoing.parts]
         params: JsonDict = {"message": {"kind": "message", "role": "user", **_message(outgoing), "parts": parts}}
         if outgoing.push is not None:
             params["configuration"] = {"pushNotificationConfig": self._push(outgoing.push)}
         if not stream:
-            # Then the task is looked at again and again, and can be cancelled meanwhile.
+            # The task is polled then, and can be cancelled meanwhile.
             params["configuration"] = {**params.get("configuration", {}), "blocking": False}
         return MethodCall("message/stream" if stream else "message/send", params)
 
+    @override
     def get(self, task_id: str, history_length: int | None = None) -> MethodCall:
         return MethodCall("tasks/get", _task_params(task_id, history_length))
 
+    @override
     def cancel(self, task_id: str) -> MethodCall:
         return MethodCall("tasks/cancel", {"id": task_id})
 
+    @override
     def follow(self, task_id: str) -> MethodCall:
         return MethodCall("tasks/resubscribe", {"id": task_id})
 
+    @override
     def tasks(self, limit: int, token: str = "") -> MethodCall:
         return MethodCall("isthmus/tasks", {"limit": limit})
 
+    @override
     def set_push(self, task_id: str, target: PushTarget) -> MethodCall:
         params = {"taskId": task_id, "pushNotificationConfig": self._push(target)}
         return MethodCall("tasks/pushNotificationConfig/set", params)
 
+    @override
     def get_push(self, task_id: str, push_id: str) -> MethodCall:
         params = {"id": task_id, "pushNotificationConfigId": push_id}
         return MethodCall("tasks/pushNotificationConfig/get", params)
 
+    @override
     def list_push(self, task_id: str) -> MethodCall:
         return MethodCall("tasks/pushNotificationConfig/list", {"id": task_id})
 
+    @override
     def delete_push(self, task_id: str, push_id: str) -> MethodCall:
         params = {"id": task_id, "pushNotificationConfigId": push_id}
         return MethodCall("tasks/pushNotificationConfig/delete", params)
 
+    @override
     def decode_item(self, result: object) -> Item:
         return v03_decoder.decode_item(result)
 
+    @override
     def decode_task(self, result: object) -> TaskItem:
         return v03_decoder.decode_task(result)
 
+    @override
     def decode_push(self, result: object) -> PushTarget:
         holder = object_of(result, "TaskPushNotificationConfig")
         where = "TaskPushNotificationConfig.pushNotificationConfig"
@@ -158,6 +170,7 @@ class ClientWireV03:
         named = cast("list[Any]", schemes) if isinstance(schemes, list) else []
         return _push_target(config, where, optional_text(named[0]) if named else None)
 
+    @override
     def decode_pushes(self, result: object) -> Sequence[PushTarget]:
         if not isinstance(result, list):
             raise DecodeError("TaskPushNotificationConfigs", "a list", result)
@@ -170,11 +183,12 @@ class ClientWireV03:
         return config
 
 
-class ClientWireV1:
-    """A2A 1.0; each method is that of :class:`ClientWire`."""
+class ClientWireV1(ClientWire):
+    """A2A 1.0 as a client speaks it."""
 
     version = "1.0"
 
+    @override
     def message(self, outgoing: OutgoingMessage, *, stream: bool) -> MethodCall:
         parts = [ShapeV1().part(part) for part in outgoing.parts]
         params: JsonDict = {"message": {"role": "ROLE_USER", **_message(outgoing), "parts": parts}}
@@ -184,42 +198,54 @@ class ClientWireV1:
             params["configuration"] = {**params.get("configuration", {}), "returnImmediately": True}
         return MethodCall("SendStreamingMessage" if stream else "SendMessage", params)
 
+    @override
     def get(self, task_id: str, history_length: int | None = None) -> MethodCall:
         return MethodCall("GetTask", _task_params(task_id, history_length))
 
+    @override
     def cancel(self, task_id: str) -> MethodCall:
         return MethodCall("CancelTask", {"id": task_id})
 
+    @override
     def follow(self, task_id: str) -> MethodCall:
         return MethodCall("SubscribeToTask", {"id": task_id})
 
+    @override
     def tasks(self, limit: int, token: str = "") -> MethodCall:
         more = {"pageToken": token} if token else {}
         return MethodCall("ListTasks", {"pageSize": min(max(limit, 1), 100), **more})
 
+    @override
     def set_push(self, task_id: str, target: PushTarget) -> MethodCall:
         return MethodCall("CreateTaskPushNotificationConfig", {"taskId": task_id, **self._push(target)})
 
+    @override
     def get_push(self, task_id: str, push_id: str) -> MethodCall:
         return MethodCall("GetTaskPushNotificationConfig", {"taskId": task_id, "id": push_id})
 
+    @override
     def list_push(self, task_id: str) -> MethodCall:
         return MethodCall("ListTaskPushNotificationConfigs", {"taskId": task_id})
 
+    @override
     def delete_push(self, task_id: str, push_id: str) -> MethodCall:
         return MethodCall("DeleteTaskPushNotificationConfig", {"taskId": task_id, "id": push_id})
 
+    @override
     def decode_item(self, result: object) -> Item:
         return v1_decoder.decode_item(result)
 
+    @override
     def decode_task(self, result: object) -> TaskItem:
         return v1_decoder.decode_task(result)
 
+    @override
     def decode_push(self, result: object) -> PushTarget:
         config = object_of(result, "TaskPushNotificationConfig")
         authentication = optional_object(config.get("authentication")) or {}
         return _push_target(config, "TaskPushNotificationConfig", optional_text(authentication.get("scheme")))
 
+    @override
     def decode_pushes(self, result: object) -> Sequence[PushTarget]:
         listed = object_of(result, "ListTaskPushNotificationConfigsResponse").get("configs")
         return tuple(self.decode_push(item) for item in objects_of(listed))
@@ -246,14 +272,14 @@ _REST: Mapping[str, tuple[str, str]] = {
 
 
 def has_rest_request(ask: MethodCall) -> bool:
-    """HTTP+JSON has this request; it does not have our own."""
+    """Return whether HTTP+JSON has a request; it does not have our own methods."""
     return ask.method in _REST
 
 
 def rest_request(ask: MethodCall, quote: "Quote") -> tuple[str, str, JsonDict, JsonDict | None] | None:
-    """Return a request of A2A 1.0 over HTTP+JSON: verb, path, query and body; None for what that binding does not have.
+    """Return a request of A2A 1.0 over HTTP+JSON as verb, path, query and body; None if this binding does not have it.
 
-    ``quote`` makes a value fit for one segment of a path.
+    ``quote`` escapes a value for one segment of a path.
     """
     found = _REST.get(ask.method)
     if found is None:
@@ -267,9 +293,11 @@ def rest_request(ask: MethodCall, quote: "Quote") -> tuple[str, str, JsonDict, J
 
 
 class Quote(Protocol):
-    """Makes a value fit for one segment of a path."""
+    """Function that escapes a value for one segment of a path."""
 
-    def __call__(self, value: str, /) -> str: ...
+    def __call__(self, value: str, /) -> str:
+        """Escape a value."""
+        ...
 
 
 def _message(outgoing: OutgoingMessage) -> JsonDict:

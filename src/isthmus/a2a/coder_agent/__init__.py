@@ -1,1 +1,1 @@
-"""The dialect of gemini-cli-a2a-server, whose key in metadata is ``coderAgent``; both directions."""
+"""The dialect of gemini-cli-a2a-server, whose key in metadata is ``coderAgent``, for server and client."""

@@ -1,6 +1,6 @@
-"""Tool calls as the dialect ``coderAgent`` writes them: the objects of Gemini CLI's tool scheduler. Pure.
+"""Encoder of tool calls in the dialect ``coderAgent``: the objects of Gemini CLI's tool scheduler. Pure.
 
-Deliberately not here: when which state is told (:mod:`isthmus.a2a.coder_agent.encoder`).
+:mod:`isthmus.a2a.coder_agent.encoder` decides when each state is sent.
 """
 
 import re
@@ -21,7 +21,7 @@ from isthmus.development_tool import (
 from isthmus.encoding.codec import to_json
 
 CANCELLED = "[Operation Cancelled] Reason: User cancelled the operation."
-"""What that server tells the model of a call that a user refused."""
+"""Result that gemini-cli-a2a-server gives the model for a call that a user refused."""
 
 _SEPARATORS = re.compile(r"&&|\|\||[;|&\n]")
 _ASSIGNMENT = re.compile(r"^\w+=")
@@ -30,7 +30,7 @@ _ASSIGNMENT = re.compile(r"^\w+=")
 def encode_call(
     call: ToolCall, status: CallStatus, prompt_id: str, proposal: ConfirmationDetails | None = None
 ) -> JsonDict:
-    """Return a call in one state of the scheduler; ``proposal`` is what a user was shown, for one that was refused."""
+    """Return a call in one state of the scheduler; ``proposal`` is what the user of a refused call was shown."""
     encoded: JsonDict = {
         "request": {
             "callId": call.tool_call_id,
@@ -60,7 +60,7 @@ def encode_call(
 
 
 def root_commands(command: str) -> str:
-    """Return the programs that a command line runs, each once, separated by ", "; for people to read."""
+    """Return the programs that a command line runs, each once, separated by ", "; only for display."""
     found: list[str] = []
     for piece in _SEPARATORS.split(command):
         words = [word for word in piece.split() if not _ASSIGNMENT.match(word)]
@@ -111,15 +111,15 @@ def _info(call: ToolCall, prompt: str) -> JsonDict:
 
 def _success(call: ToolCall, output: ToolOutput) -> JsonDict:
     if output.diff is not None:
-        told = f"Changed {output.diff.file_path}."
+        for_model = f"Changed {output.diff.file_path}."
         shown: object = {**_diff(output.diff), "diffStat": _statistics(output.diff)}
         shown = {**shown, "isNewFile": output.diff.old_content is None}
     elif output.structured_data is not None:
         data = to_json(output).get("structured_data")
         return _response(call, {"output": data}, None, 0)
     else:
-        told = shown = output.text or ""
-    return _response(call, {"output": told}, shown, len(told))
+        for_model = shown = output.text or ""
+    return _response(call, {"output": for_model}, shown, len(for_model))
 
 
 def _error(call: ToolCall) -> JsonDict:
@@ -136,8 +136,8 @@ def _cancelled(call: ToolCall, proposal: ConfirmationDetails | None) -> JsonDict
     return _response(call, {"error": CANCELLED}, shown, len(CANCELLED))
 
 
-def _response(call: ToolCall, told: JsonDict, shown: object, length: int) -> JsonDict:
-    function = {"id": call.tool_call_id, "name": call.tool_name, "response": told}
+def _response(call: ToolCall, for_model: JsonDict, shown: object, length: int) -> JsonDict:
+    function = {"id": call.tool_call_id, "name": call.tool_name, "response": for_model}
     response: JsonDict = {"callId": call.tool_call_id, "responseParts": [{"functionResponse": function}]}
     if shown is not None:
         response["resultDisplay"] = shown
@@ -156,7 +156,7 @@ def _diff(diff: FileDiff) -> JsonDict:
 
 
 def _statistics(diff: FileDiff) -> JsonDict:
-    """Lines and characters of the diff's text, all counted as the model's; a user's share is not told apart."""
+    """Return the number of lines and characters in a diff; all count as the model's, as the user's are not known."""
     lines = (diff.formatted_diff or "").splitlines()
     added = [line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")]
     removed = [line[1:] for line in lines if line.startswith("-") and not line.startswith("---")]

@@ -1,7 +1,7 @@
-"""Slash commands as the dialect ``coderAgent`` names and answers them. Pure.
+"""Names and results of slash commands in the dialect ``coderAgent``. Pure.
 
-There a command is its whole path in one string (``"memory show"``), its arguments are a list of words, and what it has
-to say comes as one value.
+A command's name there is its whole path (``"memory show"``), its arguments are a list of words, and its result is one
+value.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from isthmus.development_tool import SlashCommand
 from isthmus.events import AgentEvent, AgentMessage, StateChange, TaskState, TextContent
 
 _MESSAGES = ("restore",)
-"""Commands whose data is a message object rather than text."""
+"""Commands whose result is a message object rather than text."""
 _SPELLINGS = {"memory": "memory show", "restore list": "restore"}
-"""What some names mean on that server, in the words of our commands."""
+"""Name of our command for each name that differs on gemini-cli-a2a-server."""
 NO_EXTENSIONS = {"name": "extensions list", "data": "No extensions installed."}
-"""What ``extensions`` and ``extensions list`` have to say: Isthmus has none to install."""
+"""Result of ``extensions`` and ``extensions list``: Isthmus has no extensions."""
 
 
-def listed(command: SlashCommand, above: str = "") -> dict[str, Any]:
-    """Return a command of the tree, as ``GET /listCommands`` has it: names are whole paths."""
+def encode_command(command: SlashCommand, above: str = "") -> dict[str, Any]:
+    """Return a command with its sub-commands for ``GET /listCommands``, where names are whole paths."""
     name = f"{above} {command.name}".strip()
     return {
         "name": name,
@@ -28,14 +28,14 @@ def listed(command: SlashCommand, above: str = "") -> dict[str, Any]:
             {"name": argument.name, "description": argument.description, "isRequired": argument.is_required}
             for argument in command.arguments
         ],
-        "subCommands": [listed(below, name) for below in command.sub_commands],
+        "subCommands": [encode_command(below, name) for below in command.sub_commands],
     }
 
 
 def find_command(name: str, tree: Sequence[SlashCommand]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the path of a command in the tree, and the words behind it, which are its first arguments.
+    """Return the path of a command in the tree, and the words after it, which are its first arguments.
 
-    None when there is no such command; a command with sub-commands takes no other words.
+    None: there is no such command. A command with sub-commands takes no arguments.
     """
     words = _SPELLINGS.get(" ".join(name.split()), name).split()
     path: list[str] = []
@@ -50,8 +50,8 @@ def find_command(name: str, tree: Sequence[SlashCommand]) -> tuple[tuple[str, ..
     return (tuple(path), ()) if path else None
 
 
-def outcome(name: str, task_id: str, events: Sequence[AgentEvent]) -> dict[str, Any] | str:
-    """``{name, data}`` of a command that rests after these events; a text says why it has no answer."""
+def encode_result(name: str, task_id: str, events: Sequence[AgentEvent]) -> dict[str, Any] | str:
+    """Return ``{name, data}`` for a command with these events, or a text that says why it has no result."""
     said = ""
     last: StateChange | None = None
     for event in events:

@@ -1,13 +1,14 @@
-"""The streams of servers without the extension: plain A2A, and the dialect ``coderAgent`` of gemini-cli-a2a-server.
+"""Decoder for streams without the extension: plain A2A, and the dialect ``coderAgent`` of gemini-cli-a2a-server.
 
-A server is known to speak the dialect by its events (or by its card, beforehand). What it calls ``input-required`` at
-the end of a turn is completed for us, unless a call waits. Sans-I/O; the words are in
-:mod:`isthmus.a2a.coder_agent.vocabulary`.
+A server's card, or the first event with the dialect's key, shows that it speaks the dialect. Its ``input-required`` at
+the end of a turn means ``completed``, unless a call waits. Sans-I/O.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
+
+from typing_extensions import override
 
 from isthmus.a2a.coder_agent.vocabulary import (
     KEY,
@@ -62,17 +63,19 @@ OPTION_NAMES = {
 
 
 class CoderAgentDecoder(StreamDecoder):
-    """The items of one task's streams on a server without the extension."""
+    """Decodes the items of one task's streams from a server without the extension."""
 
     def __init__(self, state: TaskState | None = None, *, is_coder_agent: bool = False) -> None:
         super().__init__(state)
         self.is_coder_agent = is_coder_agent
-        """The server speaks the dialect, as its card or its events say."""
+        """Whether the server speaks the dialect, by its card or its events."""
         self._text_id = ""
 
+    @override
     def _text(self, message: MessageItem) -> str:
         return plain_text(message) if self.is_coder_agent else super()._text(message)
 
+    @override
     def _state_of(self, item: StatusItem | TaskItem) -> TaskState:
         state = item.status.state
         if not self.is_coder_agent or state is not TaskState.INPUT_REQUIRED:
@@ -83,6 +86,7 @@ class CoderAgentDecoder(StreamDecoder):
     def _waits(self) -> bool:
         return any(call.confirmation_request is not None for call in self._calls.values())
 
+    @override
     def _status(self, item: StatusItem, seq: int | None) -> Iterator[AgentEvent]:
         about = optional_object((item.metadata or {}).get(KEY))
         if about is None:
@@ -94,7 +98,7 @@ class CoderAgentDecoder(StreamDecoder):
             case EventKind.TOOL_CALL_CONFIRMATION | EventKind.TOOL_CALL_UPDATE:
                 for data in message.data if message is not None else ():
                     yield from self._scheduled(data)
-                if message is not None and not message.data:  # an answer that could not be carried out
+                if message is not None and not message.data:  # the user's answer could not be carried out
                     yield from self._texts(message, seq)
             case EventKind.THOUGHT:
                 for data in message.data if message is not None else ():
@@ -109,7 +113,7 @@ class CoderAgentDecoder(StreamDecoder):
     def _texts(
         self, message: MessageItem | None, seq: int | None, *, are_increments: bool = False
     ) -> Iterator[TextContent]:
-        """Yield the dialect gives every piece of a text a message id of its own; what comes in a row is one text."""
+        """Yield text under one message id: the dialect gives a new id to every piece of a text."""
         for text in super()._texts(message, seq, are_increments=are_increments):
             if not self.is_coder_agent:
                 yield text
@@ -117,6 +121,7 @@ class CoderAgentDecoder(StreamDecoder):
             self._text_id = self._text_id or text.message_id
             yield TextContent(self._text_id, text.text)
 
+    @override
     def decode(self, item: Item, seq: int | None) -> list[Delivery]:
         deliveries = super().decode(item, seq)
         if any(not isinstance(delivery.event, TextContent) for delivery in deliveries):
@@ -131,7 +136,7 @@ class CoderAgentDecoder(StreamDecoder):
             yield StateChange(state, error or said or None)
             return
         if error is not None:
-            # The model's request failed; the turn ends right after, as if it were done.
+            # The request to the model failed; the server then ends the turn as if it were completed.
             self._state = TaskState.FAILED
             yield StateChange(TaskState.FAILED, error)
             return
@@ -151,13 +156,14 @@ class CoderAgentDecoder(StreamDecoder):
             self._state = state
             yield StateChange(state)
 
+    @override
     def _artifact(self, item: ArtifactItem) -> Iterator[AgentEvent]:
         call = self._calls.get(call_of_artifact(item.artifact_id) or "")
         if call is None:
             yield from super()._artifact(item)
         else:
-            # Each piece is the whole output so far, whatever "append" says.
-            # It is a terminal's screen, whose lines are filled up with blanks.
+            # Each piece is the whole output so far, whatever "append" says. It is the screen of a terminal, whose lines
+            # are padded with blanks.
             shown = "\n".join(line.rstrip() for line in text_of_parts(item.parts).split("\n")).rstrip("\n")
             executing = replace(call, status=ToolCallStatus.EXECUTING, confirmation_request=None)
             yield ToolCallUpdate(replace(executing, live_content=shown))
@@ -167,7 +173,7 @@ class CoderAgentDecoder(StreamDecoder):
         if call.status is ToolCallStatus.EXECUTING and self._state is TaskState.INPUT_REQUIRED:
             self._state = TaskState.WORKING
             yield StateChange(TaskState.WORKING)
-        # The scheduler tells of every call of a batch again and again.
+        # The scheduler sends every call of a batch again and again.
         if self._calls.get(call.tool_call_id) != call and call.tool_call_id not in self._ended:
             yield self._call(call)
 
@@ -176,7 +182,7 @@ def decode_call(data: JsonMap) -> ToolCall:
     """Return a call of Gemini CLI's scheduler as a ToolCall.
 
     Raises:
-        DecodeError: another shape.
+        DecodeError: it does not have the shape of a call.
     """
     request = object_of(data.get("request"), "ToolCall.request")
     try:
@@ -238,7 +244,7 @@ def _output(response: JsonMap) -> ToolOutput:
         return ToolOutput(text=display)
     shown = optional_object(display)
     if shown is None:
-        return ToolOutput(text=_told_to_model(response))
+        return ToolOutput(text=_output_for_model(response))
     return ToolOutput(diff=_diff(shown)) if "fileDiff" in shown else ToolOutput(structured_data=shown)
 
 
@@ -246,12 +252,12 @@ def _error(response: JsonMap) -> ErrorDetails:
     error = response.get("error")
     inner = optional_text((optional_object(error) or {}).get("message")) or optional_text(error)
     display = optional_text(response.get("resultDisplay"))
-    message = display or inner or _told_to_model(response) or "The tool failed."
+    message = display or inner or _output_for_model(response) or "The tool failed."
     return ErrorDetails(message, optional_text(response.get("errorType")))
 
 
-def _told_to_model(response: JsonMap) -> str:
-    """Return the output in the functionResponse, where nothing is there for a user."""
+def _output_for_model(response: JsonMap) -> str:
+    """Return the output in the functionResponse, for a response without output for the user."""
     parts = response.get("responseParts")
     for part in cast("list[Any]", parts) if isinstance(parts, list) else ():
         called = optional_object((optional_object(part) or {}).get("functionResponse")) or {}

@@ -1,14 +1,16 @@
-"""The dialect ``coderAgent`` as a wire of the server, and which requests are in it.
+"""The server's wire of the dialect ``coderAgent``, and the choice of its requests.
 
-A client opens a task in it by the key in its metadata; what it asks of the task later (``tasks/get``) need not have
-the key. That a task was opened so is part of its stored settings, and remembered here. Deliberately not here: the
-routes beside JSON-RPC (:mod:`isthmus.a2a.coder_agent.routes`).
+A client begins a task in the dialect with the key in its metadata; its later requests (``tasks/get``) need not have the
+key. The dialect of a task is therefore stored in its settings, and remembered here. The routes beside JSON-RPC are in
+:mod:`isthmus.a2a.coder_agent.routes`.
 """
 
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
+
+from typing_extensions import override
 
 from isthmus.a2a.coder_agent.requests import DIALECT, decode
 from isthmus.a2a.coder_agent.reservations import Reservations
@@ -17,7 +19,7 @@ from isthmus.a2a.protocol.operations import Operation, SendMessage
 from isthmus.a2a.service import close
 from isthmus.a2a.v03.operations import METHODS, SEND, STREAM
 from isthmus.a2a.v03.wire import WireV03
-from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage, Wire
+from isthmus.a2a.wire import Call, Dialect, JsonDict, StreamEncoder, TaskPage, Wire
 from isthmus.a2a.wires import metadata_of
 from isthmus.client import AgentClient, TaskError, TaskNotResumable, TaskSnapshot
 from isthmus.errors import IsthmusError
@@ -28,20 +30,20 @@ REMEMBERED_TASKS = 10_000
 
 
 class CoderAgentTasks:
-    """Whether tasks are of this dialect; None for one not seen lately. The least recently used is forgotten."""
+    """Memory of which tasks belong to this dialect; the least recently used one is forgotten."""
 
     def __init__(self, limit: int = REMEMBERED_TASKS) -> None:
         self._limit = limit
         self._tasks: OrderedDict[str, bool] = OrderedDict()
 
     def get(self, task_id: str) -> bool | None:
-        """What is known of the task."""
+        """Return whether a task belongs to the dialect; None if that is not known."""
         if task_id in self._tasks:
             self._tasks.move_to_end(task_id)
         return self._tasks.get(task_id)
 
     def set(self, task_id: str, *, is_ours: bool) -> None:
-        """Remember it."""
+        """Remember whether a task belongs to the dialect."""
         self._tasks[task_id] = is_ours
         self._tasks.move_to_end(task_id)
         if len(self._tasks) > self._limit:
@@ -49,7 +51,7 @@ class CoderAgentTasks:
 
 
 class CoderAgentWire(WireV03):
-    """See :class:`isthmus.a2a.wire.Wire`; what is not here is as in A2A 0.3."""
+    """The dialect ``coderAgent``, a variant of A2A 0.3."""
 
     name = KEY
 
@@ -58,12 +60,12 @@ class CoderAgentWire(WireV03):
         self._memory = memory
         self._reservations = reservations
 
+    @override
     def decode(self, call: Call) -> Operation:
-        """Params into an operation; the first message to a reserved task makes it."""
         operation = decode(call)
         if not isinstance(operation, SendMessage) or operation.task_id is None:
             return operation
-        # It stays reserved until its task is there: a first message that is refused may be sent again.
+        # The task stays reserved until it exists, so that a refused first message can be repeated.
         reserved = self._reservations.get(operation.task_id, call.user)
         if reserved is None:
             return operation
@@ -75,13 +77,14 @@ class CoderAgentWire(WireV03):
             settings=reserved.settings,
         )
 
+    @override
     def task(self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """Return a Task in that server's form."""
         from isthmus.a2a.coder_agent.encoder import encode_task
 
         self._seen(snapshot)
         return encode_task(snapshot, history_length)
 
+    @override
     def stream(
         self,
         snapshot: TaskSnapshot,
@@ -90,7 +93,6 @@ class CoderAgentWire(WireV03):
         answered: frozenset[str] = frozenset(),
         user_tier: str | None = None,
     ) -> StreamEncoder:
-        """Events of the kinds of ``coderAgent``."""
         from isthmus.a2a.coder_agent.encoder import CoderAgentEncoder
 
         self._seen(snapshot)
@@ -100,29 +102,29 @@ class CoderAgentWire(WireV03):
         self._memory.set(snapshot.task_id, is_ours=True)
         self._reservations.fulfil(snapshot.task_id)
 
+    @override
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """Return the answer of our own method ``isthmus/tasks``."""
         from isthmus.a2a.coder_agent.encoder import encode_task
 
         return {"tasks": [encode_task(task, history_length) for task in page.tasks]}
 
+    @override
     def error(self, error: IsthmusError) -> RpcError:
-        """Return the codes of 0.3; a message to an ended task is -32600, as that server has it."""
-        if isinstance(error, TaskNotResumable):
+        if isinstance(error, TaskNotResumable):  # gemini-cli-a2a-server answers a message to an ended task so
             return RpcError(INVALID_REQUEST, str(error))
         return super().error(error)
 
 
-class CoderAgentDialect:
-    """See :class:`isthmus.a2a.wire.Dialect`."""
+class CoderAgentDialect(Dialect):
+    """The dialect ``coderAgent``. Clients that activate the development-tool extension do not speak it."""
 
     def __init__(self, reservations: Reservations) -> None:
         self._memory = CoderAgentTasks()
         self._reservations = reservations
         self.wire: Wire = CoderAgentWire(self._memory, reservations)
 
+    @override
     async def claims(self, call: Call, agent: AgentClient) -> bool:
-        """By its key, or because its task was opened so. Clients that activate the extension speak that."""
         if call.method not in METHODS:
             return False
         task_id = _task_of(call)
@@ -148,7 +150,7 @@ def _task_of(call: Call) -> str | None:
 
 
 async def _was_opened_so(agent: AgentClient, task_id: str) -> bool | None:
-    """Whether the first event of the task, which holds its settings, names this dialect; None for no task to see."""
+    """Return whether the settings in the first event of a task name this dialect; None if there is no such task."""
     try:
         turn = await agent.follow(task_id, 0)
         try:

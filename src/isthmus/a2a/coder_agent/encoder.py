@@ -1,19 +1,21 @@
-"""The dialect ``coderAgent``, answers: tasks and their events as gemini-cli-a2a-server sends them. Sans-I/O.
+"""Encoder of tasks and their events in the dialect ``coderAgent``, as gemini-cli-a2a-server sends them. Sans-I/O.
 
 Its states differ from ours: a turn ends with ``input-required``, never with ``completed``; while an answered call runs
-the state stays ``input-required``, and ``working`` comes when the model is asked again. Its scheduler has more states
-than our calls: ``validating`` and ``scheduled`` are told on the way. Deliberately not here: the objects of the calls
-(:mod:`isthmus.a2a.coder_agent.calls`).
+the state stays ``input-required``, and ``working`` comes when the model is asked again. Its scheduler has two more
+states than our calls, ``validating`` and ``scheduled``, which are sent on the way. The objects of calls are in
+:mod:`isthmus.a2a.coder_agent.calls`.
 """
 
 from collections.abc import Sequence
 from typing import Any, assert_never, cast
 
+from typing_extensions import override
+
 from isthmus.a2a.coder_agent.calls import encode_call
 from isthmus.a2a.coder_agent.vocabulary import KEY, CallStatus, EventKind, output_artifact, status_of
 from isthmus.a2a.protocol.task_encoder import encode_artifact, timestamp
 from isthmus.a2a.v03.encoder import ShapeV03
-from isthmus.a2a.wire import JsonDict
+from isthmus.a2a.wire import JsonDict, StreamEncoder
 from isthmus.client import Delivery, TaskSnapshot
 from isthmus.development_tool import ConfirmationDetails, ToolCall
 from isthmus.encoding.codec import to_json
@@ -40,15 +42,15 @@ _FINAL = (CallStatus.SUCCESS, CallStatus.ERROR, CallStatus.CANCELLED)
 
 
 def wire_state(state: TaskState) -> str:
-    """Return the name of a task state: what is completed for us waits there for the next message."""
+    """Return the name of a task state; a completed task is ``input-required``, as it waits for the next message."""
     return (TaskState.INPUT_REQUIRED if state is TaskState.COMPLETED else state).value
 
 
 def encode_task(snapshot: TaskSnapshot, history_length: int | None = None) -> JsonDict:
-    """Return a Task. ``status.message`` holds the calls that wait for a user, whole, or says why the task has ended.
+    """Return a Task. ``status.message`` holds the calls that wait for a user, or the error.
 
-    That server's own Task has no message there; a client that saw no stream could not answer. Without history (in a
-    push notification) it is the final text.
+    With ``history_length`` 0 (in a push notification) it may also be the final text. The Task of gemini-cli-a2a-server
+    does not have this message; without it a client that saw no stream could not answer.
     """
     ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
     state = wire_state(snapshot.state)
@@ -82,16 +84,15 @@ def encode_task(snapshot: TaskSnapshot, history_length: int | None = None) -> Js
 
 
 def prompt_id(snapshot: TaskSnapshot) -> str:
-    """Which prompt a call belongs to, in that server's form; ours has one for a task."""
+    """Return the id of the prompt of a task's calls, in the form of gemini-cli-a2a-server; we have one per task."""
     return f"{snapshot.task_id}########0"
 
 
-class CoderAgentEncoder:
-    """The events of one stream; see :class:`isthmus.a2a.wire.StreamEncoder`.
+class CoderAgentEncoder(StreamEncoder):
+    """Encodes the events of one stream; ``answered`` are the calls that the request of this stream answered.
 
-    ``snapshot`` is the task as it stood when the stream began, or at its end when events are replayed, which is then
-    done from the first event on; ``answered`` are the calls that the request of this
-    stream has answered.
+    ``snapshot`` is the task when the stream began. If events are replayed, which is always from the first one on, it is
+    the task after them.
     """
 
     def __init__(
@@ -105,24 +106,24 @@ class CoderAgentEncoder:
         self._model = snapshot.model or UNKNOWN_MODEL
         self._user_tier = user_tier
         self._state = TaskState.INPUT_REQUIRED.value if answered else wire_state(snapshot.state)
-        self._told: dict[str, CallStatus] = dict.fromkeys(answered, CallStatus.AWAITING_APPROVAL)
+        self._sent_statuses: dict[str, CallStatus] = dict.fromkeys(answered, CallStatus.AWAITING_APPROVAL)
         self._proposals: dict[str, ConfirmationDetails | None] = {}
         for call in snapshot.pending:
             self._see(call, CallStatus.AWAITING_APPROVAL)
-        # The batch: the calls that must end before the model is asked again. That it has begun is told once, and that
-        # it has ended unless all of it was refused.
-        self._open: set[str] = set(self._told)
+        # The batch of calls that must end before the model is asked again. `working` is sent once when it begins, and
+        # when it has ended, unless all its calls were refused.
+        self._open: set[str] = set(self._sent_statuses)
         self._has_begun = bool(self._open)
         self._has_run = False
 
+    @override
     def encode(
         self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
     ) -> Sequence[JsonDict]:
-        """The items of a delivery. ``pending`` is not used: the calls that wait were told by events of their own."""
         if self._is_fresh:
             self._is_fresh = False
             if delivery.seq is not None and delivery.seq <= self._seq:
-                self._forget()  # A replay, from the first event on: the snapshot is of later.
+                self._forget()  # a replay from the first event on: the snapshot is newer
         match delivery.event:
             case StateChange() as change:
                 return self._state_change(change, delivery, final)
@@ -153,7 +154,7 @@ class CoderAgentEncoder:
 
     def _forget(self) -> None:
         self._state = TaskState.WORKING.value
-        self._told.clear()
+        self._sent_statuses.clear()
         self._proposals.clear()
         self._open.clear()
         self._has_begun = False
@@ -165,7 +166,7 @@ class CoderAgentEncoder:
             case TaskState.SUBMITTED:
                 return ()
             case TaskState.WORKING if self._open and self._has_begun:
-                return ()  # An answered call runs; the state is told when the model is asked again.
+                return ()  # an answered call runs; the state is sent when the model is asked again
             case TaskState.WORKING | TaskState.INPUT_REQUIRED | TaskState.AUTH_REQUIRED | TaskState.COMPLETED:
                 text = change.error
             case TaskState.CANCELED:
@@ -179,7 +180,7 @@ class CoderAgentEncoder:
         return (self._status(delivery, EventKind.STATE_CHANGE, parts, final=final, error=change.error),)
 
     def _resume(self, delivery: Delivery) -> list[JsonDict]:
-        """``working``, when that was not told since a user was asked."""
+        """Return a status ``working``, unless that is the last state sent."""
         if self._state == TaskState.WORKING.value:
             return []
         return [self._working(delivery)]
@@ -194,7 +195,7 @@ class CoderAgentEncoder:
     # --- calls ---
 
     def _expect(self, reply: Any) -> None:
-        """The calls that a reply of the model asks for: the model is not asked again before all have ended."""
+        """Add the calls in a reply of the model to the batch."""
         parts = cast("dict[str, Any]", reply).get("parts") or ()
         for part in cast("Sequence[dict[str, Any]]", parts):
             if part.get("type") == "tool_request" and isinstance(part.get("id"), str):
@@ -210,9 +211,9 @@ class CoderAgentEncoder:
             self._has_begun, self._has_run = True, False
             items.append(self._working(delivery))
         self._open.add(call.tool_call_id)
-        told = self._told.get(call.tool_call_id)
+        sent = self._sent_statuses.get(call.tool_call_id)
         self._see(call, status)
-        for step in _steps(told, status):
+        for step in _steps(sent, status):
             kind = (
                 EventKind.TOOL_CALL_CONFIRMATION if step is CallStatus.AWAITING_APPROVAL else EventKind.TOOL_CALL_UPDATE
             )
@@ -232,7 +233,7 @@ class CoderAgentEncoder:
         return (self._working(delivery),) if self._has_run else ()
 
     def _see(self, call: ToolCall, status: CallStatus) -> None:
-        self._told[call.tool_call_id] = status
+        self._sent_statuses[call.tool_call_id] = status
         if call.confirmation_request is not None:
             self._proposals[call.tool_call_id] = call.confirmation_request.details
 
@@ -270,20 +271,20 @@ class CoderAgentEncoder:
         return {"kind": "artifact-update", **self._ids, "artifact": artifact, **flags}
 
 
-def _steps(told: CallStatus | None, status: CallStatus) -> Sequence[CallStatus]:
-    """Return the states to be told on the way from one that was told to ``status``, with it."""
+def _steps(sent: CallStatus | None, status: CallStatus) -> Sequence[CallStatus]:
+    """Return the states to be sent on the way from the last one sent to ``status``, including it."""
     match status:
-        case _ if told is status:
+        case _ if sent is status:
             return ()
         case CallStatus.VALIDATING | CallStatus.SCHEDULED:
             return (status,)
         case CallStatus.EXECUTING:
             return (
                 (CallStatus.VALIDATING, CallStatus.SCHEDULED, status)
-                if told is None
+                if sent is None
                 else (CallStatus.SCHEDULED, status)
             )
         case CallStatus.AWAITING_APPROVAL | CallStatus.SUCCESS | CallStatus.ERROR | CallStatus.CANCELLED:
-            return (CallStatus.VALIDATING, status) if told is None else (status,)
+            return (CallStatus.VALIDATING, status) if sent is None else (status,)
         case _:
             assert_never(status)

@@ -1,7 +1,4 @@
-"""The paths of gemini-cli-a2a-server beside ``/``, so that a request finds out where it belongs.
-
-Deliberately not here: what is answered there (:mod:`isthmus.a2a.coder_agent.routes`).
-"""
+"""The paths of gemini-cli-a2a-server beside ``/``, which are served in :mod:`isthmus.a2a.coder_agent.routes`."""
 
 import re
 from collections.abc import Mapping
@@ -16,6 +13,6 @@ _METHODS: Mapping[str, str] = {
 
 
 def methods_of(path: str) -> tuple[str, ...]:
-    """Return the methods that are served here at a path; none for a path of others."""
+    """Return the HTTP methods of a path of this dialect; none for another path."""
     method = _METHODS.get(path) or ("GET" if TASK.fullmatch(path) else None)
     return () if method is None else (method,)

@@ -1,14 +1,16 @@
-"""The dialect ``coderAgent``, requests: A2A 0.3 whose messages carry that server's AgentSettings and answers. Sans-I/O.
+"""Decoder of requests in the dialect ``coderAgent``: A2A 0.3 with other AgentSettings and answers. Sans-I/O.
 
 ``metadata.coderAgent`` is ``{"kind": "agent-settings", "workspacePath", "autoExecute"?}`` and may be absent; an answer
-is a data part ``{"callId", "outcome", "newContent"?}``. Outcomes name no option of the question: which one is meant
-depends on what it offers (:func:`chosen_options`).
+is a data part ``{"callId", "outcome", "newContent"?}``. An outcome is not an option of the question;
+:func:`choose_options` finds the option that it means.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, cast
+
+from typing_extensions import override
 
 from isthmus.a2a.coder_agent.vocabulary import KEY, AnswerOutcome, option_id_of
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
@@ -22,16 +24,16 @@ from isthmus.development_tool import ConfirmationRequest, ToolCall, ToolCallConf
 from isthmus.encoding.codec import JsonObject
 
 DIALECT = "dialect"
-"""The key in a session's stored AgentSettings that says how its client speaks; other agents do not know it."""
+"""Key in a session's stored AgentSettings for the dialect of its client; it is our own."""
 
 _OUTCOMES = frozenset(outcome.value for outcome in AnswerOutcome)
 
 
 class CoderAgentGrammar(GrammarV03):
-    """A2A 0.3, with answers in the dialect's own words; see :class:`isthmus.a2a.protocol.message_decoder.Grammar`."""
+    """Reader of messages: A2A 0.3, but with the dialect's answers, whose outcome stands in for the option."""
 
+    @override
     def part(self, part: Mapping[str, Any], where: str) -> ReadPart:
-        """Return a part; an answer becomes one of ours, with the outcome in the option's place."""
         data = part.get("data")
         if part.get("kind") == "data" and isinstance(data, Mapping) and ("callId" in data or "outcome" in data):
             return ReadPart(f"{where}.data", data=_answer(cast("Mapping[str, Any]", data), f"{where}.data"))
@@ -42,19 +44,19 @@ def decode(call: Call) -> Operation:
     """Return the operation that a request asks for.
 
     Raises:
-        RpcError: an unknown method, or parameters that do not fit; nothing has happened then.
+        RpcError: the method is unknown, or a parameter is invalid.
     """
     if call.method not in (SEND, STREAM):
         operation = decode_operation(call)
         if isinstance(operation, FollowTask) and operation.after:
-            # What is told of an event depends on those before it.
+            # The items of an event depend on the events before it.
             return replace(operation, after=0, known=operation.after)
         return operation
     message = decode_send(call, _GRAMMAR, stream=call.method == STREAM)
     is_new = message.task_id is None
     return replace(
         message,
-        # That server reads them for a new task alone.
+        # gemini-cli-a2a-server reads them only for a new task.
         settings=settings_of(_stated(call.params)) if is_new else None,
         may_continue_completed=True,
         requires_settings=False,
@@ -64,10 +66,10 @@ def decode(call: Call) -> Operation:
 
 
 def settings_of(stated: Mapping[str, Any], where: str = f"params.message.metadata.{KEY}") -> JsonObject:
-    """Our AgentSettings of those of the dialect; ``autoExecute`` is the approval mode yolo.
+    """Return the dialect's AgentSettings as ours; ``autoExecute`` is the approval mode yolo.
 
     Raises:
-        InvalidParamsError: a value has another type, or the path is not absolute.
+        InvalidParamsError: a value has a wrong type, or the path is not absolute.
     """
     settings: dict[str, Any] = {DIALECT: KEY}
     path = optional_text(stated, "workspacePath", where)
@@ -80,13 +82,13 @@ def settings_of(stated: Mapping[str, Any], where: str = f"params.message.metadat
     return settings
 
 
-def chosen_options(
+def choose_options(
     pending: Sequence[ToolCall], confirmations: Sequence[ToolCallConfirmation]
 ) -> tuple[ToolCallConfirmation, ...]:
-    """Answers with the options that their outcomes choose. One to a call that does not wait is left as it is.
+    """Return answers with the options that their outcomes mean; those to calls that do not wait are unchanged.
 
     Raises:
-        InvalidRequest: the question has no such option.
+        InvalidRequest: a question has no such option.
     """
     questions = {call.tool_call_id: call.confirmation_request for call in pending}
     return tuple(_chosen(questions.get(each.tool_call_id), each) for each in confirmations)
@@ -99,8 +101,8 @@ def _chosen(question: ConfirmationRequest | None, answer: ToolCallConfirmation) 
     if outcome is AnswerOutcome.MODIFY_WITH_EDITOR:
         if answer.file_details is None:
             raise InvalidRequest(
-                f"this server opens no editor for tool call {answer.tool_call_id}: edit the file's content on your side"
-                f" and send {AnswerOutcome.PROCEED_ONCE} with newContent. The question stays open."
+                f"this server does not open an editor for tool call {answer.tool_call_id}: edit the content on your"
+                f" side and send {AnswerOutcome.PROCEED_ONCE} with newContent. The question stays open."
             )
         outcome = AnswerOutcome.PROCEED_ONCE
     offered = [option.id for option in question.options]
@@ -110,7 +112,7 @@ def _chosen(question: ConfirmationRequest | None, answer: ToolCallConfirmation) 
             f"outcome {outcome} does not answer tool call {answer.tool_call_id}; expected one of {', '.join(offered)}."
             " The question stays open."
         )
-    # That server reads newContent for edits alone.
+    # gemini-cli-a2a-server reads newContent only for edits.
     details = answer.file_details if question.file_edit_details is not None else None
     return replace(answer, selected_option_id=option, file_details=details)
 
@@ -121,7 +123,7 @@ def _answer(data: Mapping[str, Any], where: str) -> Mapping[str, Any]:
         expected = ", ".join(item.value for item in AnswerOutcome)
         raise InvalidParamsError(f"{where}.outcome", f"expected one of {expected}, received {outcome[:80]!r}")
     answer: dict[str, Any] = {"tool_call_id": text(data, "callId", where), "selected_option_id": outcome}
-    # That server takes an empty newContent for none.
+    # gemini-cli-a2a-server ignores an empty newContent.
     content = data.get("newContent")
     if content is not None and not isinstance(content, str):
         raise InvalidParamsError(f"{where}.newContent", "expected a string")

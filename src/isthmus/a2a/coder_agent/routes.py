@@ -1,9 +1,9 @@
-"""The HTTP routes that gemini-cli-a2a-server has beside JSON-RPC: slash commands, and tasks before their first message.
+"""HTTP routes that gemini-cli-a2a-server has beside JSON-RPC: slash commands, and tasks before their first message.
 
-Behind the same checks as all else (:mod:`isthmus.a2a.server.application`). A command is answered whole, ``{name,
-data}``, or as its events: one ``data:`` line each without the blank line that event streams have, as clients of that
-server read them. Additions of ours: ``POST /executeCommand`` takes ``agentSettings``, ``contextId`` and ``taskId``
-too, and ``GET /listCommands`` the query ``workspacePath``. Deliberately not here: what commands do.
+They are protected like all others (:mod:`isthmus.a2a.server.application`). A command is answered with its result
+(``{name, data}``) or its events, as ``data:`` lines without blank lines between, which its clients expect. We also
+accept ``agentSettings``, ``contextId`` and ``taskId`` in ``POST /executeCommand``, and the query ``workspacePath`` in
+``GET /listCommands``.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -14,7 +14,7 @@ import anyio
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
-from isthmus.a2a.coder_agent.commands import NO_EXTENSIONS, find_command, listed, outcome
+from isthmus.a2a.coder_agent.commands import NO_EXTENSIONS, encode_command, encode_result, find_command
 from isthmus.a2a.coder_agent.encoder import UNKNOWN_MODEL, CoderAgentEncoder, encode_task, wire_state
 from isthmus.a2a.coder_agent.paths import TASK
 from isthmus.a2a.coder_agent.requests import settings_of
@@ -34,13 +34,13 @@ from isthmus.events import StateChange, TaskState
 from isthmus.rpc.messages import RpcError, response
 
 STREAMED = ("init",)
-"""The commands whose answer is a stream on that server."""
-SILENCE = 86_400.0
-"""Seconds until a comment is sent: clients of these streams read nothing but ``data:`` lines."""
+"""Commands whose answer is a stream on gemini-cli-a2a-server."""
+KEEP_ALIVE_SECONDS = 86_400.0
+"""Time in seconds until a comment is sent; a day, as clients of these streams can only read ``data:`` lines."""
 
 
 class CoderAgentRoutes:
-    """Answers requests at these paths."""
+    """Answers requests to these routes."""
 
     def __init__(self, options: ServerOptions, streams: OpenStreams, reservations: Reservations) -> None:
         self._options = options
@@ -48,7 +48,7 @@ class CoderAgentRoutes:
         self._reservations = reservations
 
     async def answer(self, http: HttpRequest, body: bytes, caller: Caller) -> Response:
-        """Perform the request. What is refused is a status with ``{"error": ...}``."""
+        """Perform a request; a failure is an HTTP status with ``{"error": ...}``."""
         path: str = http.scope["path"]
         found = TASK.fullmatch(path)
         try:
@@ -69,7 +69,7 @@ class CoderAgentRoutes:
     async def _list(self, http: HttpRequest, caller: Caller) -> Response:
         settings = settings_of({"workspacePath": http.query_params.get("workspacePath")}, "query")
         tree = await caller.agent.commands(CommandScope(settings=settings))
-        return json_response(encode({"commands": [listed(command) for command in tree]}))
+        return json_response(encode({"commands": [encode_command(command) for command in tree]}))
 
     async def _execute(self, asked: Mapping[str, Any], caller: Caller) -> Response:
         command, args = asked.get("command"), cast("object", asked.get("args") or [])
@@ -95,11 +95,11 @@ class CoderAgentRoutes:
         if execution.turn is None or execution.status is CommandExecutionStatus.FAILED_TO_START:
             return _error(400, execution.message or f"{command} did not start")
         if path[0] in STREAMED:
-            return EventStream(self._events(execution.turn), self._streams, keep_alive=SILENCE)
+            return EventStream(self._events(execution.turn), self._streams, keep_alive=KEEP_ALIVE_SECONDS)
         return await self._whole(command, execution.turn)
 
     async def _whole(self, command: str, turn: Turn) -> Response:
-        """Return the answer once the command rests, or the limit has passed."""
+        """Return the answer once the command has ended or asks the user, or the limit has passed."""
         deliveries: list[Delivery] = []
         scope = self._streams.enter()
         try:
@@ -109,7 +109,7 @@ class CoderAgentRoutes:
         finally:
             self._streams.leave(scope)
             await close(turn.deliveries)
-        result = outcome(command, turn.task_id, [delivery.event for delivery in deliveries])
+        result = encode_result(command, turn.task_id, [delivery.event for delivery in deliveries])
         if isinstance(result, str):
             return _error(500, result)
         return json_response(encode(result))

@@ -1,7 +1,7 @@
-"""The tools as the dialect ``coderAgent`` describes them, whole with their schemas in every update of a call.
+"""Descriptions of tools in the dialect ``coderAgent``, which sends them with their schemas in every update of a call.
 
-What clients show (``displayName``, ``kind``) is as gemini-cli-a2a-server has it for the tools of Gemini CLI, which ours
-are named after. Deliberately not here: what tools do.
+``displayName`` and ``kind``, which clients show, are those of gemini-cli-a2a-server for the tools of Gemini CLI; our
+tools have the same names.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from isthmus.development_tool import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class Face:
-    """How clients show a tool. ``kind``: read, edit, delete, move, search, execute, think, fetch or other."""
+class ToolDisplay:
+    """Display of a tool in clients. ``kind``: read, edit, delete, move, search, execute, think, fetch or other."""
 
     display_name: str
     kind: str
@@ -24,33 +24,33 @@ class Face:
     has_live_output: bool = False
 
 
-FACES: Mapping[str, Face] = MappingProxyType(
+TOOL_DISPLAYS: Mapping[str, ToolDisplay] = MappingProxyType(
     {
-        "list_directory": Face("ReadFolder", "search"),
-        "read_file": Face("ReadFile", "read"),
-        "read_many_files": Face("ReadManyFiles", "read"),
-        "grep_search": Face("SearchText", "search"),
-        "glob": Face("FindFiles", "search"),
-        "replace": Face("Edit", "edit"),
-        "write_file": Face("WriteFile", "edit"),
-        "run_shell_command": Face("Shell", "execute", is_markdown=False, has_live_output=True),
-        "web_fetch": Face("WebFetch", "fetch"),
-        "google_web_search": Face("GoogleSearch", "search"),
-        "save_memory": Face("SaveMemory", "think"),
-        "write_todos": Face("WriteTodos", "other"),
+        "list_directory": ToolDisplay("ReadFolder", "search"),
+        "read_file": ToolDisplay("ReadFile", "read"),
+        "read_many_files": ToolDisplay("ReadManyFiles", "read"),
+        "grep_search": ToolDisplay("SearchText", "search"),
+        "glob": ToolDisplay("FindFiles", "search"),
+        "replace": ToolDisplay("Edit", "edit"),
+        "write_file": ToolDisplay("WriteFile", "edit"),
+        "run_shell_command": ToolDisplay("Shell", "execute", is_markdown=False, has_live_output=True),
+        "web_fetch": ToolDisplay("WebFetch", "fetch"),
+        "google_web_search": ToolDisplay("GoogleSearch", "search"),
+        "save_memory": ToolDisplay("SaveMemory", "think"),
+        "write_todos": ToolDisplay("WriteTodos", "other"),
     }
 )
 _KINDS = {DetailsType.EDIT: "edit", DetailsType.EXEC: "execute", DetailsType.MCP: "other", DetailsType.INFO: "other"}
 
 
 def describe_tool(call: ToolCall) -> JsonDict:
-    """Return the ``tool`` of a call. One that is not built in has what the call itself tells, and an empty schema."""
+    """Return the ``tool`` of a call; for a tool that is not built in, with data of the call and an empty schema."""
     known = _builtin().get(call.tool_name)
     if known is not None:
         return known
     asked = call.confirmation_request
     kind = "other" if asked is None else _KINDS[details_type(asked.details)]
-    face = FACES.get(call.tool_name, Face(call.tool_name, kind))
+    face = TOOL_DISPLAYS.get(call.tool_name, ToolDisplay(call.tool_name, kind))
     return _described(call.tool_name, call.description or "", face, {"type": "object"})
 
 
@@ -64,17 +64,17 @@ def available_tools() -> list[JsonDict]:
 
 @cache
 def _builtin() -> Mapping[str, JsonDict]:
-    # The tools bring much along: it is loaded when a client of this dialect comes.
+    # The tools import much, so they are loaded only when a client of this dialect comes.
     from isthmus.tools.builtin import builtin_tools
 
     found: dict[str, JsonDict] = {}
     for name, tool in builtin_tools().tools.items():
-        face = FACES.get(name, Face(name, tool.kind.value))
+        face = TOOL_DISPLAYS.get(name, ToolDisplay(name, tool.kind.value))
         found[name] = _described(name, tool.description, face, tool.parameters)
     return found
 
 
-def _described(name: str, description: str, face: Face, schema: Mapping[str, object]) -> JsonDict:
+def _described(name: str, description: str, face: ToolDisplay, schema: Mapping[str, object]) -> JsonDict:
     return {
         "name": name,
         "displayName": face.display_name,

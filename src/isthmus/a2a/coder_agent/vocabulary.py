@@ -1,9 +1,8 @@
-"""The words of the dialect ``coderAgent``, which gemini-cli-a2a-server speaks instead of the extension of spec 2.
+"""Vocabulary of the dialect ``coderAgent`` of gemini-cli-a2a-server.
 
-It is A2A 0.3 with ``metadata.coderAgent`` in the extension's place; events carry the objects of Gemini CLI's tool
-scheduler. Here is what both directions share: the names, and how they map to ours. Deliberately not here: building
-events (:mod:`isthmus.a2a.coder_agent.encoder`), reading requests (:mod:`isthmus.a2a.coder_agent.requests`), and the
-client's side. Everything was read in version 0.25.2 of npm's ``@google/gemini-cli-a2a-server``, and recorded from it.
+The dialect is A2A 0.3 with ``metadata.coderAgent`` in place of the development-tool extension; events carry the objects
+of Gemini CLI's tool scheduler. These names, and their mapping to ours, are shared by server and client. They were taken
+from the code and from recordings of version 0.25.2 of the npm package ``@google/gemini-cli-a2a-server``.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,26 +21,28 @@ from isthmus.development_tool import (
 )
 
 KEY = "coderAgent"
-"""The key in a metadata object: of AgentSettings in a message, of ``{"kind": ...}`` in an event. Beside it stand, in an
-event, ``model``, ``userTier``, ``error`` and ``traceId``."""
+"""Key in a metadata object: for AgentSettings in a message, for ``{"kind": ...}`` in an event.
+
+The metadata of an event also has ``model``, ``userTier``, ``error`` and ``traceId``.
+"""
 
 
 class EventKind(StrEnum):
-    """``metadata.coderAgent.kind``."""
+    """Values of ``metadata.coderAgent.kind``."""
 
     TOOL_CALL_CONFIRMATION = "tool-call-confirmation"
-    """A call asks for permission (in the extension of spec 2 this is the answer)."""
+    """A call asks for permission; in the development-tool extension this kind is the answer."""
     TOOL_CALL_UPDATE = "tool-call-update"
     TEXT_CONTENT = "text-content"
     STATE_CHANGE = "state-change"
     AGENT_SETTINGS = "agent-settings"
-    """Of a message: ``workspacePath`` and ``autoExecute`` stand beside it."""
+    """Settings in a message, with ``workspacePath`` and ``autoExecute``."""
     THOUGHT = "thought"
     CITATION = "citation"
 
 
 class CallStatus(StrEnum):
-    """``status`` of a call, in the scheduler's words."""
+    """Values of ``status`` of a call in the scheduler."""
 
     VALIDATING = "validating"
     SCHEDULED = "scheduled"
@@ -53,7 +54,7 @@ class CallStatus(StrEnum):
 
 
 class AnswerOutcome(StrEnum):
-    """``outcome`` of an answer. ``proceed_always`` means: this command's program, or every edit, in this session."""
+    """Values of ``outcome`` of an answer. ``proceed_always``: the command's program, or every edit, in the session."""
 
     PROCEED_ONCE = "proceed_once"
     PROCEED_ALWAYS = "proceed_always"
@@ -64,7 +65,7 @@ class AnswerOutcome(StrEnum):
 
 
 class DetailsType(StrEnum):
-    """``confirmationDetails.type``."""
+    """Values of ``confirmationDetails.type``, each with the members that it brings."""
 
     EDIT = "edit"
     """``fileName``, ``filePath``, ``fileDiff``, ``originalContent`` (null for a new file), ``newContent``."""
@@ -87,7 +88,7 @@ STATUSES: Mapping[CallStatus, ToolCallStatus] = MappingProxyType(
         CallStatus.CANCELLED: ToolCallStatus.CANCELLED,
     }
 )
-"""Our status of each of the scheduler's."""
+"""Our status for each status of the scheduler."""
 
 OFFERED: Mapping[DetailsType, tuple[AnswerOutcome, ...]] = MappingProxyType(
     {
@@ -102,7 +103,7 @@ OFFERED: Mapping[DetailsType, tuple[AnswerOutcome, ...]] = MappingProxyType(
         DetailsType.INFO: (AnswerOutcome.PROCEED_ONCE, AnswerOutcome.PROCEED_ALWAYS, AnswerOutcome.CANCEL),
     }
 )
-"""The outcomes that mean something for a question, since the dialect lists no options."""
+"""Outcomes that are possible for each kind of question, since questions of the dialect do not list options."""
 
 _FALLBACKS: Mapping[AnswerOutcome, tuple[str, ...]] = MappingProxyType(
     {
@@ -160,30 +161,24 @@ def details_type(details: ConfirmationDetails | None) -> DetailsType:
 
 
 def option_id_of(outcome: AnswerOutcome, offered: Collection[str]) -> str | None:
-    """Return the option of a question that an outcome chooses: where the very one is not offered, one that grants less.
-
-    None when the question has none that fits.
-    """
+    """Return the option of a question that an outcome means, or else one that grants less; None if there is none."""
     return next((option for option in _FALLBACKS[outcome] if option in offered), None)
 
 
 def outcome_of(option_id: str) -> AnswerOutcome | None:
-    """Return the outcome that an option of ours means on a server of this dialect; None for one that it does not know.
-
-    ``cancel``, and the outcomes themselves, are their own.
-    """
+    """Return the outcome for one of our options on a server of this dialect; None if it does not know the option."""
     if option_id == "proceed_always_prefix":
         return AnswerOutcome.PROCEED_ALWAYS
     return _OUTCOMES.get(option_id)
 
 
 def output_artifact(call_id: str) -> str:
-    """Return the id of the artifact that a call's live output goes out as."""
+    """Return the id of the artifact with a call's live output."""
     return call_id.join(_ARTIFACT)
 
 
 def call_of_artifact(artifact_id: str) -> str | None:
-    """Return the call whose live output an artifact is; None for another artifact."""
+    """Return the id of the call whose live output is in an artifact; None for another artifact."""
     start, end = _ARTIFACT
     is_output = artifact_id.startswith(start) and artifact_id.endswith(end) and len(artifact_id) > len(start + end)
     return artifact_id[len(start) : -len(end)] if is_output else None

@@ -1,1 +1,1 @@
-"""A2A free of protocol versions, for both directions: operations, items, tasks, and the development-tool extension."""
+"""The parts of A2A that all protocol versions, server and client share, and the development-tool extension."""

@@ -1,8 +1,10 @@
-"""The streams of servers that have the development-tool extension (spec 2, section 3.2) as AgentEvents. Sans-I/O."""
+"""Decoder for the streams of servers that have the development-tool extension (section 3.2). Sans-I/O."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
+
+from typing_extensions import override
 
 from isthmus.a2a.protocol.extension import envelope
 from isthmus.a2a.protocol.items import JsonMap, MessageItem, StatusItem, optional_object, optional_text
@@ -20,18 +22,21 @@ from isthmus.events import AgentEvent, ConfirmationAccepted, RetryNotice, StateC
 
 
 class DevelopmentToolDecoder(StreamDecoder):
-    """The items of one task's streams; ``uri`` is the server's spelling of the extension."""
+    """Decodes the items of one task's streams; ``uri`` is the extension as the server spells it."""
 
     def __init__(self, uri: str, state: TaskState | None = None) -> None:
         super().__init__(state)
         self._uri = uri
 
+    @override
     def _text(self, message: MessageItem) -> str:
         return plain_text(message)
 
+    @override
     def _questions(self, message: MessageItem | None) -> Iterable[ToolCall]:
         return tuple(pending_calls(message))
 
+    @override
     def _status(self, item: StatusItem, seq: int | None) -> Iterator[AgentEvent]:
         extended = envelope(item.metadata, self._uri)
         if extended is None:
@@ -71,14 +76,14 @@ class DevelopmentToolDecoder(StreamDecoder):
         yield StateChange(item.status.state, about.error, reason)
 
     def _confirmation(self, data: JsonMap, extended: JsonMap) -> AgentEvent:
-        if "status" in data:  # servers that put the question itself under this kind
+        if "status" in data:  # some servers send the question itself with this kind
             return self._call(from_json(ToolCall, data))
         answered_by = optional_text(extended.get("answered_by")) or "somebody"
         return ConfirmationAccepted(from_json(ToolCallConfirmation, _without_oneof(data)), answered_by)
 
 
 def _without_oneof(data: JsonMap) -> dict[str, Any]:
-    """Return the members of the oneof where the object itself has them, also when they stand under the oneof's name."""
+    """Return the object with the members of its oneof on top, also where they are nested under the oneof's name."""
     for name in ("modified_details", "modifiedDetails"):
         inner = optional_object(data.get(name))
         if inner is not None:

@@ -1,4 +1,4 @@
-"""The JSON-RPC errors that tell clients of expected failures; the codes are the same in A2A 0.3 and 1.0."""
+"""JSON-RPC errors that report expected failures to clients; A2A 0.3 and 1.0 have the same codes."""
 
 from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
 from isthmus.a2a.protocol.jsonrpc import (
@@ -22,7 +22,7 @@ from isthmus.rpc.messages import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
 
 
 def rpc_error(error: IsthmusError) -> RpcError:
-    """Return the JSON-RPC error that tells a client of an expected failure."""
+    """Return the JSON-RPC error that reports an expected failure."""
     match error:
         case RpcError():
             return error
@@ -44,11 +44,11 @@ def rpc_error(error: IsthmusError) -> RpcError:
             return RpcError(INTERNAL_ERROR, str(error))
 
 
-def bug() -> RpcError:
-    """Return the error for what should not have happened; it tells nothing of the inside."""
+def internal_error() -> RpcError:
+    """Return the error that reports a bug; it reveals no internals."""
     return RpcError(INTERNAL_ERROR, "internal error; the server's log has the details")
 
 
-def no_push() -> RpcError:
-    """Return the error of whatever has to do with push notifications, where there are none."""
-    return RpcError(PUSH_NOT_SUPPORTED, "this server sends no push notifications")
+def push_not_supported() -> RpcError:
+    """Return the error of every method of push notifications on a server that sends none."""
+    return RpcError(PUSH_NOT_SUPPORTED, "this server does not send push notifications")

@@ -1,7 +1,7 @@
-"""The development-tool extension as such: its URI and version, its activation, its place in metadata objects.
+"""The development-tool extension itself: its URI and version, its activation, its object in metadata.
 
-Spec 2, sections 3.1 and 3.2. Sans-I/O: headers and metadata come in as plain values. Deliberately not here: what
-stands inside the envelope (:mod:`isthmus.events`), and how a message or an event is written in one protocol version.
+These are sections 3.1 and 3.2 of its document. Sans-I/O: headers and metadata come in as plain values. The messages
+inside the object are in :mod:`isthmus.development_tool`.
 """
 
 import re
@@ -20,22 +20,24 @@ DESCRIPTION = (
 )
 
 TAKES_MESSAGES_ONCE = "takes_messages_once"
-"""A parameter of the extension in a card, ours: a message of a user that comes again, with the same id and content,
-does not work twice. Clients may then send one again whose answer was lost."""
+"""Our own parameter of the extension in a card: a message with the same id and content is carried out only once.
+
+Clients may then repeat a message whose answer was lost.
+"""
 
 DEFAULT_WORKSPACE = "default_workspace"
-"""A parameter of the extension in a card, ours: sessions whose AgentSettings name no folder, or that have none, work in
-the server's own."""
+"""Our own parameter of the extension in a card: sessions without AgentSettings, or whose AgentSettings do not name a
+folder, work in the server's folder."""
 
 HEADERS = ("a2a-extensions", "x-a2a-extensions")
-"""Request headers that activate extensions, a comma separated list of URIs: of A2A 1.0, and of 0.3."""
+"""Request headers that activate extensions (of A2A 1.0 and of 0.3): comma-separated lists of URIs."""
 
 _VERSION = re.compile(r"/v(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?(?=/|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A Semantic Version 2.0.0, possibly abbreviated: parts that are not stated are None."""
+    """A Semantic Version 2.0.0, possibly abbreviated: parts that are left out are None."""
 
     major: int
     minor: int | None = None
@@ -47,10 +49,10 @@ class Version:
         return f"{numbers}-{self.prerelease}" if self.prerelease else numbers
 
     def serves(self, client: "Version") -> bool:
-        """Return whether a server of this version can be used by a client written for version ``client``.
+        """Return whether a client written for version ``client`` can use a server of this version.
 
-        The majors are the same. When both state a minor: for major 0, where anything may change, the same one, else
-        the server's is not lower. What is not stated matches anything. A pre-release matches itself alone.
+        The major versions must be equal. Minor versions, if both have one, must be equal for major 0, where anything
+        may change; otherwise the server's must not be lower. A pre-release fits only itself.
         """
         if self.major != client.major:
             return False
@@ -62,33 +64,36 @@ class Version:
 
 
 class IncompatibleExtensionError(IsthmusError):
-    """Both sides speak the extension, but in versions that do not fit."""
+    """Server and client speak incompatible versions of the extension."""
 
     def __init__(self, server: str, client: str) -> None:
         super().__init__(
-            f"the server speaks version {_named(server)} of the development-tool extension and the client version "
-            f"{_named(client)}, which do not fit together (server: {server}, client: {client})"
+            f"the server speaks version {_version_name(server)} of the development-tool extension and the client "
+            f"version {_version_name(client)}, which are incompatible (server: {server}, client: {client})"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """Whether a request activates the extension; ``uri`` is the client's spelling of it, and the key for answers."""
+    """Result of looking for the extension in a request or card; ``uri`` is its URI there, or None.
+
+    Answers use the same spelling of the URI as their request.
+    """
 
     uri: str | None = None
 
     @property
     def active(self) -> bool:
-        """The client speaks the extension."""
+        """Whether the extension is active."""
         return self.uri is not None
 
 
 NOT_ACTIVE = Activation()
-"""The client does not speak the extension."""
+"""Activation of a request without the extension."""
 
 
 def version_of(uri: str) -> Version | None:
-    """Return the version embedded in an extension URI (``.../v0/...``, ``.../v1.2.0/...``), None when there is none."""
+    """Return the version in the URI of an extension (``.../v0/...``, ``.../v1.2.0/...``), or None."""
     found = _VERSION.search(uri)
     if found is None:
         return None
@@ -97,15 +102,15 @@ def version_of(uri: str) -> Version | None:
 
 
 def is_same_extension(uri: str, other: str = URI) -> bool:
-    """Return whether two URIs name the same extension, in whatever versions."""
+    """Return whether two URIs name the same extension, of any version."""
     return uri == other or (version_of(uri) is not None and _stem(uri) == _stem(other))
 
 
 def require_compatible(server: str, client: str) -> None:
-    """Hold the versions embedded in two URIs of the extension against each other.
+    """Check that the versions in two URIs of the extension are compatible.
 
     Raises:
-        IncompatibleExtensionError: they do not fit; the text names both versions.
+        IncompatibleExtensionError: they are not; the text names both versions.
     """
     if server == client:
         return
@@ -131,7 +136,7 @@ def activation(headers: Iterable[str], *metadata: Mapping[str, Any]) -> Activati
 
 
 def activated_by_card(card: Mapping[str, Any]) -> Activation:
-    """What a client activates on the server of this agent card: the card's spelling, or nothing.
+    """Return the activation that a client requests from the server of this agent card, in the card's spelling.
 
     Raises:
         IncompatibleExtensionError: the server speaks another version than this client.
@@ -143,13 +148,13 @@ def activated_by_card(card: Mapping[str, Any]) -> Activation:
     return Activation()
 
 
-def says_of_extension(card: Mapping[str, Any], parameter: str) -> bool:
-    """Return whether an agent card has this parameter of the extension as true."""
+def has_extension_parameter(card: Mapping[str, Any], parameter: str) -> bool:
+    """Return whether a parameter of the extension is true in an agent card."""
     return any(is_same_extension(uri) and params.get(parameter) is True for uri, params in _card_extensions(card))
 
 
 def envelope(metadata: Mapping[str, Any] | None, uri: str) -> Mapping[str, Any] | None:
-    """The extension's object in a metadata object: under ``uri``, or under another spelling of the same extension."""
+    """Return the extension's object in a metadata object, under ``uri`` or another URI of the same extension."""
     if not metadata:
         return None
     value = metadata.get(uri)
@@ -173,5 +178,5 @@ def _stem(uri: str) -> str:
     return _VERSION.sub("/v*", uri, count=1)
 
 
-def _named(uri: str) -> str:
+def _version_name(uri: str) -> str:
     return str(version_of(uri) or "(none)")

@@ -1,6 +1,6 @@
-"""What the development-tool extension adds to requests, the same in every version: AgentSettings, commands.
+"""AgentSettings and slash commands in requests, which the development-tool extension adds to every version of A2A.
 
-Answers to questions are parts of messages: :mod:`isthmus.a2a.protocol.message_decoder`.
+Answers to questions are parts of messages and are read in :mod:`isthmus.a2a.protocol.message_decoder`.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,10 @@ from isthmus.errors import DecodeError
 COMMANDS = "commands/get"
 EXECUTE = "command/execute"
 LIST = "isthmus/tasks"
-"""Our own method, since 0.3 has none: ``{"limit": 100}`` -> ``{"tasks": [Task, ...]}``, most recently changed first,
-without history."""
+"""Our own method, since 0.3 has none: ``{"limit": 100}`` -> ``{"tasks": [Task, ...]}``.
+
+The tasks are without history, most recently changed first.
+"""
 
 METHODS = (COMMANDS, EXECUTE, LIST)
 """Methods that belong to no version of A2A."""
@@ -41,7 +43,7 @@ def extended_object(
     """Return the extension's object in the metadata of the message or of the request.
 
     Raises:
-        InvalidParamsError: metadata, or what stands under the URI, is no object.
+        InvalidParamsError: the metadata, or its value for the extension's URI, is not an object.
     """
     for holder, where in ((message, "params.message"), (params, "params")):
         if holder is None or holder.get("metadata") is None:
@@ -58,10 +60,12 @@ def extended_object(
 
 
 def settings_of(extended: Mapping[str, Any] | None, activation: Activation, is_first: bool) -> JsonObject | None:
-    """Return the AgentSettings of a message; the first of a session must have them. A later one may name single fields.
+    """Return the AgentSettings of a message; they are required in the first message of a session.
+
+    A later message may change single fields.
 
     Raises:
-        InvalidParamsError: they are missing, or a value does not fit; names the key.
+        InvalidParamsError: they are missing, or a value is invalid; the text names the key.
     """
     if activation.uri is None:
         return None
@@ -77,10 +81,10 @@ def settings_of(extended: Mapping[str, Any] | None, activation: Activation, is_f
 
 
 def checked_settings(extended: Mapping[str, Any], where: str, *, needs_workspace: bool) -> Mapping[str, Any]:
-    """AgentSettings by our names, each value of its type and the path absolute.
+    """Return AgentSettings under their names in snake_case, after checking the types and that the path is absolute.
 
     Raises:
-        InvalidParamsError: one is not; names the key.
+        InvalidParamsError: a value is invalid; the text names the key.
     """
     settings = {_SETTINGS_NAMES.get(key, key): value for key, value in extended.items()}
     try:
@@ -94,8 +98,8 @@ def checked_settings(extended: Mapping[str, Any], where: str, *, needs_workspace
     return settings
 
 
-def label_of(extended: Mapping[str, Any] | None) -> str | None:
-    """How the client calls the place of its user: shown to people, so nothing in it moves their cursor."""
+def answered_by_of(extended: Mapping[str, Any] | None) -> str | None:
+    """Return the client's name for where its user answers; without control characters, since terminals show it."""
     value = extended.get("answered_by") if extended is not None else None
     if not isinstance(value, str):
         return None
@@ -103,10 +107,10 @@ def label_of(extended: Mapping[str, Any] | None) -> str | None:
 
 
 def decode_commands(call: Call) -> Operation:
-    """``commands/get`` or ``command/execute``.
+    """Return the operation of a request of ``commands/get`` or ``command/execute``.
 
     Raises:
-        InvalidParamsError: a parameter does not fit.
+        InvalidParamsError: a parameter is invalid.
     """
     scope = _scope(call)
     if call.method == COMMANDS:
@@ -116,7 +120,7 @@ def decode_commands(call: Call) -> Operation:
 
 
 def _scope(call: Call) -> CommandScope:
-    """Where a command holds: its metadata may name a task, a session, or AgentSettings."""
+    """Return the scope of a command, whose metadata may name a task, a session, or AgentSettings."""
     activation = call.activation if call.activation.active else Activation(URI)
     extended = extended_object(call.params, None, activation)
     metadata = optional_mapping(call.params, "metadata", "params") or {}

@@ -1,8 +1,7 @@
-"""What an A2A server sends, free of protocol versions: tasks, status updates, artifacts and messages.
+"""Items that an A2A server sends, the same for all protocol versions: tasks, status updates, artifacts and messages.
 
-``ItemReader`` reads them out of JSON; each wire's decoder has an :class:`ItemFormat`
-for what differs between versions. Plain values in and out. Deliberately not here: what an item means for a task
-(:mod:`isthmus.a2a.protocol.stream_decoder`), and how it came.
+:class:`ItemReader` reads them from JSON; an :class:`ItemFormat` holds the differences of one version. The meaning of an
+item for its task is in :mod:`isthmus.a2a.protocol.stream_decoder`. Sans-I/O.
 """
 
 import json
@@ -22,7 +21,7 @@ JsonMap: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class MessageItem:
-    """A message; ``role`` is ``user`` or ``agent``. What the server did not say is empty."""
+    """A message; ``role`` is ``user`` or ``agent``. Fields that the server left out are empty."""
 
     message_id: str
     role: str
@@ -33,18 +32,21 @@ class MessageItem:
 
     @property
     def text(self) -> str:
-        """All of it that can be shown as text."""
+        """Everything in the message that can be shown as text."""
         return text_of_parts(self.parts)
 
     @property
     def data(self) -> tuple[JsonMap, ...]:
-        """The objects of its data parts."""
+        """Objects of the data parts."""
         return tuple(part.data for part in self.parts if part.data is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of a task. ``foreign`` is the server's word for it when Isthmus has none of its own; ``at`` Unix s."""
+    """The state of a task at the Unix time ``at`` (seconds).
+
+    ``foreign`` is the server's name for a state that Isthmus does not have.
+    """
 
     state: TaskState
     message: MessageItem | None
@@ -54,7 +56,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactItem:
-    """An artifact of a task, or more of it."""
+    """An artifact of a task, or a further part of one."""
 
     artifact_id: str
     parts: tuple[ArtifactPart, ...]
@@ -68,7 +70,7 @@ class ArtifactItem:
 
     @property
     def update(self) -> ArtifactUpdate:
-        """The event that tells it."""
+        """The artifact as an event."""
         return ArtifactUpdate(
             self.artifact_id, self.parts, self.name, self.description, self.append, last_chunk=self.last_chunk
         )
@@ -76,7 +78,7 @@ class ArtifactItem:
 
 @dataclass(frozen=True, slots=True)
 class StatusItem:
-    """A change of a task's state, or news while it works. ``is_final`` says that the stream ends; 1.0 never says so."""
+    """A status update of a task. ``is_final``: the stream ends with it; A2A 1.0 does not state this."""
 
     task_id: str
     context_id: str
@@ -98,14 +100,14 @@ class TaskItem:
 
 
 Item: TypeAlias = TaskItem | StatusItem | ArtifactItem | MessageItem
-"""What one event of a stream holds."""
+"""Content of one event of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemFormat:
-    """What one protocol version has of its own.
+    """The format of items in one protocol version.
 
-    ``states`` and ``roles`` map its names to those of 0.3. ``part`` reads a part, None for one that holds nothing.
+    ``states`` and ``roles`` map its names to those of 0.3. ``part`` reads a part; it returns None for an empty one.
     """
 
     version: str
@@ -115,7 +117,7 @@ class ItemFormat:
 
 
 class ItemReader:
-    """Reads the objects of one protocol version. Every method raises DecodeError, naming the field, where none fits."""
+    """Reads the objects of one protocol version. Every method raises DecodeError, which names the invalid field."""
 
     def __init__(self, form: ItemFormat) -> None:
         self._form = form
@@ -202,14 +204,14 @@ class ItemReader:
 
 
 def data_part(value: object, media_type: str | None = None, filename: str | None = None) -> ArtifactPart:
-    """Return a data part; what is no object becomes its JSON text."""
+    """Return a data part; a value that is not an object becomes its JSON text."""
     if isinstance(value, Mapping):
         return ArtifactPart(data=cast("JsonMap", value), media_type=media_type, filename=filename)
     return ArtifactPart(text=json.dumps(value, ensure_ascii=False), media_type="application/json", filename=filename)
 
 
 def time_of(value: object) -> float:
-    """ISO 8601 as Unix seconds; now when it is none."""
+    """Return an ISO 8601 time as Unix seconds, or the current time for any other value."""
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)
@@ -232,13 +234,13 @@ def optional_object(value: object) -> JsonMap | None:
 
 
 def objects_of(value: object) -> list[JsonMap]:
-    """Return the objects in a list; nothing when it is none."""
+    """Return the objects in a list; nothing when the value is not a list."""
     items = cast("list[object]", value) if isinstance(value, list) else []
     return [cast("JsonMap", item) for item in items if isinstance(item, Mapping)]
 
 
 def text_field(source: JsonMap, name: str, where: str) -> str:
-    """Return a field that must be text."""
+    """Return a field that must be a string."""
     value = source.get(name)
     if not isinstance(value, str):
         raise DecodeError(f"{where}.{name}", "a string", value)
@@ -246,5 +248,5 @@ def text_field(source: JsonMap, name: str, where: str) -> str:
 
 
 def optional_text(value: object) -> str | None:
-    """Return the value if it is text that is not empty."""
+    """Return the value if it is a string that is not empty."""
     return value if isinstance(value, str) and value else None

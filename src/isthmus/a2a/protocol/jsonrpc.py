@@ -1,6 +1,6 @@
-"""JSON-RPC 2.0 as A2A has it: how requests are read, and the codes of its errors.
+"""JSON-RPC 2.0 in A2A: reading requests, and the codes of errors. Sans-I/O.
 
-Sans-I/O. Deliberately not here: the methods and their parameters, which each protocol version has its own of.
+Methods and their parameters belong to the protocol versions (:mod:`isthmus.a2a.v03`, :mod:`isthmus.a2a.v1`).
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from isthmus.encoding.json_text import JsonError, decode
 from isthmus.rpc import messages as rpc
 
 MAX_BRACKETS = 1_000_000
-"""Maximum number of arrays and objects in a request, those in texts counted."""
+"""Maximum number of opening brackets in a request, including those in strings."""
 TASK_NOT_FOUND = -32001
 TASK_NOT_CANCELABLE = -32002
 PUSH_NOT_SUPPORTED = -32003
@@ -21,7 +21,7 @@ NO_EXTENDED_CARD = -32007
 EXTENSION_REQUIRED = -32008
 VERSION_NOT_SUPPORTED = -32009
 LIMIT_REACHED = -32000
-"""Our own, out of the range that JSON-RPC leaves to servers: a cap of the user or of the server is reached."""
+"""Our own code, from the range that JSON-RPC leaves to servers: a limit of the user or the server is reached."""
 
 _ID_TYPES = (str, int, float)
 _RULES = rpc.Rules(
@@ -39,7 +39,7 @@ _RULES = rpc.Rules(
 
 
 class InvalidParamsError(rpc.RpcError):
-    """A parameter does not fit; ``field`` is its path, e.g. ``params.message.messageId``."""
+    """A parameter is invalid; ``field`` is its path, e.g. ``params.message.messageId``."""
 
     def __init__(self, field: str, expected: str) -> None:
         self.field = field
@@ -50,11 +50,11 @@ def decode_value(body: bytes) -> Any:
     """Return the JSON value of a request body.
 
     Raises:
-        RpcError: -32700.
+        RpcError: it is not JSON, or too deep or large to be read (-32700).
     """
     if body.count(b"[") + body.count(b"{") > MAX_BRACKETS:
-        # Each costs many times its byte, in memory and in time that nobody else is served.
-        text = f"the request has more than {MAX_BRACKETS} opening brackets, in texts or outside"
+        # Each bracket costs far more memory than its one byte, and time in which nobody else is served.
+        text = f"the request has more than {MAX_BRACKETS} opening brackets (those in strings count too)"
         raise rpc.RpcError(rpc.PARSE_ERROR, text)
     try:
         return decode(body)
@@ -63,15 +63,15 @@ def decode_value(body: bytes) -> Any:
 
 
 def id_of(value: Any) -> rpc.RequestId | None:
-    """Return the id that the answer to a value carries, None when it has none that is allowed."""
+    """Return the id for the answer to a JSON value; None when it does not have a valid one."""
     return rpc.as_id(cast("Mapping[str, Any]", value).get("id"), _ID_TYPES) if isinstance(value, Mapping) else None
 
 
 def decode_request(value: Any) -> rpc.Request | rpc.Notification:
-    """Return the request in a JSON value; one without an id is answered all the same.
+    """Return the request in a JSON value; one without an id is answered as well.
 
     Raises:
-        RpcError: -32600, or -32602 when the parameters are not an object.
+        RpcError: it is not a request (-32600), or its parameters are not an object (-32602).
     """
     match rpc.message_of(value, _RULES):
         case rpc.Request() | rpc.Notification() as request:
@@ -80,5 +80,5 @@ def decode_request(value: Any) -> rpc.Request | rpc.Notification:
             raise InvalidParamsError("params", text)
         case rpc.ParseError(code=code, text=text):
             raise rpc.RpcError(code, text)
-        case rpc.Response() | rpc.ErrorResponse():  # by our rules there are none
+        case rpc.Response() | rpc.ErrorResponse():  # our rules exclude these
             raise rpc.RpcError(rpc.INVALID_REQUEST, _RULES.members["method"])

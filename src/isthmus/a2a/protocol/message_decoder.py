@@ -1,7 +1,7 @@
-"""A message of the user out of a request, the same in every version: text and attachments, or answers to questions.
+"""Decoder for a user's message in a request, which is text with attachments, or answers to questions. Sans-I/O.
 
-How a version writes roles, parts and the configuration is its :class:`Grammar`. Errors name the field that does not
-fit. Sans-I/O.
+It is the same for every version; a :class:`Grammar` reads the version's own roles, parts and configuration. Errors name
+the invalid field.
 """
 
 import base64
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from isthmus.a2a.protocol.extension_requests import extended_object, label_of, settings_of
+from isthmus.a2a.protocol.extension_requests import answered_by_of, extended_object, settings_of
 from isthmus.a2a.protocol.items import data_part
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
 from isthmus.a2a.protocol.operations import SendMessage
@@ -23,15 +23,15 @@ from isthmus.encoding.json_text import encode
 from isthmus.events import ArtifactPart, MessagePart
 
 MAXIMUM_PARTS = 10_000
-"""Parts of one message."""
+"""Maximum number of parts of one message."""
 _ONEOF = "modified_details"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPart:
-    """A part as a version's grammar reads it; one of ``text``, ``data``, ``raw`` (base64) and ``url`` is set.
+    """A part that a grammar has read; exactly one of ``text``, ``data``, ``raw`` (base64) and ``url`` is set.
 
-    ``where`` is the path of that value.
+    ``where`` is the path of that value in the request.
     """
 
     where: str
@@ -45,7 +45,7 @@ class ReadPart:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """How the answer to a message is wanted."""
+    """Options that a client sends with a message: how to answer it, and where to push updates."""
 
     blocking: bool = True
     history_length: int | None = None
@@ -53,18 +53,18 @@ class Configuration:
 
 
 class Grammar(Protocol):
-    """How one protocol version writes what a message is made of. Every method raises RpcError for what does not fit."""
+    """Reader of the parts of a message in one protocol version. Every method raises RpcError for an invalid value."""
 
     def check(self, message: Mapping[str, Any], where: str) -> None:
-        """The message is one, and of the user."""
+        """Check that the object is a message, and from the user."""
         ...
 
     def part(self, part: Mapping[str, Any], where: str) -> ReadPart:
-        """One part."""
+        """Return a part of the message."""
         ...
 
     def configuration(self, params: Mapping[str, Any]) -> Configuration:
-        """Return the configuration of a request."""
+        """Return the configuration in the parameters of a request."""
         ...
 
 
@@ -72,13 +72,13 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
     """Return the message in the parameters of a request.
 
     Raises:
-        RpcError: a parameter does not fit.
+        RpcError: a parameter is invalid.
     """
     params, activation = call.params, call.activation
     message = mapping(params, "message", "params")
     where = "params.message"
     grammar.check(message, where)
-    text(message, "messageId", where)  # it must be there
+    text(message, "messageId", where)  # required, and not empty
     message_id = optional_id(message, "messageId", where) or ""
     task_id = optional_id(message, "taskId", where)
     context_id = optional_id(message, "contextId", where)
@@ -103,7 +103,7 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
         stream=stream,
         blocking=configuration.blocking,
         history_length=configuration.history_length,
-        answered_by=label_of(extended),
+        answered_by=answered_by_of(extended),
         push=configuration.push,
         may_continue_completed=activation.active,
         requires_settings=activation.active and call.needs_workspace,
@@ -158,19 +158,22 @@ def _content(part: ReadPart, *, of_task: bool) -> str | ToolCallConfirmation:
 
 
 def _is_answer(data: Mapping[str, Any], *, of_task: bool) -> bool:
-    """Half an answer to a task is meant as one: taken for a message, it would close the question."""
+    """Return whether an object is an answer; half of one, sent to a task, is meant as an answer and is not a message.
+
+    As a message it would close the question.
+    """
     names = ("tool_call_id", "selected_option_id")
     present = [name in data or camel(name) in data for name in names]
     return all(present) or (of_task and any(present))
 
 
 def _answer(data: Mapping[str, Any], where: str) -> ToolCallConfirmation:
-    """Return a ToolCallConfirmation; the members of its oneof may also stand in an object with the oneof's name."""
+    """Return a ToolCallConfirmation; the members of its oneof may also be nested under the oneof's name."""
     for name in (_ONEOF, camel(_ONEOF)):
         if data.get(name) is not None:
             details = mapping(data, name, where)
             if not details.keys() & {"file_details", camel("file_details")}:
-                raise InvalidParamsError(f"{where}.{name}", "expected file_details, the one kind there is")
+                raise InvalidParamsError(f"{where}.{name}", "expected file_details, the only kind that is supported")
             data = {**data, **details}
     return message_of(ToolCallConfirmation, data, where)
 

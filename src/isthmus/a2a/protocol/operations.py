@@ -1,6 +1,6 @@
-"""What a client asks of the server, free of protocol versions: each wire module decodes into these.
+"""Operations that a client requests from the server; the wire of every protocol version decodes into these.
 
-Deliberately not here: how it is met (:mod:`isthmus.a2a.service`) and how the answer is written.
+:mod:`isthmus.a2a.service` and :mod:`isthmus.a2a.server.answering` perform them.
 """
 
 from collections.abc import Sequence
@@ -17,31 +17,32 @@ from isthmus.events import MessagePart, TaskState
 class SendMessage:
     """A message of the user: text that starts or continues a task, or answers to its questions, never both.
 
-    ``settings`` are AgentSettings with an absolute ``workspace_path``, when the message has them. ``stream`` asks for
-    the events as they happen, else for the Task: once the work rests (``blocking``) or at once. ``answered_by`` is
-    how the client calls the place where the user sits. ``push`` is where news of the task shall go from now on.
-
-    The rest is what the client's way of speaking allows: ``may_continue_completed`` and ``requires_settings`` as in
-    :class:`~isthmus.client.PromptMessage`; with ``answers_in_text`` a text may answer the one question that waits;
-    with ``options_are_outcomes`` the answers are outcomes of the dialect ``coderAgent``, and the question decides which
-    of its options each one is. ``new_task_id``, ``parts`` and ``metadata`` as in PromptMessage.
+    Fields without a description are as in :class:`~isthmus.client.PromptMessage`.
     """
 
     message_id: str
     text: str
     confirmations: tuple[ToolCallConfirmation, ...]
+    """Answers to questions of the task."""
     task_id: str | None
     context_id: str | None
     settings: JsonObject | None
+    """AgentSettings with an absolute ``workspace_path``, when the message has them."""
     stream: bool
+    """Whether the client wants events as they happen; otherwise it gets the Task."""
     blocking: bool = True
+    """Whether the Task is sent once the work has ended or a user is asked; otherwise at once."""
     history_length: int | None = None
     answered_by: str | None = None
+    """Client's name for where its user answers."""
     push: PushTarget | None = None
+    """Target of push notifications about the task."""
     may_continue_completed: bool = False
     requires_settings: bool = False
     answers_in_text: bool = True
+    """Whether a text may answer the only open question."""
     options_are_outcomes: bool = False
+    """Whether the answers are outcomes of the dialect ``coderAgent``, which must be mapped to a question's options."""
     new_task_id: str | None = None
     parts: tuple[MessagePart, ...] = ()
     metadata: JsonObject | None = None
@@ -49,7 +50,7 @@ class SendMessage:
 
 @dataclass(frozen=True, slots=True)
 class GetTask:
-    """The task as it stands, with at most ``history_length`` messages."""
+    """Get a task with at most ``history_length`` messages."""
 
     task_id: str
     history_length: int | None = None
@@ -57,33 +58,35 @@ class GetTask:
 
 @dataclass(frozen=True, slots=True)
 class CancelTask:
-    """Stop the task."""
+    """Stop a task."""
 
     task_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class FollowTask:
-    """What happens to the task: after event ``after``, or from now on with the task first.
-
-    ``only_live`` refuses a task that has ended, as nothing can happen to it any more; replaying is always possible.
-    ``known`` is up to where the client has the events itself: they go to the encoder, which must see them all, and not
-    out; ``after`` is 0 then. ``to_end`` goes on while the task waits for a user, until it has ended.
-    """
+    """Follow the events of a task."""
 
     task_id: str
     after: int | None = None
+    """Number of the event after which the stream begins; None: it begins with the task, and continues from now on."""
     only_live: bool = False
+    """Whether a task that has ended is refused, unless its events are replayed."""
     known: int = 0
+    """Number of the last event that the client has; events up to it pass through the encoder but are not sent.
+
+    ``after`` is then 0, for encoders that must see all events.
+    """
     to_end: bool = False
+    """Whether the stream continues while the task waits for a user, until the task ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListTasks:
-    """The tasks, most recently changed first: those in ``context_id``, in ``state``, changed at ``since`` or later.
+    """List tasks, most recently changed first: those in ``context_id``, in ``state``, changed at ``since`` or later.
 
-    ``page_token`` is of the page before. ``since`` is Unix time in seconds. Without ``history_length`` there is no
-    history.
+    ``page_token`` comes from the previous page. ``since`` is Unix time in seconds. Without ``history_length`` the tasks
+    have no history.
     """
 
     limit: int = 100
@@ -97,7 +100,7 @@ class ListTasks:
 
 @dataclass(frozen=True, slots=True)
 class SetPush:
-    """Send news of the task to ``target`` from now on; one of the same id is replaced."""
+    """Send push notifications about a task to ``target``, which replaces a target with the same id."""
 
     task_id: str
     target: PushTarget
@@ -105,7 +108,7 @@ class SetPush:
 
 @dataclass(frozen=True, slots=True)
 class GetPush:
-    """One target of the task; the first one when no id is given."""
+    """Get a push target of a task; the first one when no id is given."""
 
     task_id: str
     push_id: str | None = None
@@ -113,14 +116,14 @@ class GetPush:
 
 @dataclass(frozen=True, slots=True)
 class ListPushes:
-    """All targets of the task."""
+    """List the push targets of a task."""
 
     task_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeletePush:
-    """Send nothing there any more."""
+    """Delete a push target of a task."""
 
     task_id: str
     push_id: str
@@ -128,14 +131,14 @@ class DeletePush:
 
 @dataclass(frozen=True, slots=True)
 class ListCommands:
-    """The slash commands, as a tree."""
+    """List the slash commands, as a tree."""
 
     scope: CommandScope
 
 
 @dataclass(frozen=True, slots=True)
 class ExecuteCommand:
-    """Run a slash command; with ``stream`` the answer is followed by the events of its task."""
+    """Run a slash command; with ``stream`` the events of its task follow the answer."""
 
     command: CommandMessage
     stream: bool = False
@@ -143,7 +146,7 @@ class ExecuteCommand:
 
 @dataclass(frozen=True, slots=True)
 class GetExtendedCard:
-    """The card for those who have a token."""
+    """Get the agent card for authenticated clients."""
 
 
 Operation: TypeAlias = (
@@ -163,40 +166,42 @@ Operation: TypeAlias = (
 
 
 class PushService(Protocol):
-    """Where news of tasks are sent. Every method raises TaskNotFound for a task that the asker may not see.
+    """Push targets of the tasks of one user. Every method raises TaskNotFound for a task that this user may not see.
 
-    ``wire_name`` and ``uri`` say how the subscriber reads: the :attr:`~isthmus.a2a.wire.Wire.name` of its wire, and
-    its spelling of the extension's URI (None: it does not speak it).
+    ``wire_name`` and ``uri`` say how notifications are written: the :attr:`~isthmus.a2a.wire.Wire.name` of the
+    subscriber's wire, and the extension as the subscriber spells it (None: it does not speak the extension).
     """
 
     async def check(self, target: PushTarget) -> None:
-        """Whether news may be sent there, before a task is made that they are of.
+        """Check that notifications may be sent to a target, before its task is created.
 
         Raises:
-            InvalidRequest: the URL is none that this server sends to.
+            InvalidRequest: this server does not send to the URL; the text says why.
         """
         ...
 
     async def set(
         self, task_id: str, target: PushTarget, wire_name: str, uri: str | None, *, after: int | None = None
     ) -> PushTarget:
-        """Add a target, or replace the one of its id; returned with an id.
+        """Add a target, or replace the one with the same id; return it with an id, without its credentials.
 
-        What comes after event ``after`` is sent, or from now on when it is None.
+        It gets the state changes after event ``after``. None means those from now on and, if the task has ended or
+        waits for a user, also the last one: the client may have left before that came.
 
         Raises:
-            InvalidRequest: the URL is none that this server sends to.
+            InvalidRequest: this server does not send to the URL.
+            LimitReached: the task has too many targets.
         """
         ...
 
     async def get(self, task_id: str, push_id: str | None = None) -> PushTarget:
-        """One target, or the first; TaskNotFound when there is none."""
+        """Return a target, or the first one, without its credentials; raise TaskNotFound when there is none."""
         ...
 
     async def list(self, task_id: str) -> Sequence[PushTarget]:
-        """All targets, oldest first."""
+        """Return all targets, oldest first, without their credentials."""
         ...
 
     async def delete(self, task_id: str, push_id: str) -> None:
-        """Remove a target; one that is not there is no error."""
+        """Remove a target; a missing one is not an error."""
         ...

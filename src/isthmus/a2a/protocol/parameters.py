@@ -1,4 +1,4 @@
-"""Reading the parameters of requests: each value of the type it must have, else -32602 with the path of the field."""
+"""Readers for the parameters of requests: each checks the type of a value, or raises -32602 with the field's path."""
 
 import json
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from isthmus.errors import DecodeError
 T = TypeVar("T")
 
 ID_CHARACTERS = 1000
-"""Characters of the ids that clients choose."""
+"""Maximum length of the ids that clients choose, in characters; ids are stored with every event."""
 
 
 def mapping(source: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
-    """Return an object that must be there."""
+    """Return a required object."""
     value = source.get(name)
     if not isinstance(value, Mapping):
         raise InvalidParamsError(f"{where}.{name}", "expected an object")
@@ -28,7 +28,7 @@ def optional_mapping(source: Mapping[str, Any], name: str, where: str) -> Mappin
 
 
 def text(source: Mapping[str, Any], name: str, where: str) -> str:
-    """Return a string that must be there and hold something."""
+    """Return a required string that is not empty."""
     value = source.get(name)
     if not isinstance(value, str) or not value:
         raise InvalidParamsError(f"{where}.{name}", "expected a string that is not empty")
@@ -41,7 +41,7 @@ def optional_text(source: Mapping[str, Any], name: str, where: str) -> str | Non
 
 
 def optional_id(source: Mapping[str, Any], name: str, where: str) -> str | None:
-    """An id that a client may have chosen, or None when it is absent: kept with each event, so it is not long."""
+    """Return an id that a client may have chosen, or None when it is absent."""
     value = optional_text(source, name, where)
     if value is not None and len(value) > ID_CHARACTERS:
         raise InvalidParamsError(f"{where}.{name}", f"expected at most {ID_CHARACTERS} characters")
@@ -59,7 +59,7 @@ def count(source: Mapping[str, Any], name: str, where: str) -> int | None:
 
 
 def flag(source: Mapping[str, Any], name: str, where: str) -> bool | None:
-    """True or false; None when it is absent."""
+    """Return true or false; None when it is absent."""
     value = source.get(name)
     if value is not None and not isinstance(value, bool):
         raise InvalidParamsError(f"{where}.{name}", "expected true or false")
@@ -75,11 +75,11 @@ def message_of(kind: type[T], value: object, where: str) -> T:
 
 
 def proto_names(source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object of ProtoJSON with its names in lowerCamelCase; empty ids are none."""
+    """Return an object of ProtoJSON with its names in lowerCamelCase, without empty ids."""
     named = {camel(name): value for name, value in source.items()}
     return {name: value for name, value in named.items() if value != "" or name not in ("taskId", "contextId")}
 
 
-def shown(value: object) -> str:
-    """Return a value as an error shows it."""
+def excerpt(value: object) -> str:
+    """Return the beginning of a value for an error message, as JSON."""
     return json.dumps(value, default=str)[:80]

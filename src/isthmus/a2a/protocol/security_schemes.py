@@ -1,4 +1,4 @@
-"""Security schemes of an agent card: as A2A 0.3 (OpenAPI) writes them, and as 1.0 does. Sans-I/O."""
+"""Security schemes of an agent card in A2A 0.3 (as in OpenAPI) and in 1.0. Sans-I/O."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -12,11 +12,11 @@ _MEMBERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "openIdConnect": ("openIdConnectSecurityScheme", {"openIdConnectUrl": "openIdConnectUrl"}),
     "mutualTLS": ("mtlsSecurityScheme", {}),
 }
-"""Member of 1.0 for each type of 0.3, with the names of its fields there."""
+"""Member of 1.0 for each type of 0.3, and the names of its fields in both."""
 
 
 def security_scheme(scheme: JsonObject, versions: Collection[str]) -> dict[str, Any]:
-    """Return a scheme, given as 0.3 writes it, as the members of these versions.
+    """Return a security scheme, given as in 0.3, with the members that these versions have.
 
     Raises:
         ValueError: its type is not one of OpenAPI's.

@@ -1,4 +1,4 @@
-"""A Task that a server sent as a TaskSnapshot: with the extension whole, of a plain server what it says. Sans-I/O."""
+"""Conversion of a Task from a server to a TaskSnapshot; a server without the extension fills fewer fields. Sans-I/O."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,9 @@ FAILED_STATES = (TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED)
 
 
 def snapshot_of(task: TaskItem, uri: str | None, seq: int | None = None) -> TaskSnapshot:
-    """Return the snapshot that a Task describes; what the server does not say is empty. ``seq`` is the id it came with.
+    """Return the snapshot that a Task describes. Fields that the server does not send are empty.
+
+    ``seq`` is the id of the event that brought the Task.
 
     Raises:
         DecodeError: a question of the extension does not have the documented shape.
@@ -43,7 +45,7 @@ def snapshot_of(task: TaskItem, uri: str | None, seq: int | None = None) -> Task
 
 
 def pending_calls(message: MessageItem | None) -> Iterator[ToolCall]:
-    """Yield the tool calls in a message that wait for a user.
+    """Yield the tool calls of a message that wait for a user.
 
     Raises:
         DecodeError: one does not have the documented shape.
@@ -56,12 +58,12 @@ def pending_calls(message: MessageItem | None) -> Iterator[ToolCall]:
 
 
 def plain_text(message: MessageItem) -> str:
-    """Return the texts of a message alone."""
+    """Return the text parts of a message, joined."""
     return "".join(part.text for part in message.parts if part.text is not None)
 
 
 def all_text(message: MessageItem) -> str:
-    """Everything in a message as text, but for tool calls, which are told by themselves."""
+    """Return everything in a message as text; a message with tool calls gives only its text parts."""
     try:
         if any(True for _ in pending_calls(message)):
             return plain_text(message)
@@ -73,16 +75,16 @@ def all_text(message: MessageItem) -> str:
 def _history(task: TaskItem) -> Iterator[HistoryMessage]:
     seen: set[str] = set()
     for message in task.history:
-        yield from _told(message, seen)
+        yield from _unseen_text(message, seen)
     is_ended = task.status.state is TaskState.COMPLETED
     for artifact in task.artifacts:
         if text := text_of_parts(artifact.parts):
             yield HistoryMessage(artifact.artifact_id, "agent", text)
     if is_ended and task.status.message is not None:
-        yield from _told(task.status.message, seen)
+        yield from _unseen_text(task.status.message, seen)
 
 
-def _told(message: MessageItem, seen: set[str]) -> Iterator[HistoryMessage]:
+def _unseen_text(message: MessageItem, seen: set[str]) -> Iterator[HistoryMessage]:
     text = plain_text(message)
     if text and not (message.message_id and message.message_id in seen):
         seen.add(message.message_id)

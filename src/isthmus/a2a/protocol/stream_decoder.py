@@ -1,8 +1,8 @@
-"""The items of one task's streams as AgentEvents, in order and each told once: of any A2A server.
+"""Decoder of the items of one task's streams, from any A2A server, into AgentEvents. Sans-I/O.
 
-``StreamDecoder`` reads texts, artifacts, messages and states, which every server has; what the extension and the
-dialect ``coderAgent`` have besides is in its subclasses (:mod:`isthmus.a2a.protocol.development_tool_decoder`,
-:mod:`isthmus.a2a.coder_agent.decoder`). Sans-I/O. Deliberately not here: connections and resuming.
+``StreamDecoder`` reads texts, artifacts, messages and states, which every server has. Its subclasses read the extension
+(:mod:`isthmus.a2a.protocol.development_tool_decoder`) and the dialect ``coderAgent``
+(:mod:`isthmus.a2a.coder_agent.decoder`). :mod:`isthmus.a2a.client.streams` reconnects.
 """
 
 import time
@@ -25,54 +25,54 @@ from isthmus.events import (
 
 
 class StreamDecoder:
-    """The items of the streams of one task, in order, over any number of connections.
+    """Decodes the items of one task's streams, in order, over any number of connections; each event comes out once.
 
-    Servers that number their events replay what was missed. Of others a Task is taken for what it holds: texts and
-    artifacts in it that were not told yet are told then, by the ids of messages and artifacts.
+    Servers that number their events replay those that were missed. For other servers the texts and artifacts of a Task
+    are compared with those delivered before, by the ids of messages and artifacts, and only the rest is delivered.
     """
 
     def __init__(self, state: TaskState | None = None) -> None:
         self._state = state
         self._calls: dict[str, ToolCall] = {}
         self._ended: set[str] = set()
-        self._told: dict[str, tuple[int, str]] = {}
+        self._delivered_texts: dict[str, tuple[int, str]] = {}
         self._artifacts: dict[str, int] = {}
         self._has_missed = False
         self.is_final = False
-        """The last item said that no other follows."""
+        """Whether the last item said that it ends the stream."""
         self.has_ended = False
-        """The server calls the task ended; what it calls otherwise can go on."""
+        """Whether the server reports the task as ended; any other task can continue."""
 
     @property
     def at_rest(self) -> bool:
-        """The work has ended, or a user is asked: a stream that ends now is complete."""
+        """Whether the work has ended or a user is asked; a stream that ends now is complete."""
         return self._state is not None and self._state.ends_stream
 
     @property
     def open_calls(self) -> tuple[ToolCall, ...]:
-        """The calls that have not ended, as they were last told."""
+        """Calls that have not ended, as the server last sent them."""
         return tuple(self._calls.values())
 
     def begin(self, state: TaskState) -> None:
-        """Another stream of the task begins, in this state."""
+        """Begin with another stream of the task, which is now in ``state``."""
         self._state, self.is_final = state, False
 
-    def know(self, task: TaskItem) -> None:
-        """What this task holds was told before."""
+    def mark_delivered(self, task: TaskItem) -> None:
+        """Treat everything that a Task contains as delivered."""
         for message in (*task.history, task.status.message):
             if message is not None and message.message_id:
                 text = self._text(message)
-                self._told[message.message_id] = len(text), text
+                self._delivered_texts[message.message_id] = len(text), text
         for artifact in task.artifacts:
             self._artifacts[artifact.artifact_id] = len(artifact.parts)
 
-    def know_calls(self, other: "StreamDecoder") -> None:
-        """The calls that another decoder of the same task was told of are known here as well."""
+    def copy_calls(self, other: "StreamDecoder") -> None:
+        """Take over the tool calls that another decoder of the same task has seen."""
         self._calls.update(other._calls)
         self._ended |= other._ended
 
     def resumed(self) -> None:
-        """The stream was taken up on a server that does not replay: something may be missing."""
+        """Note that the stream was resumed on a server that does not replay, so that events may be missing."""
         self._has_missed = True
 
     def decode(self, item: Item, seq: int | None) -> list[Delivery]:
@@ -96,26 +96,26 @@ class StreamDecoder:
             case MessageItem():
                 events = [*self._whole_message(item), StateChange(TaskState.COMPLETED)]
                 self._state, self.is_final = TaskState.COMPLETED, True
-        # One id covers the whole item: it goes with the last event, so that resuming after it skips none.
+        # The id of an item goes with its last event, so that resuming after it skips none.
         last = len(events) - 1
         return [Delivery(seq if index == last else None, at, event) for index, event in enumerate(events)]
 
-    # --- What subclasses have their own of --------------------------------------------------------------------------
+    # --- Overridden by subclasses -----------------------------------------------------------------------------------
 
     def _status(self, item: StatusItem, seq: int | None) -> Iterator[AgentEvent]:
-        """News of a task."""
+        """Yield the events of a status update."""
         yield from self._plain_status(item, seq)
 
     def _state_of(self, item: StatusItem | TaskItem) -> TaskState:
-        """Return the state that an item tells."""
+        """Return the state of the task that an item reports."""
         return item.status.state
 
     def _text(self, message: MessageItem) -> str:
-        """What a message says."""
+        """Return the text of a message."""
         return all_text(message)
 
     def _questions(self, message: MessageItem | None) -> Iterable[ToolCall]:
-        """Return the questions that a message puts."""
+        """Return the tool calls of a message that ask the user."""
         try:
             return tuple(pending_calls(message))
         except DecodeError:
@@ -126,7 +126,7 @@ class StreamDecoder:
         self._artifacts[item.artifact_id] = known + len(item.parts)
         yield item.update
 
-    # --- What all have in common ------------------------------------------------------------------------------------
+    # --- Shared -----------------------------------------------------------------------------------------------------
 
     def _plain_status(self, item: StatusItem, seq: int | None) -> Iterator[AgentEvent]:
         state, message = self._state_of(item), item.status.message
@@ -145,7 +145,7 @@ class StreamDecoder:
         is_failed = state in FAILED_STATES
         questions = self._questions(message) if not state.is_terminal else ()
         if seq is None:
-            yield from self._untold(item, has_text=not is_failed and not questions)
+            yield from self._undelivered(item, has_text=not is_failed and not questions)
         yield from self._unseen(questions)
         missed, self._has_missed = self._has_missed and seq is None, False
         if state is not self._state or missed:
@@ -153,11 +153,11 @@ class StreamDecoder:
             error = plain_text(message) or None if is_failed and message is not None else None
             yield StateChange(state, error, MISSED_EVENTS if missed else item.status.foreign)
 
-    def _untold(self, task: TaskItem, *, has_text: bool) -> Iterator[AgentEvent]:
-        """What a task holds and was not told yet."""
+    def _undelivered(self, task: TaskItem, *, has_text: bool) -> Iterator[AgentEvent]:
+        """Yield what a Task contains and was not delivered before."""
         for message in task.history:
             if message.role == "agent" and message.message_id:
-                yield from self._rest(message)
+                yield from self._undelivered_text(message)
         for artifact in task.artifacts:
             known = self._artifacts.get(artifact.artifact_id, 0)
             if artifact.artifact_id not in self._artifacts:
@@ -167,28 +167,28 @@ class StreamDecoder:
                 name, rest = artifact.name, artifact.parts[known:]
                 yield ArtifactUpdate(artifact.artifact_id, rest, name, artifact.description, append=True)
         if has_text and task.status.message is not None:
-            yield from self._rest(task.status.message)
+            yield from self._undelivered_text(task.status.message)
 
-    def _rest(self, message: MessageItem) -> Iterator[AgentEvent]:
-        """Yield a whole message, of which a part may have been told."""
+    def _undelivered_text(self, message: MessageItem) -> Iterator[AgentEvent]:
+        """Yield the text of a message that was not delivered before."""
         text = self._text(message)
-        told, _ = self._told.get(message.message_id, (0, ""))
-        if len(text) > told:
-            self._told[message.message_id] = len(text), text
-            yield TextContent(message.message_id or "text", text[told:])
+        delivered, _ = self._delivered_texts.get(message.message_id, (0, ""))
+        if len(text) > delivered:
+            self._delivered_texts[message.message_id] = len(text), text
+            yield TextContent(message.message_id or "text", text[delivered:])
 
     def _texts(
         self, message: MessageItem | None, seq: int | None, *, are_increments: bool = False
     ) -> Iterator[TextContent]:
-        """More text. Without event ids the very same text of the same message is a repetition of it, not more."""
+        """Yield more text. Without event ids the same text of the same message is a repetition, and is dropped."""
         text = self._text(message) if message is not None else ""
         if message is None or not text:
             return
         if seq is None and message.message_id:
-            told, last = self._told.get(message.message_id, (0, ""))
+            delivered, last = self._delivered_texts.get(message.message_id, (0, ""))
             if last == text and not are_increments:
                 return
-            self._told[message.message_id] = told + len(text), text
+            self._delivered_texts[message.message_id] = delivered + len(text), text
         yield TextContent(message.message_id or "text", text)
 
     def _whole_message(self, message: MessageItem) -> Iterator[AgentEvent]:

@@ -1,11 +1,15 @@
-"""Tasks and their events as A2A items, with the extension and without; the same for every protocol version.
+"""Encoder of tasks and their events as A2A items, with and without the development-tool extension. Sans-I/O.
 
-With the extension every event is as Appendix A of spec 2 has it: ``{URI: {"kind": ..., "model": ...}}`` in the
-metadata and a Message with the content. The metadata object also holds, as additions of ours: ``answered_by``
-(TOOL_CALL_CONFIRMATION), ``reason`` (STATE_CHANGE, a machine-readable word), ``retry`` (STATE_CHANGE while a model
-request is tried again), ``replaces_message_id`` (TEXT_CONTENT, the first part of a text: the one that is void since its
-process ended in the middle of it). Without the extension only text, states, artifacts and questions go out. What a
-version writes in its own way is its :class:`Shape`. Sans-I/O.
+It is the same for every protocol version; a :class:`Shape` writes the objects as its version does. With the extension
+every event is as in Appendix A of its document: ``{URI: {"kind": ..., "model": ...}}`` in the metadata, and a Message
+with the content. We add to that metadata object:
+
+- ``answered_by`` (TOOL_CALL_CONFIRMATION)
+- ``reason`` (STATE_CHANGE): a machine-readable word
+- ``retry`` (STATE_CHANGE): while a model request is tried again
+- ``replaces_message_id`` (TEXT_CONTENT, first part of a text): the text that is void, as its process ended halfway
+
+Without the extension only text, states, artifacts and questions are sent.
 """
 
 from collections.abc import Sequence
@@ -39,7 +43,7 @@ from isthmus.events import (
 
 
 class Shape(Protocol):
-    """How one protocol version writes the objects of A2A."""
+    """Writer of the objects of A2A in one protocol version."""
 
     def state(self, state: TaskState) -> str:
         """Return the name of a task state."""
@@ -62,22 +66,22 @@ class Shape(Protocol):
         ...
 
     def task(self, task: JsonDict) -> JsonDict:
-        """Return a Task, out of the members that all versions have."""
+        """Return a Task, given the members that all versions have."""
         ...
 
     def status_update(self, ids: JsonDict, status: JsonDict, metadata: JsonDict | None, *, final: bool) -> JsonDict:
-        """Return a TaskStatusUpdateEvent as a stream item; ``ids`` are taskId and contextId."""
+        """Return a TaskStatusUpdateEvent as a stream item; ``ids`` holds taskId and contextId."""
         ...
 
     def artifact_update(self, event: JsonDict) -> JsonDict:
-        """Return a stream item, out of the members of a TaskArtifactUpdateEvent."""
+        """Return a TaskArtifactUpdateEvent as a stream item, given its members."""
         ...
 
 
 def encode_task(shape: Shape, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
     """Return a Task. ``status.message`` holds the pending questions, the final text of a completed task, or the error.
 
-    At most ``history_length`` messages go out, all that the snapshot has when it is None.
+    The history has at most ``history_length`` messages; None: all that the snapshot has.
     """
     status = _status(shape, snapshot.state, snapshot.updated_at, _task_message(shape, snapshot, uri))
     task: JsonDict = {"id": snapshot.task_id, "contextId": snapshot.context_id, "status": status}
@@ -94,16 +98,16 @@ def encode_task(shape: Shape, snapshot: TaskSnapshot, uri: str | None, history_l
 
 @lru_cache(maxsize=64)
 def timestamp(at: float) -> str:
-    """Unix seconds as ISO 8601 in UTC, with milliseconds."""
+    """Return a Unix time in seconds as ISO 8601 in UTC, with milliseconds."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class StatusEncoder(StreamEncoder):
-    """The events of one stream, in order.
+    """Encodes the events of one stream, in order.
 
-    ``snapshot`` is the task as it stood when the stream began. ``answered`` are the calls that the request of this
-    stream has answered itself: the news of that, and of the work that begins, are not sent back to it while they come
-    first (Appendix A, step 7).
+    ``snapshot`` is the task when the stream began. ``answered`` are the calls that the request of this stream answered:
+    the events of these answers, and of the work that begins with them, are not sent back to the client while they come
+    first (Appendix A of the development-tool extension, step 7).
     """
 
     def __init__(
@@ -179,7 +183,7 @@ class StatusEncoder(StreamEncoder):
         self, change: StateChange, delivery: Delivery, final: bool, pending: Sequence[ToolCall]
     ) -> JsonDict | None:
         if change.state is TaskState.SUBMITTED:
-            return None  # the Task itself says so
+            return None  # the Task has said so
         parts: list[JsonDict] = []
         if change.state.is_waiting and pending:
             parts = pending_parts(self._shape, pending, self._uri)
@@ -246,7 +250,7 @@ def encode_artifact(shape: Shape, artifact: ArtifactUpdate) -> JsonDict:
 
 
 def pending_parts(shape: Shape, pending: Sequence[ToolCall], uri: str | None) -> list[JsonDict]:
-    """Return the parts that put the pending questions: every call whole, and described in text for plain clients."""
+    """Return the parts that ask the pending questions: each call, and a text for clients without the extension."""
     parts: list[JsonDict] = []
     for call in pending:
         if uri is None:
@@ -261,7 +265,7 @@ def _task_message(shape: Shape, snapshot: TaskSnapshot, uri: str | None) -> Json
         return _history(shape, snapshot, last) if last is not None and last.role == "agent" else None
     parts: list[JsonDict] = []
     if snapshot.pending:
-        # Also while another call runs: what waits can be answered.
+        # Also while another call runs: these can be answered already.
         parts = pending_parts(shape, snapshot.pending, uri)
     elif snapshot.error is not None:
         parts = [shape.text(snapshot.error)]

@@ -1,7 +1,4 @@
-"""A pending tool call as text, for clients that do not speak the extension, and their answer in text back.
-
-Deliberately not here: the DataPart that carries the same question whole.
-"""
+"""Pending tool calls as text questions, and their answers in text, for clients that do not speak the extension."""
 
 import json
 from collections.abc import Sequence
@@ -19,7 +16,7 @@ from isthmus.development_tool import (
 
 
 def question_text(call: ToolCall) -> str:
-    """Return the question that a pending call puts to a user, with the answers it takes."""
+    """Return the question that a pending call asks the user, with the possible answers."""
     request = call.confirmation_request
     lines = [_action(call, request)]
     if request is not None and request.options:
@@ -32,7 +29,7 @@ def question_text(call: ToolCall) -> str:
 
 
 def answer_in_text(text: str, pending: Sequence[ToolCall]) -> ToolCallConfirmation | None:
-    """The answer that a plain text gives: the id or name of an option, while exactly one call waits; else None."""
+    """Return the answer in a text that is the id or name of an option, if exactly one call waits; else None."""
     if len(pending) != 1 or pending[0].confirmation_request is None:
         return None
     said = text.strip().casefold()

@@ -1,7 +1,6 @@
-"""The words in which A2A 0.3 and 1.0 differ, for both directions: states and roles, by their names on each wire.
+"""Names of states and roles in A2A 0.3 and 1.0, for server and client.
 
-Deliberately not here: shapes (the wire modules), and what a state means for a front (:class:`isthmus.events.TaskState`
-has the ones that Isthmus uses by their names in 0.3).
+:class:`isthmus.events.TaskState` has the states that Isthmus uses, under their names in 0.3.
 """
 
 from collections.abc import Mapping
@@ -22,23 +21,23 @@ V1_STATES: Mapping[str, str] = MappingProxyType(
         "auth-required": "TASK_STATE_AUTH_REQUIRED",
     }
 )
-"""The state names of A2A 0.3, and what 1.0 calls them."""
+"""Name in A2A 1.0 for each state name of 0.3."""
 
 V03_STATES: Mapping[str, str] = MappingProxyType({new: old for old, new in V1_STATES.items()})
-"""The opposite."""
+"""Name in A2A 0.3 for each state name of 1.0."""
 
 V1_ROLES: Mapping[str, str] = MappingProxyType({"user": "ROLE_USER", "agent": "ROLE_AGENT"})
-"""The roles of A2A 0.3, and what 1.0 calls them."""
+"""Name in A2A 1.0 for each role of 0.3."""
 
 V03_ROLES: Mapping[str, str] = MappingProxyType({new: old for old, new in V1_ROLES.items()})
-"""The opposite."""
+"""Name in A2A 0.3 for each role of 1.0."""
 
 FOREIGN_STATES: Mapping[str, TaskState] = MappingProxyType(
     {
         "unknown": TaskState.WORKING,
     }
 )
-"""What the states of A2A that Isthmus has no word for are to it; the original name is kept as the reason."""
+"""TaskState for each state of A2A that Isthmus does not have; the original name is kept as the reason."""
 
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
-"""Paths of the agent card: of A2A 0.3 and 1.0, and of 0.2."""
+"""Paths of the agent card: in A2A 0.3 and 1.0, and in 0.2."""

@@ -1,1 +1,1 @@
-"""Push notifications: configs kept with their tasks, and the news sent to them."""
+"""Push notifications: targets that are stored with their tasks, and the delivery to them."""

@@ -1,9 +1,9 @@
-"""Delivers push notifications: each state change of a task to each of its targets, in order, at least once.
+"""Delivery of push notifications: each state change of a task to each of its targets, in order, at least once.
 
-A target is a cursor in the journal, so nothing is lost by a crash, and a task never waits for a receiver. What arrived
-is recorded after the answer; a crash in between sends one notification again, with the same Idempotency-Key. A target
-whose receiver fails is tried again after longer and longer waits, and given up in the end. Deliberately not here: HTTP
-(:mod:`isthmus.a2a.push.sender`), and who may set a target (:mod:`isthmus.a2a.push.service`).
+A target is a cursor in the journal, so a crash loses nothing, and a task never waits for a receiver. A delivery is
+recorded after the receiver's answer; after a crash in between, the notification is sent again with the same
+Idempotency-Key. A failing target is retried with growing waits, and finally given up. HTTP is in
+:mod:`isthmus.a2a.push.sender`; who may set a target is decided in :mod:`isthmus.a2a.push.service`.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from isthmus import __version__
 from isthmus.a2a.push.sender import RETRY_AFTER_SECONDS, PushFailed, PushSender
-from isthmus.a2a.push.targets import place_of
+from isthmus.a2a.push.targets import origin_of
 from isthmus.a2a.wires import Wires
 from isthmus.client import Delivery, InvalidRequest, PushTarget, TaskSnapshot
 from isthmus.encoding.json_text import encode
@@ -30,27 +30,31 @@ from isthmus.journal.base import Journal
 from isthmus.journal.pushes import PushJournal, PushRow
 
 IDLE_SECONDS = 60.0
-"""How often the journal is looked at for news that other processes wrote, while there is no target."""
+"""Interval in seconds at which the journal is checked for changes by other processes, while there is no target."""
 GATHER_SECONDS = 0.005
-"""How long news are gathered before the journal is read for them."""
+"""Time in seconds that changes are collected before the journal is read."""
 SLACK_SECONDS = 60.0
-"""How long before the last look a task may have changed to be looked at again; a commit may take its time."""
-SEEN = 10_000
-MOST_ROWS = 32_768
-"""Targets that are looked at together when those that are looked at first are all of hosts that have no room."""
-LATEST = 2 * RETRY_AFTER_SECONDS
-"""Seconds; an attempt that is to be made later than this was meant for another clock."""
+"""Overlap in seconds of two checks of the journal, since a commit may come late."""
+MAX_SEEN = 10_000
+"""Maximum number of targets whose last look is remembered."""
+MAX_ROWS = 32_768
+"""Maximum number of targets that are read together, while all that were read before go to busy hosts."""
+LATEST_ATTEMPT_SECONDS = 2 * RETRY_AFTER_SECONDS
+"""Maximum time in seconds until a scheduled attempt; a later one was scheduled by a different clock."""
 
 Payload: TypeAlias = Callable[[str, TaskSnapshot, str | None], Mapping[str, Any]]
-"""What is sent: for the name of a wire, the task after the change, and the subscriber's URI of the extension."""
+"""Function that returns the content of a notification.
+
+It takes the name of the wire, the task after the change, and the extension's URI as the subscriber spells it.
+"""
 
 log = logging.getLogger(__name__)
 
 
 def payload_by(wires: Wires) -> Payload:
-    """The Task as each wire has it for the item of a stream: the Task itself, or the StreamResponse that holds it.
+    """Return a function that writes a Task as the stream item of its wire, a Task or a StreamResponse.
 
-    A Task says all that a subscriber may need: the state, the questions that wait, the final text, the error.
+    A Task has everything that a subscriber may need: state, open questions, final text, error.
     """
 
     def payload(wire_name: str, snapshot: TaskSnapshot, uri: str | None) -> Mapping[str, Any]:
@@ -62,24 +66,27 @@ def payload_by(wires: Wires) -> Payload:
 
 @dataclass(frozen=True, slots=True)
 class PushLimits:
-    """How often push notifications are tried, and how many at the same time."""
+    """Limits for retries of push notifications, and for how many are sent at the same time."""
 
     attempts: int = 20
-    """Attempts for one notification; with the waits between them about 70 minutes."""
+    """Maximum number of attempts for one notification; with the waits between them they take about 70 minutes."""
     first_wait_seconds: float = 1.0
-    """Wait after the first failure; twice as long after each further one."""
+    """Wait after the first failure; it doubles with each further one."""
     longest_wait_seconds: float = 300.0
     at_once: int = 64
-    """Maximum number of notifications under way."""
+    """Maximum number of notifications being sent."""
     at_once_to_host: int = 8
-    """Maximum number of them to one host: one that hangs must not hold up the others."""
+    """Maximum number being sent to one host, so that a host that hangs does not delay the others."""
     look_seconds: float = 5.0
-    """How often the journal is looked at for news that other processes wrote, while there is any target."""
+    """Interval in seconds at which the journal is checked for changes by other processes, while there is a target."""
     rows: int = 512
-    """Targets that are looked at together."""
+    """Number of targets that are read together."""
 
     def wait_after(self, attempts: int, retry_after: float | None = None, spread: float = 1.0) -> float | None:
-        """Return the seconds to wait when ``attempts`` have failed, None to give up; ``spread`` keeps targets apart."""
+        """Return the seconds to wait after ``attempts`` failures; None to give up.
+
+        ``spread`` is a random factor, which keeps retries to different targets apart.
+        """
         if attempts >= self.attempts:
             return None
         waited = min(self.longest_wait_seconds, self.first_wait_seconds * 2 ** (attempts - 1)) * spread
@@ -87,8 +94,10 @@ class PushLimits:
 
 
 class PushDelivery:
-    """Sends what is to be sent, from :meth:`start` to :meth:`aclose`. ``is_served`` says whether a user still may
-    know of his tasks; what others had set is given up."""
+    """Delivers notifications from :meth:`start` to :meth:`aclose`.
+
+    ``is_served`` tells whether a user still has access; targets of other users are given up.
+    """
 
     def __init__(
         self,
@@ -112,19 +121,21 @@ class PushDelivery:
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._hosts: Counter[str] = Counter()
         self._seen: dict[tuple[str, str], tuple[int, float]] = {}
-        """For each target up to which event its task was looked through without finding news, and its next attempt
-        then: one that was set again has another."""
+        """Last event of each target that was checked without finding a change to send, and its next attempt then.
+
+        A target that is set again has another next attempt, which makes the entry void.
+        """
         self._since = 0.0
-        """Tasks that have not changed since then were looked at."""
+        """Time up to which all changes of tasks have been handled."""
         self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Take up what ended processes were sending, and deliver from now on."""
+        """Begin to deliver, including the notifications that ended processes were sending."""
         self._pushes.on_change = self._news.set
         self._watching = asyncio.create_task(self._watch(), name="isthmus-push")
 
     async def aclose(self) -> None:
-        """Stop; what is under way is sent again by who comes next."""
+        """Stop; the next process sends again what is being sent."""
         self._pushes.on_change = None
         tasks = [*self._running.values(), *([self._watching] if self._watching else [])]
         for task in tasks:
@@ -144,8 +155,8 @@ class PushDelivery:
                     await self._release_gone()
                     released = time.monotonic()
                 seconds = await self._begin()
-            except Exception:  # whatever it is, the watch goes on for the tasks of all users
-                log.exception("push notifications could not be looked after; tried again")
+            except Exception:  # the watch must go on for the tasks of all users
+                log.exception("push notifications could not be handled; trying again")
             await self._wait_for_news(seconds)
 
     async def _wait_for_news(self, seconds: float) -> None:
@@ -157,7 +168,7 @@ class PushDelivery:
         await asyncio.sleep(GATHER_SECONDS)
 
     async def _release_gone(self) -> None:
-        """Let go of what ended processes were sending."""
+        """Release the targets that ended processes were sending to."""
         owners = await self._pushes.owners()
         gone = [owner for owner in owners if owner != self._owner and is_gone(owner)]
         if gone:
@@ -165,7 +176,7 @@ class PushDelivery:
             self._since = 0
 
     async def _begin(self) -> float:
-        """Begin whatever is due and has room; returns how many seconds nothing more is due by itself."""
+        """Start all deliveries that are due and within the limits; return the seconds until the next one is due."""
         if not await self._pushes.has_active():
             self._seen.clear()
             return IDLE_SECONDS
@@ -173,7 +184,7 @@ class PushDelivery:
         seconds = self._limits.look_seconds
         behind, is_all = await self._behind()
         for row, last in behind:
-            if now < row.next_attempt < now + LATEST:
+            if now < row.next_attempt < now + LATEST_ATTEMPT_SECONDS:
                 seconds = min(seconds, row.next_attempt - now)
             elif self._seen_of(row) < last and row.key not in self._running:
                 is_begun = self._has_room(row.target)
@@ -185,13 +196,13 @@ class PushDelivery:
         return max(seconds, 0.01)
 
     async def _behind(self) -> tuple[Sequence[tuple[PushRow, int]], bool]:
-        """Return the targets to look at, as many as it takes to find one with room; and whether these are all."""
+        """Return targets with possible changes, until one is within the limits; and whether these are all targets."""
         limit = self._limits.rows
         while True:
             behind = await self._pushes.behind(limit, self._since, self._owner)
             is_all = len(behind) < limit
             has_room = any(row.key not in self._running and self._has_room(row.target) for row, _ in behind)
-            if is_all or has_room or len(self._running) >= self._limits.at_once or limit >= MOST_ROWS:
+            if is_all or has_room or len(self._running) >= self._limits.at_once or limit >= MAX_ROWS:
                 return behind, is_all
             limit *= 4
 
@@ -213,40 +224,40 @@ class PushDelivery:
         self._news.set()
 
     async def _deliver(self, row: PushRow, last: int) -> None:
-        """Deliver all that there is for a target, one after the other, as long as it arrives."""
+        """Deliver all changes to a target, one after the other, until one fails."""
         try:
             while (change := await self._next_change(row)) is not None and change.seq is not None:
                 if not await self._pushes.claim(row, self._owner):
                     return
-                if (left := await self._user_who_left(row)) is not None:
-                    log.info("task %s: nothing more is told to %s: %s", row.task_id, _host(row.target), left)
-                    await self._pushes.failed(row, self._owner, left, None)
+                if (reason := await self._lost_access(row)) is not None:
+                    log.info("task %s: no more notifications to %s: %s", row.task_id, _host(row.target), reason)
+                    await self._pushes.failed(row, self._owner, reason, None)
                     return
                 if not await self._send(row, change, change.seq):
                     return
                 row = replace(row, seq=change.seq, attempts=0, next_attempt=0, error=None)
             self._note_seen(row, last)
         except IsthmusError as error:
-            log.warning("a push notification of task %s could not be looked after: %s", row.task_id, error)
+            log.warning("a push notification of task %s could not be handled: %s", row.task_id, error)
             await asyncio.sleep(self._limits.first_wait_seconds)
-            self._since = 0  # It is still ours, and to be looked at whenever its task changed.
-        except Exception:  # the task of one delivery: what nobody awaits would be lost, and tried again without end
+            self._since = 0  # It is still claimed by us, and must be read again whenever its task changed.
+        except Exception:  # nobody awaits this: the error would be lost, and the delivery be retried endlessly
             log.exception("a push notification of task %s failed because of a bug", row.task_id)
             await self._pushes.failed(row, self._owner, "internal error; the server's log has the details", None)
 
-    async def _user_who_left(self, row: PushRow) -> str | None:
-        """Why the owner of the task may not be told any more."""
+    async def _lost_access(self, row: PushRow) -> str | None:
+        """Return why the task's user no longer has access; None while the user has."""
         task = await self._journal.task(row.task_id)
         if task is None or self._is_served(task.user):
             return None
-        return f"{task.user} has no valid token any more"
+        return f"{task.user} no longer has a valid token"
 
     async def _next_change(self, row: PushRow) -> Delivery | None:
         return await self._pushes.next_change(row.task_id, max(row.seq, self._seen_of(row)))
 
     def _note_seen(self, row: PushRow, last: int) -> None:
-        if len(self._seen) >= SEEN:
-            self._seen.clear()  # what is looked through again costs a moment, and no more
+        if len(self._seen) >= MAX_SEEN:
+            self._seen.clear()  # reading again only costs a moment
         self._seen[row.key] = (max(last, row.seq), row.next_attempt)
 
     def _seen_of(self, row: PushRow) -> int:
@@ -264,14 +275,14 @@ class PushDelivery:
             await self._failed(row, seq, error)
             return False
         await self._pushes.delivered(row, self._owner, seq)
-        log.debug("task %s: event %d told to %s", row.task_id, seq, _host(row.target))
+        log.debug("task %s: event %d sent to %s", row.task_id, seq, _host(row.target))
         return True
 
     async def _failed(self, row: PushRow, seq: int, error: PushFailed) -> None:
         attempts = row.attempts + 1
         spread = random.uniform(0.5, 1)  # noqa: S311 - no secret
         wait = None if error.is_gone else self._limits.wait_after(attempts, error.retry_after, spread)
-        what = f"task {row.task_id}: event {seq} was not told to {_host(row.target)}: {error}"
+        what = f"task {row.task_id}: event {seq} was not delivered to {_host(row.target)}: {error}"
         if wait is None:
             log.error("%s; given up after %d attempts, until its push notification config is set again", what, attempts)
         else:
@@ -281,7 +292,7 @@ class PushDelivery:
 
 
 def _headers(row: PushRow, seq: int) -> dict[str, str]:
-    """Return the same for each attempt of one notification."""
+    """Return the headers of a notification, the same for each attempt."""
     headers = {
         "Content-Type": "application/json",
         "User-Agent": f"isthmus/{__version__}",
@@ -298,8 +309,8 @@ def _headers(row: PushRow, seq: int) -> dict[str, str]:
 
 
 def _host(target: PushTarget) -> str:
-    """Where a target is, for the log: its path and query may hold secrets."""
+    """Return scheme, host and port of a target for the log; its path and query may hold secrets."""
     try:
-        return str(place_of(target))
+        return str(origin_of(target))
     except InvalidRequest:
         return "an unusable URL"

@@ -1,8 +1,9 @@
-"""Sends one push notification over HTTP to an address that was checked, and says what came of it.
+"""Sending of one push notification over HTTP, to an address that was checked.
 
-The name is resolved here, every address of it is held against the rule, and the connection goes to one of these very
-addresses, with the name in Host and TLS: a name that changes its mind in between gains nothing. No redirect is
-followed, no proxy asked, nothing of the answer but its head is read. Deliberately not here: when and how often.
+The host's name is resolved here, every address is checked against the rule, and the connection goes to one of the
+checked addresses, with the name in Host and TLS: changing the name's addresses in between gains an attacker nothing.
+Redirects are not followed, proxies not used, and of the answer only the head is read. Retries are in
+:mod:`isthmus.a2a.push.delivery`.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from isthmus.a2a.push.targets import Place, PushRefused, PushRule, place_of
+from isthmus.a2a.push.targets import PushOrigin, PushRefused, PushRule, origin_of
 from isthmus.client import PushTarget
 from isthmus.errors import IsthmusError
 
@@ -25,19 +26,20 @@ if TYPE_CHECKING:
 
 RESOLVE_SECONDS = 5.0
 SEND_SECONDS = 15.0
-"""How long a receiver may take to answer, all in all."""
+"""Maximum time in seconds for sending a notification and reading the answer."""
 ADDRESSES = 4
-"""Addresses of a name that are tried."""
+"""Maximum number of a name's addresses that are tried."""
 RETRY_AFTER_SECONDS = 3600.0
-"""The longest wait that a receiver may ask for."""
+"""Maximum wait in seconds that a receiver may ask for."""
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class PushFailed(IsthmusError):
-    """A notification did not arrive. ``retry_after`` is how many seconds the receiver wants to be left alone.
+    """A notification did not arrive.
 
-    With ``is_gone`` the receiver says that it will never take any.
+    ``retry_after`` is the time in seconds that the receiver asks to wait. ``is_gone``: the receiver has refused all
+    further notifications.
     """
 
     def __init__(self, message: str, *, retry_after: float | None = None, is_gone: bool = False) -> None:
@@ -58,7 +60,7 @@ async def resolve_name(host: str, port: int) -> Sequence[str]:
 
 
 class PushSender:
-    """Sends to what ``rule`` allows. ``deadline`` is in seconds."""
+    """Sends notifications to targets that ``rule`` allows. ``deadline`` is in seconds."""
 
     def __init__(
         self, rule: PushRule | None = None, *, resolve: Resolve = resolve_name, deadline: float = SEND_SECONDS
@@ -69,26 +71,25 @@ class PushSender:
         self._clients: dict[str, asyncio.Task[httpx2.AsyncClient]] = {}
 
     async def check(self, target: PushTarget) -> None:
-        """Make sure that a target may be sent to, as things are now.
+        """Check that a target may be sent to. A name that cannot be resolved is accepted; sending resolves it again.
 
         Raises:
-            PushRefused: it may not, or its name is none that could ever be resolved. One that cannot be resolved just
-                now is taken: each attempt to send looks it up again.
+            PushRefused: it may not be sent to, or its name can never be resolved.
         """
-        place = place_of(target)
+        origin = origin_of(target)
         try:
-            await self._addresses(place)
+            await self._addresses(origin)
         except PushFailed as error:
-            last = place.host.rpartition(".")[2].lower()
-            if last == "invalid" or last[:1].isdigit() or ":" in last:  # RFC 6761; an address that is none
+            last = origin.host.rpartition(".")[2].lower()
+            if last == "invalid" or last[:1].isdigit() or ":" in last:  # RFC 6761, or a malformed address
                 raise PushRefused(f"the push notification URL cannot be used: {error}") from error
-            log.info("a push notification URL is taken though %s: it is looked up again when there is news", error)
+            log.info("a push notification URL is accepted although %s; it is resolved again before sending", error)
 
     async def send(self, target: PushTarget, body: bytes, headers: Mapping[str, str]) -> None:
-        """Post ``body``, which is JSON.
+        """Send ``body``, which is JSON, by POST.
 
         Raises:
-            PushFailed: it did not arrive, or the target may not be sent to now.
+            PushFailed: it did not arrive, or the target may not be sent to.
         """
         try:
             async with asyncio.timeout(self._deadline):
@@ -99,42 +100,42 @@ class PushSender:
             raise PushFailed(str(error)) from error
 
     async def aclose(self) -> None:
-        """Close what is open."""
+        """Close all connections."""
         for opening in self._clients.values():
             with contextlib.suppress(Exception):
                 await (await opening).aclose()
         self._clients.clear()
 
     async def _send(self, target: PushTarget, body: bytes, headers: Mapping[str, str]) -> None:
-        place = place_of(target)
-        addresses = await self._addresses(place)
-        client = await self._client(place.scheme)
+        origin = origin_of(target)
+        addresses = await self._addresses(origin)
+        client = await self._client(origin.scheme)
         import httpx2
 
         unreachable: httpx2.ConnectError | None = None
         for address in addresses[:ADDRESSES]:
             try:
-                status, retry_after = await _post(client, place, address, target, body, headers)
+                status, retry_after = await _post(client, origin, address, target, body, headers)
             except httpx2.ConnectError as error:
                 unreachable = error
                 continue
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                raise PushFailed(f"the connection broke off ({type(error).__name__})") from error
+                raise PushFailed(f"the connection broke ({type(error).__name__})") from error
             if 200 <= status < 300:
                 return
-            said = "a redirect, which is not followed" if 300 <= status < 400 else "no success"
-            raise PushFailed(f"the receiver answered {status}, {said}", retry_after=retry_after, is_gone=status == 410)
-        raise PushFailed(f"{place} cannot be reached ({unreachable})") from unreachable
+            hint = " (redirects are not followed)" if 300 <= status < 400 else ""
+            raise PushFailed(f"the receiver answered {status}{hint}", retry_after=retry_after, is_gone=status == 410)
+        raise PushFailed(f"{origin} cannot be reached ({unreachable})") from unreachable
 
-    async def _addresses(self, place: Place) -> Sequence[str]:
+    async def _addresses(self, origin: PushOrigin) -> Sequence[str]:
         try:
             async with asyncio.timeout(RESOLVE_SECONDS):
-                addresses = await self._resolve(place.host, place.port)
+                addresses = await self._resolve(origin.host, origin.port)
         except TimeoutError as error:
-            raise PushFailed(f"the name {place.host} was not resolved within {RESOLVE_SECONDS:g} s") from error
+            raise PushFailed(f"the name {origin.host} was not resolved within {RESOLVE_SECONDS:g} s") from error
         except (OSError, UnicodeError) as error:
-            raise PushFailed(f"the name {place.host} cannot be resolved") from error
-        self._rule.require(place, addresses)
+            raise PushFailed(f"the name {origin.host} cannot be resolved") from error
+        self._rule.require(origin, addresses)
         return addresses
 
     async def _client(self, scheme: str) -> "httpx2.AsyncClient":
@@ -147,12 +148,12 @@ class PushSender:
 def _open_client(scheme: str) -> "httpx2.AsyncClient":
     import httpx2
 
-    # Only where there is TLS: a context with every authority of the world in it is slow to make.
+    # Authorities are loaded only for TLS: a context with all of them is slow to create.
     verify: ssl.SSLContext | bool = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if scheme == "https":
         file = os.environ.get("SSL_CERT_FILE")
         verify = ssl.create_default_context(cafile=file) if file else True
-    # No connection is used twice: its certificate was checked for one name, and another may share the address.
+    # Connections are not reused: the certificate was checked for one name, and another name may share the address.
     return httpx2.AsyncClient(
         trust_env=False,
         follow_redirects=False,
@@ -164,7 +165,7 @@ def _open_client(scheme: str) -> "httpx2.AsyncClient":
 
 async def _post(
     client: "httpx2.AsyncClient",
-    place: Place,
+    origin: PushOrigin,
     address: str,
     target: PushTarget,
     body: bytes,
@@ -178,7 +179,7 @@ async def _post(
         named.copy_with(host=address, fragment=None),
         content=body,
         headers={**headers, "Host": named.netloc.decode(), "Connection": "close"},
-        extensions={"timeout": client.timeout.as_dict(), "sni_hostname": place.host},
+        extensions={"timeout": client.timeout.as_dict(), "sni_hostname": origin.host},
     )
     response = await client.send(request, stream=True)
     try:
@@ -188,7 +189,7 @@ async def _post(
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Return the seconds of a Retry-After header; a date in it is not read."""
+    """Return the seconds in a Retry-After header; None for a date or anything else."""
     if retry_after is None or not (retry_after.isascii() and retry_after.isdecimal()) or len(retry_after) > 9:
         return None
     return min(float(retry_after), RETRY_AFTER_SECONDS)

@@ -1,8 +1,8 @@
-"""Where push notifications may go: a URL of a stranger must not make this server call its own network. Sans-I/O.
+"""Rules for the targets of push notifications: a stranger's URL must not make this server call its own network.
 
-A URL is http or https without a user in it; each address of its host must be public, or allowed by the server's owner.
-The check is made on addresses, after resolution, and the caller connects to the very address that was checked.
-Deliberately not here: resolving names and connecting (:mod:`isthmus.a2a.push.sender`).
+A URL must be http or https, without a user; each address of its host must be public, or allowed by the server's owner.
+Addresses are checked after resolution, and the caller connects to a checked address (:mod:`isthmus.a2a.push.sender`).
+Sans-I/O.
 """
 
 import ipaddress
@@ -18,12 +18,14 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 URL_CHARACTERS = 2000
+"""Maximum length of a URL in characters."""
 SECRET_CHARACTERS = 8192
+"""Maximum length of a token or of credentials in characters."""
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNICAST = ipaddress.IPv6Network("2000::/3")
-"""All that is public of IPv6; what is outside is said to be global by Python in places (``fec0::/10``)."""
+"""Network of all public IPv6 addresses; Python calls some others global, too (``fec0::/10``)."""
 _NOT_PUBLIC = (ipaddress.IPv4Network("168.63.129.16/32"),)
-"""Public by its number, but a cloud's own service for its machines (Azure)."""
+"""Addresses that look public, but are services of a cloud for its own machines (Azure)."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _ID = re.compile(r"[\x21-\x7e]{1,200}")
@@ -31,7 +33,7 @@ _HOST_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_][a-z0-9_-]{0,62}(\.[a-z0-9_-]{1,
 
 
 class PushRefused(InvalidRequest):
-    """A push target is none that this server sends to; the text says why."""
+    """Refusal of a push target; the text says why."""
 
 
 class PushRuleError(IsthmusError):
@@ -39,8 +41,8 @@ class PushRuleError(IsthmusError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a push URL leads to; ``host`` as TLS and the Host header need it, an IPv6 address without brackets."""
+class PushOrigin:
+    """Scheme, host and port of a push URL; an IPv6 address in ``host`` has no brackets."""
 
     scheme: str
     host: str
@@ -53,7 +55,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class PushRule:
-    """What is allowed besides public addresses: ``hosts`` by name, whatever they resolve to, and ``networks``."""
+    """Targets that are allowed besides public addresses: ``hosts`` by name with any address, and ``networks``."""
 
     hosts: frozenset[str] = frozenset()
     networks: tuple[Network, ...] = ()
@@ -63,7 +65,7 @@ class PushRule:
         """Return the rule for a list such as ``hooks.internal``, ``10.1.2.3``, ``192.168.0.0/16``.
 
         Raises:
-            PushRuleError: an entry is none of these.
+            PushRuleError: an entry has another form.
         """
         hosts: set[str] = set()
         networks: list[Network] = []
@@ -74,14 +76,14 @@ class PushRule:
                 name = entry.strip().lower().rstrip(".")
                 if not _HOST_NAME.fullmatch(name) or re.fullmatch(r"[\d.]+", name):
                     raise PushRuleError(
-                        f"{entry!r} is no place to send to: expected the name of a host, an address such as 10.1.2.3,"
-                        " or a network such as 192.168.0.0/16"
+                        f"{entry!r} is not a target for push notifications: expected a host name, an address such as"
+                        " 10.1.2.3, or a network such as 192.168.0.0/16"
                     ) from error
                 hosts.add(name)
         return cls(frozenset(hosts), tuple(networks))
 
-    def why_not(self, host: str, address: str) -> str | None:
-        """Why nothing is sent to ``address``, which ``host`` resolves to; None when it is allowed."""
+    def refusal(self, host: str, address: str) -> str | None:
+        """Return the kind of a refused ``address``, which ``host`` resolves to; None when it is allowed."""
         if host.lower().rstrip(".") in self.hosts:
             return None
         found = _embedded(ipaddress.ip_address(address.partition("%")[0]))
@@ -89,23 +91,23 @@ class PushRule:
             return None
         return _kind(found)
 
-    def require(self, place: Place, addresses: Sequence[str]) -> None:
-        """Make sure that every address of a place is allowed.
+    def require(self, origin: PushOrigin, addresses: Sequence[str]) -> None:
+        """Check that every address of an origin is allowed.
 
         Raises:
             PushRefused: one is not.
         """
         for address in addresses:
-            if (kind := self.why_not(place.host, address)) is not None:
-                # Not the address itself: what names of this network stand for is nobody's business.
+            if (kind := self.refusal(origin.host, address)) is not None:
+                # The address is not named: strangers must not learn the addresses in this network.
                 raise PushRefused(
-                    f"the push notification URL leads to {kind} ({place.host}); this server sends to public addresses"
-                    " only, and to those that its owner allows with --allow-push-to"
+                    f"the push notification URL leads to {kind} ({origin.host}); this server sends only to public"
+                    " addresses, and to those that its owner allows with --allow-push-to"
                 )
 
 
-def place_of(target: PushTarget) -> Place:
-    """What a target leads to; its URL and secrets are checked as far as they can be without the network.
+def origin_of(target: PushTarget) -> PushOrigin:
+    """Return the origin of a target, after checking its URL and secrets as far as possible without the network.
 
     Raises:
         PushRefused: the URL is not one to send to, or a secret cannot be put into a header.
@@ -117,7 +119,7 @@ def place_of(target: PushTarget) -> Place:
     if len(url) > URL_CHARACTERS:
         raise PushRefused(f"the push notification URL is longer than {URL_CHARACTERS} characters")
     if not url.isascii() or re.search(r"[\x00-\x20\x7f\\]", url):
-        raise PushRefused("the push notification URL has characters that must be percent-encoded (names: in punycode)")
+        raise PushRefused("the push notification URL has characters that must be percent-encoded (in names: punycode)")
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -126,12 +128,14 @@ def place_of(target: PushTarget) -> Place:
     if parts.scheme not in ("http", "https"):
         raise PushRefused("the push notification URL must begin with https:// or http://")
     if not (parts.hostname or "").strip("."):
-        raise PushRefused("the push notification URL names no host")
+        raise PushRefused("the push notification URL does not name a host")
     if parts.username is not None or parts.password is not None:
-        raise PushRefused("the push notification URL has a user in it; credentials go into its authentication")
+        raise PushRefused("the push notification URL contains a user; put credentials into its authentication")
     if port == 0:
         raise PushRefused("the push notification URL has the port 0; expected 1 to 65535")
-    return Place(parts.scheme, (parts.hostname or "").rstrip("."), port or (443 if parts.scheme == "https" else 80))
+    return PushOrigin(
+        parts.scheme, (parts.hostname or "").rstrip("."), port or (443 if parts.scheme == "https" else 80)
+    )
 
 
 def _check_secrets(target: PushTarget) -> None:
@@ -148,7 +152,7 @@ def _check_secrets(target: PushTarget) -> None:
 
 
 def _embedded(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address stands for, where it does."""
+    """Return the IPv4 address that is embedded in an IPv6 address, or else the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address.ipv4_mapped is not None:
@@ -161,7 +165,7 @@ def _embedded(address: Address) -> Address:
 
 
 def _kind(address: Address) -> str | None:
-    """What kind of not public address this is; None for a public one."""
+    """Return the kind of an address that is not public; None for a public one."""
     if address.is_unspecified:
         return "the unspecified address"
     if address.is_loopback:

@@ -1,1 +1,1 @@
-"""The A2A server: what a client reaches over HTTP, who may, and how answers are written."""
+"""The A2A server: HTTP, authentication, and how answers are written."""

@@ -1,7 +1,7 @@
-"""One line for each request: who asked for what, about which task, how it ended and how long it took.
+"""Access log: one line per request with user, method, task, result and duration.
 
-The line is written when the answer has ended, which for a stream may be hours later. Deliberately not here: how lines
-look and where they go (:mod:`isthmus.app.logs`). Nothing of a request's content or headers is in them.
+The line is written when the answer has ended, which may take hours for a stream. It contains nothing of the request's
+body or headers. :mod:`isthmus.app.logs` formats it.
 """
 
 import logging
@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from starlette.types import Scope
 
 KEY = "isthmus.note"
+"""Key of the note in the ASGI scope of its request."""
 SHOWN_ID = 100
-"""Characters of a task's id, which a client may have made up."""
+"""Maximum number of characters of a task's id, which a client may have invented."""
 
 log = logging.getLogger("isthmus.access")
 
 
 @dataclass(slots=True)
 class RequestNote:
-    """What the line will say; filled in while the request is answered. ``error`` is a JSON-RPC code."""
+    """Content of the line of a request, filled in while it is answered. ``error`` is a JSON-RPC code."""
 
     method: str
     user: str = ""
@@ -57,7 +58,7 @@ class RequestNote:
 
 
 def begin_note(scope: Scope) -> RequestNote:
-    """Begin the note of a request; its method is that of HTTP and its path until more is known."""
+    """Begin the note of a request. Its method is the HTTP method and path until the method of A2A is known."""
     note = scope[KEY] = RequestNote(f"{scope['method']} {scope['path'][:80]!r}")
     return note
 

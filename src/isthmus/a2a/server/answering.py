@@ -1,6 +1,6 @@
-"""One request being answered: its operation performed on the caller's agent, the result written by its wire.
+"""Answering of one request: its operation is performed on the caller's agent, and its wire writes the result.
 
-Deliberately not here: how the request was read (:mod:`isthmus.a2a.server.endpoint`).
+The request was read in :mod:`isthmus.a2a.server.endpoint`.
 """
 
 import logging
@@ -14,7 +14,7 @@ from starlette.responses import Response
 from typing_extensions import override
 
 from isthmus.a2a.options import ServerOptions
-from isthmus.a2a.protocol.errors import bug, no_push
+from isthmus.a2a.protocol.errors import internal_error, push_not_supported
 from isthmus.a2a.protocol.extension import Activation
 from isthmus.a2a.protocol.jsonrpc import LIMIT_REACHED, NO_EXTENDED_CARD, UNSUPPORTED_OPERATION
 from isthmus.a2a.protocol.operations import (
@@ -51,7 +51,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """How this request is answered, on whose behalf, and what the server allows."""
+    """One request with everything that is needed to answer it."""
 
     wire: Wire
     framing: Framing
@@ -65,7 +65,7 @@ class Answering:
         """Return the response to the request.
 
         Raises:
-            IsthmusError: it cannot be met; nothing was sent.
+            IsthmusError: the operation failed; nothing was sent.
         """
         match operation:
             case SendMessage(stream=True):
@@ -103,12 +103,12 @@ class Answering:
             case GetExtendedCard():
                 version = "1.0" if self.wire.name == "1.0" else None
                 if self.options.identity.security_schemes == {}:
-                    # 1.0 keeps the other code for cards that declare an extended one and have none (3.3.4).
+                    # In 1.0 (3.3.4) the other code is for cards that declare an extended card and do not have one.
                     code = NO_EXTENDED_CARD if version is None else UNSUPPORTED_OPERATION
-                    raise RpcError(code, "there is no extended card: everybody gets the public one")
+                    raise RpcError(code, "there is no extended card: everybody gets the public card")
                 return await extended_card(card_url(self.http, self.options), self.caller, self.options, version)
             case FollowTask() | ExecuteCommand():
-                raise TypeError(f"answered by a stream: {operation}")
+                raise TypeError(f"expected an operation with one result, received one with a stream: {operation}")
             case _:
                 assert_never(operation)
 
@@ -136,15 +136,15 @@ class Answering:
         return self._stream(first, turn, opened.answered)
 
     async def _task(self, task_id: str, history_length: int | None) -> JsonDict:
-        """Return the Task; the final text of a completed one does not depend on how much history is asked for."""
+        """Return the Task. A completed one has its final text whatever history length is requested."""
         needed = None if history_length is None else max(history_length, 1)
         snapshot = await self.caller.agent.get(task_id, needed)
         return self.wire.task(snapshot, self.activation.uri, history_length)
 
     async def _drain(self, turn: Turn) -> AgentMessage | None:
-        """Wait until the work rests, the client has left, the server stops, or the limit has passed.
+        """Wait until the work ends or asks the user, the client leaves, the server stops, or the limit has passed.
 
-        Returns the message that is the whole answer, when the agent said so and the work is completed.
+        Return the message that is the agent's whole answer, if there is one and the work is completed.
         """
         answer: AgentMessage | None = None
         is_completed = False
@@ -183,11 +183,11 @@ class Answering:
         if operation.after == 0 and not operation.known:
             begun, turn = await self._begun(turn)
             return self._stream(begun, turn, otherwise=task, goes_on=operation.to_end)
-        # When nothing was missed and nothing will come: say how the task stands.
+        # If the client has missed nothing and nothing will come, it gets the task as it is.
         return self._stream([], turn, otherwise=task, known=operation.known, goes_on=operation.to_end)
 
     async def _begun(self, turn: Turn) -> tuple[Sequence[bytes], Turn]:
-        """Return the task as it began, with what the user said, for who follows from there; and what comes after."""
+        """Return the frame of the task as it began, with the user's message, and the turn with the events after it."""
         first = await anext(turn.deliveries, None)
         if first is None:
             return (), turn
@@ -221,11 +221,11 @@ class Answering:
     @property
     def _push(self) -> PushService:
         if self.caller.push is None:
-            raise no_push()
+            raise push_not_supported()
         return self.caller.push
 
     async def _check_push(self, message: SendMessage) -> None:
-        """Before anything is done: a message whose news cannot be sent as it says makes no task."""
+        """Refuse a message with an invalid push target before its task is created."""
         if message.push is not None:
             await self._push.check(message.push)
 
@@ -254,26 +254,26 @@ class Answering:
         note_of(self.http.scope).task_id = turn.task_id
         encoder = self.wire.stream(turn.snapshot, uri, answered=answered, user_tier=tier)
         if known:
-            encoder = _Quiet(encoder, known)
+            encoder = _UnknownEventsEncoder(encoder, known)
         frames = self._frames(first, turn, encoder, otherwise, goes_on)
         return EventStream(
             frames,
             self.streams,
             keep_alive=self.options.keep_alive,
             headers=echo(self.activation),
-            farewell=self._farewell,
+            last_frame=self._last_frame,
         )
 
-    def _farewell(self, why: str) -> bytes:
-        return self.framing.error_item(self.wire.error(RpcError(LIMIT_REACHED, why)))
+    def _last_frame(self, reason: str) -> bytes:
+        return self.framing.error_item(self.wire.error(RpcError(LIMIT_REACHED, reason)))
 
     async def _frames(
         self, first: Sequence[bytes], turn: Turn, encoder: StreamEncoder, otherwise: bytes | None, goes_on: bool
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the frames of a turn. An event that may be the last one is held until it is known whether more follow.
+        """Yield the frames of a turn. An event that may be the last one is held until more follow, or the turn ends.
 
-        ``otherwise`` is what a stream that would be empty says. One that ``goes_on`` is not ended by a question, which
-        is therefore told at once.
+        ``otherwise`` is sent when the stream would be empty. A stream that ``goes_on`` does not end with a question, so
+        questions are sent at once.
         """
         held: Delivery | None = None
         try:
@@ -308,22 +308,22 @@ class Answering:
                 yield otherwise
         except IsthmusError as error:
             yield self.framing.error_item(self.wire.error(error))
-        except Exception:  # the client is told of an error, and nothing of what it says
+        except Exception:  # the client gets an error without details
             _LOG.exception("a stream failed because of a bug")
-            yield self.framing.error_item(self.wire.error(bug()))
+            yield self.framing.error_item(self.wire.error(internal_error()))
         finally:
             await close(turn.deliveries)
 
     def _framed(self, items: Sequence[JsonDict], delivery: Delivery) -> Sequence[bytes]:
-        """Return the number goes with the last item, so that who resumes after it has missed none."""
+        """Return the frames of a delivery's items; the last one has the event's number, so that resuming skips none."""
         if len(items) == 1:
             return (self.framing.item(items[0], delivery.seq),)
         last = len(items) - 1
         return [self.framing.item(item, delivery.seq if at == last else None) for at, item in enumerate(items)]
 
 
-class _Quiet(StreamEncoder):
-    """An encoder that sees every event, but tells of those after number ``known`` alone."""
+class _UnknownEventsEncoder(StreamEncoder):
+    """An encoder that reads every event, but drops the items of events up to number ``known``."""
 
     def __init__(self, encoder: StreamEncoder, known: int) -> None:
         self._encoder = encoder
@@ -338,7 +338,7 @@ class _Quiet(StreamEncoder):
 
 
 def echo(activation: Activation) -> dict[str, str]:
-    """Return the response headers that confirm the extension, when it is active."""
+    """Return the response headers that confirm the extension; none when it is not active."""
     uri = activation.uri
     return {} if uri is None else {"A2A-Extensions": uri, "X-A2A-Extensions": uri}
 

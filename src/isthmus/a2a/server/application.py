@@ -1,8 +1,8 @@
-"""The A2A server as an ASGI application: any AgentClient, served as JSON-RPC and event streams at ``/``.
+"""The A2A server as an ASGI application, for any AgentClient.
 
-A thin shell: it refuses on the headers alone, reads bounded bodies and serves the public card; the rest is
-:mod:`isthmus.a2a.server.endpoint`. A client that leaves never stops a task. Deliberately not here: sockets and signals
-(:mod:`isthmus.a2a.server.listen`), and what the agent does.
+It refuses requests by their headers, reads bodies up to a limit, and serves the public card; everything else is in
+:mod:`isthmus.a2a.server.endpoint`. A client that leaves never stops a task. Sockets and signals are in
+:mod:`isthmus.a2a.server.listen`.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from isthmus.a2a.server.card import PORT_KEY, card_of_request, card_response
 from isthmus.a2a.server.first_step import FirstStep
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.mounting import below_mount
-from isthmus.a2a.server.principals import ForUser, Principals, PushFor, Served
+from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
 from isthmus.a2a.server.rest import raw_path, refusal
 from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
 from isthmus.a2a.server.users import UserTable
@@ -47,15 +47,14 @@ def application(
     wires: AllWires | None = None,
     authenticate: Authenticate | None = None,
 ) -> "Application":
-    """Return the ASGI application that serves ``agent``; it does not close it.
+    """Return the ASGI application that serves ``agent``; it does not close the agent.
 
-    ``for_user`` gives the agent as a user of the table ``users`` has it; that is asked for at each request. ``push``
-    keeps the push targets of an agent's tasks; without it there are no push notifications. ``wires`` are the versions
-    and dialects that are spoken, by default all without dialects. ``authenticate`` decides who a request is from,
-    instead of the token and the table of users.
+    ``users`` returns the table of users, and is called for each request; ``for_user`` returns the agent as one of these
+    users sees it. ``push`` returns the push service for an agent; without it there are no push notifications. ``wires``
+    are the versions and dialects, by default all. ``authenticate`` replaces the token and the table of users.
     """
-    visitors = Principals(agent, options, for_user=for_user, push=push, wires=wires)
-    return Application(visitors, options, users, authenticate)
+    principals = Principals(agent, options, for_user=for_user, push=push, wires=wires)
+    return Application(principals, options, users, authenticate)
 
 
 class Application:
@@ -63,12 +62,12 @@ class Application:
 
     def __init__(
         self,
-        visitors: Principals,
+        principals: Principals,
         options: ServerOptions,
         users: Callable[[], UserTable] | None,
         authenticate: Authenticate | None = None,
     ) -> None:
-        self._visitors = visitors
+        self._principals = principals
         self._options = options
         self._users = users
         self._authenticate = authenticate
@@ -78,21 +77,21 @@ class Application:
         origin = f"{public.scheme}://{public.netloc}".lower() if public is not None else None
         self._gate = RequestGate(options.token, frozenset(name.lower() for name in names), origin)
         self.port: int | None = None
-        """The one that the server listens on, for the card; None: the card has that of the request."""
+        """Port that the server listens on, for the card; None: the card has the port of the request."""
 
     @property
     def open_streams(self) -> int:
-        """How many answers are under way that wait for a task."""
-        return self._visitors.open_streams
+        """Number of open answers that wait for a task."""
+        return self._principals.open_streams
 
     def close_streams(self) -> None:
-        """End every stream properly, because the server stops; their tasks go on."""
-        self._visitors.close()
+        """End every stream properly because the server stops; the tasks go on."""
+        self._principals.close()
 
-    def look_after(self) -> None:
-        """End the streams of those whose token is not valid any more. To be called every second or so."""
+    def close_invalid_streams(self) -> None:
+        """End the streams of users whose token is no longer valid; to be called about once a second."""
         if self._users is not None:
-            self._visitors.keep(self._users(), time.time())
+            self._principals.keep(self._users(), time.time())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection of the ASGI server."""
@@ -111,10 +110,10 @@ class Application:
             if isinstance(found, Response):
                 note.status = found.status_code
                 if found.status_code in (200, 304):
-                    note.level = logging.DEBUG  # the card and the health, which machines ask for all the time
+                    note.level = logging.DEBUG  # the card and the health, which machines request all the time
                 await found(scope, receive, send)
                 return
-            note.user = found.visitor.name
+            note.user = found.principal.name
             found.requests.count += 1
             try:
                 body = await self._body(request, found.body_limit)
@@ -138,31 +137,31 @@ class Application:
         self.close_streams()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _enter(self, request: HttpRequest) -> Served | Response:
-        """Who sends a request that may be read; else the answer, which needs no body."""
+    async def _enter(self, request: HttpRequest) -> ServedPrincipal | Response:
+        """Return the principal of a request whose body may be read; otherwise the response, which needs no body."""
         headers = request.headers
         path: str = request.scope["path"]
         public = path in CARD_PATHS or path == HEALTH
         refused = self._gate.refuse_origin(
             headers.get("host"), headers.get("origin"), request.scope.get("scheme", "http")
         )
-        visitor: Principal | Refusal | None = None
+        principal: Principal | Refusal | None = None
         if refused is None and not public:
-            visitor = await self._identify(request)
-            refused = visitor if isinstance(visitor, Refusal) else None
+            principal = await self._identify(request)
+            refused = principal if isinstance(principal, Refusal) else None
         if refused is None:
             refused = _refuse_route(request, public) or _refuse_encoding(headers.get("content-encoding"))
         if refused is not None:
             return _refused(refused, request)
         if path == HEALTH:
-            is_draining = self._visitors.closing
+            is_draining = self._principals.closing
             return json_response(encode({"status": "draining" if is_draining else "ok"}), 503 if is_draining else 200)
-        if isinstance(visitor, Principal):
+        if isinstance(principal, Principal):
             token_shown(request.scope)
-        if not isinstance(visitor, Principal):
-            card = card_of_request(request, self._options, has_push=self._visitors.has_push)
+        if not isinstance(principal, Principal):
+            card = card_of_request(request, self._options, has_push=self._principals.has_push)
             return card_response(card, headers, self._started)
-        served = self._visitors.of(visitor)
+        served = self._principals.of(principal)
         refused = served.refuse_more()
         return served if refused is None else _refused(refused, request)
 
@@ -175,7 +174,7 @@ class Application:
         return Principal(name) if name is not None else Refusal(401, "the request is not authenticated", {})
 
     async def _body(self, request: HttpRequest, limit: int) -> bytes | Refusal:
-        # The connection stays: closed while the client still writes, it would lose the answer.
+        # The connection stays open: if it were closed while the client still writes, the answer would be lost.
         too_large = Refusal(413, f"the request is larger than {limit} bytes", {})
         stated = request.headers.get("content-length", "")
         if stated.isdecimal() and int(stated) > limit:
@@ -219,12 +218,12 @@ def _refuse_route(request: HttpRequest, public: bool) -> Refusal | None:
 def _refuse_encoding(encoding: str | None) -> Refusal | None:
     if encoding is None or encoding.strip().lower() in ("", "identity"):
         return None
-    message = f"expected a body as it is, received Content-Encoding {encoding[:80]!r}"
+    message = f"expected a body without Content-Encoding, received {encoding[:80]!r}"
     return Refusal(415, message, {"Accept-Encoding": "identity"})
 
 
 def _refused(refused: Refusal, request: HttpRequest) -> Response:
-    """In the words of the A2A version that has the path; elsewhere, and for ``coderAgent``, as ``{"error": ...}``."""
+    """Return a refusal as the A2A version of its path writes it, or for other paths as ``{"error": ...}``."""
     path = raw_path(request.scope)
     if request.method not in methods_of(request.scope["path"]) and allowed_methods(path):
         return refusal(binding_of(path), refused.status, refused.message, refused.headers)

@@ -1,8 +1,7 @@
-"""Who may speak to a server: bearer token, Host and Origin, checked on headers alone, before a body is read.
+"""Authentication of requests by bearer token, Host and Origin, before a body is read. Sans-I/O.
 
-The token is the server's own, which makes its sender the local user, or one of a user. Sans-I/O. Deliberately not
-here: the file of that token (:mod:`isthmus.a2a.token_file`), the table of users (:mod:`isthmus.a2a.server.users`) and
-what each of them may see.
+The token is either the owner's (:mod:`isthmus.a2a.token_file`), which makes its sender the local user, or one from the
+table of users (:mod:`isthmus.a2a.server.users`).
 """
 
 import ipaddress
@@ -26,7 +25,7 @@ NOBODY = UserTable()
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not served: an HTTP status with its text, and headers to send along."""
+    """Refusal of a request: an HTTP status with a text, and headers for the response."""
 
     status: int
     message: str
@@ -35,9 +34,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class RequestHead:
-    """Head of a request: ``path`` is below the mount, ``headers`` are found in any case.
+    """Head of a request. ``path`` is below the mount; names in ``headers`` are found in any case.
 
-    ``scope`` is the ASGI scope, where middleware puts what it found out (``scope["user"]``, ``scope["session"]``).
+    ``scope`` is the ASGI scope, where middleware stores its results (``scope["user"]``, ``scope["session"]``).
     """
 
     method: str
@@ -47,16 +46,15 @@ class RequestHead:
 
 
 Authenticate: TypeAlias = Callable[[RequestHead], Awaitable[str | None]]
-"""Returns the name of the user that a request is from, empty for the server's owner; None refuses it with 401."""
+"""Function that returns the name of a request's user, empty for the server's owner; None refuses it with 401."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who sends a request: a user, or the local user, who has no name, no ``token_id`` and no caps.
+    """The sender of a request: a user, or the local user, who has no name, no ``token_id`` and no caps.
 
-    A user whom the program around the server has authenticated has no ``token_id`` either.
-
-    ``tier`` is the ``user_tier`` of the token, if it has one of its own.
+    A user whom the program around the server has authenticated does not have a ``token_id`` either. ``tier`` is the
+    ``user_tier`` of the token, if it has one.
     """
 
     name: str = ""
@@ -70,9 +68,9 @@ LOCAL_USER = Principal()
 
 @dataclass(frozen=True, slots=True)
 class RequestGate:
-    """Decides on request headers. ``hosts`` are names, besides the loopback ones, that the server is reached by.
+    """Checks request headers. ``hosts`` are the names of the server, besides the loopback ones.
 
-    ``public_origin`` is that of the address behind which a proxy has the server, which may have another scheme.
+    ``public_origin`` is the origin of the server's address at a proxy, which may have another scheme.
     """
 
     token: str
@@ -80,7 +78,7 @@ class RequestGate:
     public_origin: str | None = None
 
     def refuse_origin(self, host: str | None, origin: str | None, scheme: str = "http") -> Refusal | None:
-        """Refuse foreign names (DNS rebinding) and pages of other origins (a browser)."""
+        """Refuse unknown host names (DNS rebinding), and web pages of other origins."""
         own = [f"{scheme}://{host}".lower()] + ([self.public_origin] if self.public_origin else [])
         match find_foreign([host or ""], [] if origin is None else [origin], self._is_own_host, own):
             case None:
@@ -88,10 +86,10 @@ class RequestGate:
             case Fault.HOST:
                 return Refusal(403, f"the Host {(host or '')[:200]!r} is not a name of this server", {})
             case Fault.ORIGIN:
-                return Refusal(403, f"requests of pages from {(origin or '')[:200]!r} are refused", {})
+                return Refusal(403, f"requests from web pages of {(origin or '')[:200]!r} are refused", {})
 
     def identify(self, authorization: str | None, users: UserTable = NOBODY, now: float = 0) -> Principal | Refusal:
-        """Who sends a request with this bearer token, at Unix time ``now``; compared in constant time."""
+        """Return the principal with this bearer token at Unix time ``now``; tokens are compared in constant time."""
         if authorization is None:
             return self._unauthorized("expected the header 'Authorization: Bearer TOKEN'")
         given = bearer_token(authorization)
@@ -111,7 +109,7 @@ class RequestGate:
             case None:
                 message = "the token is not the one of this server"
                 if users.entries:
-                    message += ", nor of one of its users (or it was revoked)"
+                    message += ", nor of one of its users (it may have been revoked)"
                 return self._unauthorized(message, 'Bearer error="invalid_token"')
 
     def _unauthorized(self, message: str, challenge: str = "Bearer") -> Refusal:
@@ -123,13 +121,13 @@ class RequestGate:
             return False
         if name in LOOPBACK_NAMES or name in self.hosts:
             return True
-        # Bound to every address: any of them may be meant, and a rebound name is never a number.
+        # Bound to every address, so the client may use any; names used in DNS rebinding are never numeric.
         return bool(self.hosts & {"0.0.0.0", "::"}) and _is_address(name)  # noqa: S104 - compared, not bound
 
 
 @lru_cache(maxsize=16)
 def _host_name(host: str) -> str | None:
-    # As it is: it becomes part of the URL in the card.
+    # The pattern is strict because the host becomes part of the URL in the card.
     if _HOST.fullmatch(host) is None:
         return None
     try:

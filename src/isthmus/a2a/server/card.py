@@ -1,6 +1,6 @@
-"""The agent card: what a client reads before it speaks to the server (spec 2, section 3.1), for A2A 0.3 and 1.0.
+"""The agent card, which clients read first, for A2A 0.3 and 1.0; with the development-tool extension (section 3.1).
 
-Deliberately not here: anything that needs a token; the card is public.
+The public card must not contain anything that needs a token.
 """
 
 import hashlib
@@ -26,18 +26,15 @@ from isthmus.encoding.codec import JsonObject, to_json
 from isthmus.encoding.json_text import encode
 
 CACHED_SECONDS = 60
-"""How long clients may go by a card they have: who restarts a server with other options wants to see that."""
+"""Time in seconds that clients may cache the card; short, as a restarted server may have other options."""
 PORT_KEY = "isthmus.port"
-"""Where the scope of a request has the port that the server listens on."""
+"""Key of the port that the server listens on, in the ASGI scope of a request."""
 _PORT = re.compile(r":[0-9]{1,5}\Z")
 _BEARER: Mapping[str, JsonObject] = MappingProxyType({"bearer": {"type": "http", "scheme": "bearer"}})
 
 
 def agent_card(url: str, identity: Identity, *, has_push: bool = False, version: str | None = None) -> dict[str, Any]:
-    """Return the card of the server that is reached at ``url``.
-
-    It holds the members of A2A 0.3 and of 1.0 in one, or those of one ``version`` alone.
-    """
+    """Return the card of the server at ``url``, with the members of ``version``, by default of all versions."""
     versions = identity.versions if version is None else (version,)
     schemes = _BEARER if identity.security_schemes is None else identity.security_schemes
     rest = url.rstrip("/")
@@ -88,9 +85,9 @@ def agent_card(url: str, identity: Identity, *, has_push: bool = False, version:
 def card_of_request(
     request: Request, options: ServerOptions, *, has_push: bool, version: str | None = None
 ) -> dict[str, Any]:
-    """Return the public card for a request: of the version that it states, else of both.
+    """Return the public card for a request, with the members of the version that it states, or else of both.
 
-    The address is the one that the client used, below the path that the application is mounted at.
+    Its URL is the one that the client used, with the path at which the application is mounted.
     """
     stated = version or version_of(request)
     only = next(
@@ -100,9 +97,9 @@ def card_of_request(
 
 
 def card_url(request: Request, options: ServerOptions) -> str:
-    """Return the address of the server as its card tells it.
+    """Return the URL of the server for its card.
 
-    The port is the server's own where it is known: a request may state any other.
+    The port is the one that the server listens on, if known: the Host header may contain any other.
     """
     if options.public_url is not None:
         return options.public_url
@@ -116,7 +113,7 @@ def card_url(request: Request, options: ServerOptions) -> str:
 
 
 def version_of(request: Request) -> str | None:
-    """Return the A2A version that a request states: in a header, or a request parameter (A2A 1.0, 3.6.1)."""
+    """Return the A2A version in a header or query parameter of a request (A2A 1.0, section 3.6.1), or None."""
     stated = request.headers.get("a2a-version")
     if not stated and request.scope["query_string"]:
         stated = next((value for name, value in request.query_params.items() if name.lower() == "a2a-version"), None)
@@ -124,9 +121,10 @@ def version_of(request: Request) -> str | None:
 
 
 def card_response(card: Mapping[str, Any], asked: Mapping[str, str], changed: float) -> Response:
-    """Return the answer to a request for the public card (A2A 1.0, section 8.6).
+    """Return the response to a request for the public card (A2A 1.0, section 8.6).
 
-    ``asked`` are its headers. ``changed`` is Unix time: the card may have changed when the server started.
+    ``asked`` are the headers of the request. ``changed`` is the Unix time when the server started, as the card may have
+    changed then.
     """
     body = encode(card)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
@@ -147,7 +145,7 @@ def card_response(card: Mapping[str, Any], asked: Mapping[str, str], changed: fl
 
 
 def _is_since(stated: str | None, changed: float) -> bool:
-    """Return whether nothing changed after a date of HTTP, which counts seconds."""
+    """Return whether nothing changed after an HTTP date, which has a resolution of seconds."""
     try:
         return stated is not None and parsedate_to_datetime(stated).timestamp() >= int(changed)
     except (ValueError, OverflowError):
@@ -167,10 +165,10 @@ def _skill(skill: Skill, identity: Identity) -> dict[str, Any]:
 
 
 async def extended_card(url: str, caller: Caller, options: ServerOptions, version: str | None = None) -> dict[str, Any]:
-    """Return the card for those who have a token; of one ``version`` alone when there is one.
+    """Return the card for authenticated clients, with the members of one ``version`` if given.
 
-    It is the public one, and the parameters of the extension tell the slash commands there are (of the server's own
-    workspace), the limits that hold, and the user's name and tier.
+    In addition to the public card, the parameters of the extension have the slash commands (of the server's own
+    workspace), the limits, and the user's name and tier.
     """
     parameters: dict[str, Any] = {
         "commands": [to_json(command) for command in await _commands(caller.agent)],
@@ -189,4 +187,4 @@ async def _commands(agent: AgentClient) -> Sequence[SlashCommand]:
     try:
         return await agent.commands(CommandScope())
     except TaskError:
-        return ()  # the server has no workspace of its own: which commands there are depends on the session
+        return ()  # without a workspace of the server, the commands depend on the session

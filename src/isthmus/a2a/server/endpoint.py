@@ -1,7 +1,7 @@
-"""The endpoint: a request finds the wire that reads it, and is answered; the same for every version and dialect.
+"""The endpoint: it finds the wire of a request and answers it, for every version and dialect.
 
-Deliberately not here: who may ask at all (:mod:`isthmus.a2a.server.application`), what the words mean (the wires),
-how they are framed (:mod:`isthmus.a2a.server.framing`) and what is done (:mod:`isthmus.a2a.server.answering`).
+Requests are authenticated in :mod:`isthmus.a2a.server.application`, read and written by wires, framed in
+:mod:`isthmus.a2a.server.framing`, and performed in :mod:`isthmus.a2a.server.answering`.
 """
 
 import logging
@@ -14,7 +14,7 @@ from starlette.responses import Response
 from isthmus.a2a.coder_agent.paths import methods_of
 from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
-from isthmus.a2a.protocol.errors import bug
+from isthmus.a2a.protocol.errors import internal_error
 from isthmus.a2a.protocol.extension import HEADERS, URI, Activation, activation
 from isthmus.a2a.protocol.extension_requests import COMMANDS, EXECUTE
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_request, decode_value, id_of
@@ -40,7 +40,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class A2AEndpoint:
-    """Answers requests with the tasks of whoever calls."""
+    """Answers the requests of one principal."""
 
     def __init__(self, options: ServerOptions, wires: AllWires | None = None) -> None:
         self._options = options
@@ -49,13 +49,13 @@ class A2AEndpoint:
 
     @cached_property
     def _routes(self) -> "CoderAgentRoutes":
-        """Made when it is first wanted: few clients speak that way."""
+        """Routes of the dialect ``coderAgent``, loaded when first used: few clients speak it."""
         from isthmus.a2a.coder_agent.routes import CoderAgentRoutes
 
         return CoderAgentRoutes(self._options, self.streams, self._wires.reservations)
 
     async def answer(self, http: HttpRequest, body: bytes, caller: Caller) -> Response:
-        """Perform the request in ``body``: JSON-RPC at ``/``, where every failure is a JSON-RPC error; else REST."""
+        """Perform a request: JSON-RPC at ``/``, where every failure is a JSON-RPC error; REST at other paths."""
         if http.method in methods_of(http.scope["path"]):
             return await self._routes.answer(http, body, caller)
         if http.scope["path"] != "/":
@@ -71,11 +71,11 @@ class A2AEndpoint:
         except RpcError as error:
             return framing.failure(self._wires.of_version(version_of(http)).error(error), {})
         if request.method in V1_METHODS:
-            framing = JsonRpcFraming(id_of(value))  # 1.0 has a JSON error before a stream
+            framing = JsonRpcFraming(id_of(value))  # in 1.0 a request for a stream fails with JSON
         return await self.perform(request, framing, caller, http)
 
     async def answer_rest(self, http: HttpRequest, body: bytes, caller: Caller) -> Response:
-        """Perform a request over HTTP and JSON, of the version that has its path; failures are HTTP statuses."""
+        """Perform a REST request, in the version that has its path; failures are HTTP statuses."""
         path = raw_path(http.scope)
         binding = binding_of(path)
         framing = RestFraming(binding, http.headers.getlist("accept"))
@@ -98,7 +98,7 @@ class A2AEndpoint:
         http: HttpRequest,
         wire: Wire | None = None,
     ) -> Response:
-        """Perform a request, by ``wire`` or the one it is for. A bug is an error without internals."""
+        """Perform a request with ``wire``, by default the one chosen for it. A bug gives an error without details."""
         note = note_of(http.scope)
         active = Activation()
         version = version_of(http)
@@ -107,7 +107,7 @@ class A2AEndpoint:
             asked = (item for name in HEADERS for item in http.headers.getlist(name))
             active = activation(asked, *metadata_of(request.params))
             if request.method in (COMMANDS, EXECUTE) and not active.active:
-                active = Activation(URI)  # who calls a method of the extension speaks it
+                active = Activation(URI)  # a client that calls a method of the extension speaks it
             wants_stream = "text/event-stream" in http.headers.get("accept", "")
             after = _last_event_id(http) if request.method in FOLLOWING else None
             has_push = caller.push is not None
@@ -130,9 +130,9 @@ class A2AEndpoint:
             return await answering.respond(operation)
         except IsthmusError as error:
             failure = speaker.error(error)
-        except Exception:  # the client is told of an error, and nothing of what it says
+        except Exception:  # the client gets an error without details
             _LOG.exception("a request failed because of a bug")
-            failure = speaker.error(bug())
+            failure = speaker.error(internal_error())
         note.error = failure.code
         return framing.failure(failure, echo(active))
 

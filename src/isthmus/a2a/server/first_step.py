@@ -1,7 +1,6 @@
-"""Takes the first step of an awaitable at once: mostly what is waited for is there already.
+"""Running of an awaitable's first step at once, since its result is usually there already.
 
-So work that waiting alone needs (a timer, sending what was gathered) is done only when there is something to wait for.
-Deliberately not here: what is waited for.
+Work that is only needed before a wait (a timer, sending what was gathered) is then done only when there is a wait.
 """
 
 from collections.abc import Awaitable, Callable, Generator
@@ -11,9 +10,9 @@ T = TypeVar("T")
 
 
 class FirstStep(Generic[T]):
-    """An awaitable that has begun: when it ``is_done`` there is its ``result``, else :meth:`after` is awaited, once.
+    """An awaitable that has begun. If ``is_done``, its result is ``result``; otherwise await :meth:`after` once.
 
-    Raises what the awaitable raises in its first step.
+    The constructor raises what the awaitable raises in its first step.
     """
 
     __slots__ = ("_steps", "_waits_for", "is_done", "result")
@@ -32,7 +31,7 @@ class FirstStep(Generic[T]):
         return await self.after(_nothing)
 
     async def after(self, before: Callable[[], Awaitable[object]]) -> T:
-        """The result, waited for. ``before`` is done before that; its errors are raised in what was begun, too."""
+        """Run ``before``, then wait for the result and return it. Errors of ``before`` are raised in the awaitable."""
         return await _Rest(self._steps, self._waits_for, before)
 
 
@@ -41,7 +40,7 @@ async def _nothing() -> None:
 
 
 class _Rest(Generic[T]):
-    """The other steps; what goes wrong at one of them, a cancellation above all, is raised in what was begun."""
+    """The remaining steps; an error in one of them, above all a cancellation, is raised in the awaitable."""
 
     def __init__(self, steps: Generator[Any, Any, T], waits_for: Any, before: Callable[[], Awaitable[object]]) -> None:
         self._steps = steps

@@ -1,6 +1,6 @@
-"""How results, errors and stream items go into HTTP: as JSON-RPC envelopes.
+"""Framing of results, errors and stream items in HTTP; here is the one of JSON-RPC.
 
-One framing per request. Deliberately not here: what is framed, and REST (:mod:`isthmus.a2a.server.rest`).
+REST has its own (:mod:`isthmus.a2a.server.rest`).
 """
 
 from collections.abc import Mapping
@@ -16,22 +16,22 @@ from isthmus.rpc.messages import RequestId, RpcError, error_response, response
 
 
 class Framing(Protocol):
-    """One way to put an answer into HTTP."""
+    """A way to put the answer to one request into HTTP."""
 
     def item(self, item: object, seq: int | None = None) -> bytes:
-        """Return a stream item; ``seq`` becomes its id."""
+        """Return the frame of a stream item; ``seq`` becomes its id."""
         ...
 
     def error_item(self, error: RpcError) -> bytes:
-        """Return the item that ends a stream that failed."""
+        """Return the frame that ends a failed stream."""
         ...
 
     def result(self, result: object, headers: Mapping[str, str]) -> Response:
-        """Return a whole answer."""
+        """Return the response with a result."""
         ...
 
     def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
-        """Return the answer to a request that is not met."""
+        """Return the response to a failed request."""
         ...
 
 
@@ -57,7 +57,7 @@ class JsonRpcFraming(Framing):
     @override
     def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
         if self._only_streams:
-            # Real clients that ask for an event stream alone cannot read anything else (a2a-sdk, @a2a-js/sdk).
+            # Some clients that accept only an event stream cannot read anything else (a2a-sdk, @a2a-js/sdk).
             return Response(self.error_item(error), 200, headers, "text/event-stream")
         return json_response(self._failed(error), headers=headers)
 
@@ -66,10 +66,10 @@ class JsonRpcFraming(Framing):
 
 
 def check_content_type(stated: str | None) -> None:
-    """Make sure that a body is JSON; one without a type is taken for it.
+    """Check that the content type of a body is JSON; a missing one counts as JSON.
 
     Raises:
-        RpcError: the body is something else.
+        RpcError: it is another type.
     """
     kind = (stated or "application/json").partition(";")[0].strip().lower()
     if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
@@ -78,5 +78,5 @@ def check_content_type(stated: str | None) -> None:
 
 
 def json_response(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an HTTP answer of JSON."""
+    """Return an HTTP response with JSON."""
     return Response(body, status, headers, "application/json")

@@ -1,7 +1,6 @@
-"""The A2A server on a socket: bound before it runs, stopped by signals with every stream ended properly.
+"""The A2A server on a socket, which is bound before the server runs; a signal stops it and ends every stream properly.
 
-It prints nothing. Deliberately not here: what is served
-(:mod:`isthmus.a2a.server.application`).
+The application that it serves is :mod:`isthmus.a2a.server.application`.
 """
 
 import asyncio
@@ -27,20 +26,20 @@ from isthmus.listeners.listener import BACKLOG
 log = logging.getLogger(__name__)
 
 LIMITS = ServerLimits(descriptor_share=0.75, head_seconds=30, grace_seconds=5)
-"""The rest of the descriptors is for the journal, commands and MCP servers."""
+"""Limits of a server; the other quarter of the descriptors is for the journal, commands and MCP servers."""
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
 
 
 class ListenError(IsthmusError):
-    """The address cannot be listened on."""
+    """The server cannot listen on an address, or not with a certificate."""
 
 
 def bind(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes any free one.
 
     Raises:
-        ListenError: the port is taken, or the host is none of this machine; names both.
+        ListenError: the port is taken, or the host is not one of this machine; the text names both.
     """
     if not 0 <= port <= 65535:
         raise ListenError(f"cannot listen on host {host!r}, port {port}: expected a port from 0 (any) to 65535")
@@ -48,7 +47,7 @@ def bind(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
         )[0]
-        # With its protocol stated, asyncio sets TCP_NODELAY on what it accepts: events go out at once.
+        # With an explicit protocol asyncio sets TCP_NODELAY on accepted connections, so that events are sent at once.
         listener = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
         raise ListenError(f"cannot listen on host {host!r}, port {port}: {error}") from error
@@ -61,40 +60,41 @@ def bind(host: str, port: int) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise ListenError(
-                f"port {port} on {host} is already in use: stop what listens there, or choose another port (0: any)"
+                f"port {port} on {host} is already in use: stop the program that uses it, or choose another port"
+                " (0: any)"
             ) from error
         raise ListenError(f"cannot listen on host {host!r}, port {port}: {error.strerror}") from error
     return listener
 
 
 def url_of(listener: socket.socket, *, is_encrypted: bool = False) -> str:
-    """Return the URL that a bound socket is reached at."""
+    """Return the URL of a bound socket."""
     host, port = listener.getsockname()[:2]
     scheme = "https" if is_encrypted else "http"
     return f"{scheme}://[{host}]:{port}/" if ":" in host else f"{scheme}://{host}:{port}/"
 
 
 def is_loopback(listener: socket.socket) -> bool:
-    """Return whether a bound socket is reached from this machine alone."""
+    """Return whether a bound socket can be reached only from this machine."""
     return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The PEM files of a server's certificate, with those of its issuers after it, and of its private key."""
+    """PEM files of a server's certificate, followed by those of its issuers, and of its private key."""
 
     file: Path
     key_file: Path
 
     def stamp(self) -> tuple[int, ...]:
-        """What is another number when one of the files has changed; empty while one cannot be looked at."""
+        """Return a value that changes with the files; it is empty while one of them cannot be accessed."""
         try:
             return tuple(path.stat().st_mtime_ns for path in (self.file, self.key_file))
         except OSError:
             return ()
 
     def check(self) -> None:
-        """Make sure that they can be used together.
+        """Check that certificate and key can be used together.
 
         Raises:
             ListenError: they cannot.
@@ -103,8 +103,8 @@ class Certificate:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.file, self.key_file, _no_password)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             raise ListenError(
-                f"the certificate {self.file} and the key {self.key_file} cannot be used: {error}; expected PEM files"
-                " that belong together, the key without a password"
+                f"the certificate {self.file} and the key {self.key_file} cannot be used: {error}; expected matching"
+                " PEM files, and a key without a password"
             ) from error
 
 
@@ -113,10 +113,9 @@ def _no_password() -> str:
 
 
 class A2AServer(HttpServer):
-    """Serves one application on one bound socket until a signal, or :meth:`stop`.
+    """Serves one application on one bound socket until a signal, or :meth:`stop`, which end its streams at once.
 
-    Its streams are ended at once then. With a ``certificate`` it speaks TLS and nothing else. ``on_ready`` is called
-    when it serves, and a signal ends it properly.
+    With a ``certificate`` it speaks only TLS. ``on_ready`` is called once it serves and handles signals.
     """
 
     def __init__(
@@ -143,21 +142,21 @@ class A2AServer(HttpServer):
         self._on_ready = on_ready
         self._certificate = certificate
         self._stamp = () if certificate is None else certificate.stamp()
-        self.config.load()  # whoever is told that the server is ready may renew its certificate
+        self.config.load()  # the certificate may be renewed as soon as the server is ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve, then say so: who is told may end it at once."""
+        """Begin to serve, then call ``on_ready``, which may stop the server at once."""
         await super().startup(sockets)
         if self._on_ready is not None:
             self._on_ready()
 
     def look_after(self) -> None:
-        """End the streams of those whose token is not valid any more, and take a renewed certificate."""
-        self._agents.look_after()
+        """End the streams of users whose token is no longer valid, and load a renewed certificate."""
+        self._agents.close_invalid_streams()
         self._renew_certificate()
 
     def _renew_certificate(self) -> None:
-        """Take a certificate that was renewed for the connections to come; one that cannot be used is not taken."""
+        """Load a renewed certificate for new connections, unless it cannot be used."""
         certificate, context = self._certificate, self.config.ssl
         if certificate is None or context is None or (stamp := certificate.stamp()) in (self._stamp, ()):
             return
@@ -166,13 +165,13 @@ class A2AServer(HttpServer):
             certificate.check()
             context.load_cert_chain(certificate.file, certificate.key_file)
         except (ListenError, OSError) as error:
-            log.error("the certificate stays the one before: %s", error)
+            log.error("the previous certificate stays in use: %s", error)
         else:
             log.info("the certificate %s was renewed", certificate.file)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Stop on signals, and give control back to the caller: uvicorn would raise them again and end the process."""
+        """Stop on signals and return to the caller; uvicorn would raise them again, which ends the process."""
         loop = asyncio.get_running_loop()
         installed: list[int] = []
         for number in _SIGNALS:

@@ -1,7 +1,6 @@
-"""Applications that are mounted below a path of another one: paths of requests as seen from there.
+"""Paths of requests to an application that is mounted in another one.
 
-As ASGI has it, ``scope["path"]`` holds the whole path, and ``root_path`` is its beginning that belongs to the mount (or
-to a proxy). Deliberately not here: the URL in the card, which needs that beginning again.
+In ASGI ``scope["path"]`` is the whole path, and ``root_path`` is the beginning that belongs to the mount or a proxy.
 """
 
 from urllib.parse import quote
@@ -10,9 +9,9 @@ from starlette.types import Scope
 
 
 def below_mount(scope: Scope) -> Scope:
-    """Return the scope of a request with its paths below ``root_path``, which always begin with one slash.
+    """Return the scope of a request with its paths relative to ``root_path``; they begin with exactly one slash.
 
-    Servers that cut the beginning off themselves are served, too.
+    Paths from which the server has already removed ``root_path`` are accepted, too.
     """
     root: str = scope.get("root_path", "").rstrip("/")
     path: str = scope["path"]

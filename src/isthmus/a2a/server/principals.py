@@ -1,6 +1,6 @@
-"""Who is being served: for each token its agent, its endpoint and what it has open.
+"""The principals of a server: the agent, endpoint and open requests of each.
 
-Deliberately not here: who may come in (:mod:`isthmus.a2a.server.auth`), and what a user's tasks are (the engine).
+Requests are authenticated in :mod:`isthmus.a2a.server.auth`.
 """
 
 from collections.abc import Callable
@@ -17,23 +17,23 @@ from isthmus.a2a.wire import Caller
 from isthmus.client import AgentClient, UserLimits
 
 ForUser: TypeAlias = Callable[[str, UserLimits], AgentClient]
-"""The agent as a user has it: his own tasks alone, and not more of them than the limits allow."""
+"""Function that returns the agent as a user sees it: with the user's own tasks only, and within the limits."""
 PushFor: TypeAlias = Callable[[AgentClient], PushService]
-"""The push targets of the tasks that an agent shows."""
+"""Function that returns the push service for an agent as one user sees it."""
 
 
 @dataclass(slots=True)
 class OpenRequests:
-    """How many requests of one user are being answered now, whichever of his tokens they came with."""
+    """Number of open requests of one user, with any of the user's tokens."""
 
     count: int = 0
 
 
 @dataclass(slots=True)
-class Served:
-    """One visitor: on whose behalf requests are met and where."""
+class ServedPrincipal:
+    """A principal with what is needed to answer its requests."""
 
-    visitor: Principal
+    principal: Principal
     caller: Caller
     endpoint: A2AEndpoint
     body_limit: int
@@ -41,19 +41,19 @@ class Served:
     requests: OpenRequests
 
     def refuse_more(self) -> Refusal | None:
-        """Refuse a request to who has as many open as allowed."""
+        """Refuse a request if the user already has the maximum number of open requests."""
         if self.max_open is None or self.requests.count < self.max_open:
             return None
         return Refusal(
             429,
-            f"{self.visitor.name} has {self.requests.count} requests open, the most that are allowed (streams count"
-            " until they end): close one, or wait for one to end",
+            f"{self.principal.name} has {self.requests.count} requests open, which is the maximum (a stream counts"
+            " until it ends): close one, or wait for one to end",
             {"Retry-After": "1"},
         )
 
 
 class Principals:
-    """Everybody who was served since the start."""
+    """All principals that were served since the start."""
 
     def __init__(
         self,
@@ -69,25 +69,25 @@ class Principals:
         self._for_user = for_user
         self._push = push
         self._wires = wires or AllWires(strict_extension=options.strict_extension)
-        self._served: dict[Principal, Served] = {}
+        self._served: dict[Principal, ServedPrincipal] = {}
         self._requests: dict[str, OpenRequests] = {}
         self.closing = False
 
-    def of(self, visitor: Principal) -> Served:
-        """How this visitor is served."""
-        found = self._served.get(visitor)
+    def of(self, principal: Principal) -> ServedPrincipal:
+        """Return a principal as it is served."""
+        found = self._served.get(principal)
         if found is None:
-            found = self._served[visitor] = self._made(visitor)
+            found = self._served[principal] = self._made(principal)
         return found
 
     @property
     def has_push(self) -> bool:
-        """Whether there are push notifications."""
+        """Whether the server sends push notifications."""
         return self._push is not None
 
     @property
     def open_streams(self) -> int:
-        """How many answers are under way that wait for a task."""
+        """Number of open answers that wait for a task."""
         return sum(len(served.endpoint.streams) for served in self._served.values())
 
     def close(self) -> None:
@@ -97,31 +97,29 @@ class Principals:
             served.endpoint.streams.close()
 
     def keep(self, users: UserTable, now: float) -> None:
-        """Let go of visitors whose token was revoked, has expired or has other caps now; their streams end."""
-        for visitor, served in list(self._served.items()):
-            entry = users.entries.get(visitor.token_id)
+        """Drop principals whose token was revoked, has expired or has other limits now, and end their streams."""
+        for principal, served in list(self._served.items()):
+            entry = users.entries.get(principal.token_id)
             is_same = (
                 entry is not None
-                and (entry.caps, entry.tier) == (visitor.caps, visitor.tier)
-                and users.is_valid(visitor.token_id, now)
+                and (entry.caps, entry.tier) == (principal.caps, principal.tier)
+                and users.is_valid(principal.token_id, now)
             )
-            if visitor.token_id and not is_same:
-                served.endpoint.streams.close(
-                    "this stream ends: its token is not valid any more, or has other limits now"
-                )
-                del self._served[visitor]
+            if principal.token_id and not is_same:
+                served.endpoint.streams.close("this stream ends: its token is no longer valid, or has other limits now")
+                del self._served[principal]
 
-    def _made(self, visitor: Principal) -> Served:
+    def _made(self, principal: Principal) -> ServedPrincipal:
         options = self._options
-        agent, caps = self._agent, visitor.caps
-        if visitor != LOCAL_USER and self._for_user is not None:
+        agent, caps = self._agent, principal.caps
+        if principal != LOCAL_USER and self._for_user is not None:
             caps = caps.over(options.user_caps)
-            agent = self._for_user(visitor.name, caps.limits)
+            agent = self._for_user(principal.name, caps.limits)
         body_limit = min(options.body_limit, caps.max_request or options.body_limit)
         endpoint = A2AEndpoint(replace(options, body_limit=body_limit), self._wires)
         if self.closing:
             endpoint.streams.close()
         push = self._push(agent) if self._push is not None else None
-        caller = Caller(agent, push, visitor.tier or options.user_tier, visitor.name)
-        requests = self._requests.setdefault(visitor.name, OpenRequests())
-        return Served(visitor, caller, endpoint, body_limit, caps.max_open, requests)
+        caller = Caller(agent, push, principal.tier or options.user_tier, principal.name)
+        requests = self._requests.setdefault(principal.name, OpenRequests())
+        return ServedPrincipal(principal, caller, endpoint, body_limit, caps.max_open, requests)

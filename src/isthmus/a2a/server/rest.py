@@ -1,8 +1,8 @@
 """A2A over HTTP and JSON: paths and query parameters into the methods of JSON-RPC, errors into HTTP statuses.
 
-A request becomes the same method with the same parameters as in JSON-RPC, so that all else is shared. What differs
-between versions is a :class:`RestBinding`, of which there is one in :mod:`isthmus.a2a.server.rest_v1` and one in
-:mod:`isthmus.a2a.server.rest_v03`. Deliberately not here: what methods mean (the wires), and paths with a tenant.
+A request becomes the same method with the same parameters as in JSON-RPC, so that everything else is shared. A
+:class:`RestBinding` has what differs between versions; they are in :mod:`isthmus.a2a.server.rest_v1` and
+:mod:`isthmus.a2a.server.rest_v03`. Paths with a tenant are not served.
 """
 
 import re
@@ -13,8 +13,10 @@ from urllib.parse import unquote
 
 from starlette.responses import Response
 from starlette.types import Scope
+from typing_extensions import override
 
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_value
+from isthmus.a2a.server.framing import Framing
 from isthmus.a2a.server.sse import event_frame
 from isthmus.encoding.codec import camel
 from isthmus.encoding.json_text import encode
@@ -22,7 +24,7 @@ from isthmus.rpc.messages import INVALID_REQUEST, METHOD_NOT_FOUND, Notification
 
 MEDIA_TYPE = "application/json"
 Routes: TypeAlias = tuple[tuple[re.Pattern[str], Mapping[str, str]], ...]
-"""Patterns of paths, each with the method of A2A for each HTTP method; groups are named as parameters."""
+"""Patterns of paths, each with the method of A2A for each HTTP method; named groups are parameters."""
 
 _COLON = re.compile("%3a", re.IGNORECASE)
 _NUMBERS = ("historyLength", "pageSize", "status", "limit")
@@ -31,22 +33,21 @@ _FLAGS = ("includeArtifacts",)
 
 @dataclass(frozen=True, slots=True)
 class RestBinding:
-    """How one version of A2A is spoken over HTTP and JSON.
-
-    ``params`` makes parameters of the method that is named and a body. ``error`` gives the HTTP status of an error and
-    what is told of it; ``refusal`` what is told of a refusal by HTTP status and message. ``media_types`` are what
-    answers are called: the first one, or another that a client accepts without the first.
-    """
+    """One version of A2A over HTTP and JSON."""
 
     version: str
     routes: Routes
     params: Callable[[str, Mapping[str, Any]], dict[str, Any]]
+    """Function that returns the parameters for a method and the body of a request."""
     error: Callable[[RpcError], tuple[int, object]]
+    """Function that returns the HTTP status and the body for an error."""
     refusal: Callable[[int, str], object]
+    """Function that returns the body for a refusal, given its HTTP status and message."""
     media_types: tuple[str, ...] = (MEDIA_TYPE,)
+    """Media types of answers: the first, unless the client accepts another one and not the first."""
 
     def find(self, path: str) -> tuple[dict[str, str], Mapping[str, str]] | None:
-        """Return the named parts of a path as it was sent, and the methods there; None for a path that there is not."""
+        """Return the named parts of a path as it was sent, and its methods; None for an unknown path."""
         for pattern, methods in self.routes:
             found = pattern.fullmatch(path)
             if found is not None:
@@ -54,12 +55,12 @@ class RestBinding:
         return None
 
     def request(self, method: str, path: str, query: Iterable[tuple[str, str]], body: bytes) -> Notification:
-        """Return the call that an HTTP request stands for, without an id: HTTP carries the answer.
+        """Return the JSON-RPC call for an HTTP request. It has no id: HTTP carries the answer.
 
-        What stands in the path counts more than what the body says.
+        Values in the path take precedence over those in the body.
 
         Raises:
-            RpcError: the body is no JSON object, a query parameter does not fit, or there is no such path.
+            RpcError: the body is not a JSON object, a query parameter is invalid, or the path is unknown.
         """
         found = self.find(path)
         if found is None or method not in found[1]:
@@ -73,21 +74,18 @@ class RestBinding:
 
 
 def routes_of(table: Mapping[str, Mapping[str, str]]) -> Routes:
-    """Routes out of regular expressions, each with the method of A2A for each HTTP method."""
+    """Return the routes in a table of regular expressions, each with the method of A2A for each HTTP method."""
     return tuple((re.compile(pattern), methods) for pattern, methods in table.items())
 
 
 def raw_path(scope: Scope) -> str:
-    """Return the path as it was sent, so that an escaped slash or percent sign in an id is a part of it."""
+    """Return the path as it was sent, so that an escaped slash or percent sign in an id remains part of the id."""
     raw: bytes | None = scope.get("raw_path")
     return scope["path"] if raw is None else _COLON.sub(":", raw.decode("latin-1"))
 
 
-class RestFraming:
-    """See :class:`isthmus.a2a.server.framing.Framing`; each method is that of the port.
-
-    ``accept`` are the values of the header of that name.
-    """
+class RestFraming(Framing):
+    """The framing of a REST request. ``accept`` are the values of the header Accept."""
 
     def __init__(self, binding: RestBinding, accept: Iterable[str] = ()) -> None:
         self._binding = binding
@@ -96,26 +94,26 @@ class RestFraming:
         asked = (each for each in others if each in accepted and first not in accepted)
         self._media_type = next(asked, first)
 
+    @override
     def item(self, item: object, seq: int | None = None) -> bytes:
-        """Return a StreamResponse as it is."""
         return event_frame(encode(item), seq)
 
+    @override
     def error_item(self, error: RpcError) -> bytes:
-        """Return an event named ``error``."""
         return b"event: error\n" + event_frame(encode(self._binding.error(error)[1]))
 
+    @override
     def result(self, result: object, headers: Mapping[str, str]) -> Response:
-        """Return the object as it is."""
         return Response(encode(result), 200, headers, self._media_type)
 
+    @override
     def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
-        """Return the error in the words of the version, with the HTTP status of its code."""
         status, content = self._binding.error(error)
         return Response(encode(content), status, headers, self._media_type)
 
 
 def refusal(binding: RestBinding, status: int, message: str, headers: Mapping[str, str]) -> Response:
-    """Return the answer to what is refused before it is a request of A2A, in the words of the version."""
+    """Return the response to a request that is refused before it is read, as the version of A2A writes it."""
     return Response(encode(binding.refusal(status, message)), status, headers, MEDIA_TYPE)
 
 

@@ -1,6 +1,6 @@
-"""Errors of A2A over HTTP and JSON: one row for each, with the words of both versions.
+"""Errors of A2A over HTTP and JSON, in 0.3 and 1.0.
 
-The document of 0.3 has no HTTP statuses for errors; these are those of the Python SDK.
+The document of 0.3 does not define HTTP statuses for errors; we use those of the Python SDK.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from isthmus.rpc.messages import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
 
 @dataclass(frozen=True, slots=True)
 class RestError:
-    """An error over HTTP: in 0.3 a status and the document's name of it, in 1.0 a status and that of ``google.rpc``."""
+    """An error over HTTP: in 0.3 a status and the document's name, in 1.0 a status and the name in ``google.rpc``."""
 
     v03_status: int
     v03_type: str
@@ -54,5 +54,5 @@ _ERRORS: Mapping[int, RestError] = MappingProxyType(
 
 
 def rest_error(code: int) -> RestError:
-    """Return what an error of JSON-RPC is over HTTP; one that is not known is an internal one."""
+    """Return the HTTP form of an error of JSON-RPC; an unknown code is an internal error."""
     return _ERRORS.get(code, _ERRORS[INTERNAL_ERROR])

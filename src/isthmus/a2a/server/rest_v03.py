@@ -1,8 +1,7 @@
-"""A2A 0.3 over HTTP and JSON: its paths below ``/v1``, where the SDKs of 0.3 have them, and its errors.
+"""A2A 0.3 over HTTP and JSON: paths below ``/v1``, as in the SDKs of 0.3, and errors.
 
-An error is an object with the ``code`` of JSON-RPC, which clients in JavaScript read, the document's name of it as
-``type``, which those in Python do, ``message`` and ``data``. Deliberately not here: the statuses and names of errors
-(:mod:`isthmus.a2a.server.rest_errors`), and the JSON of messages and tasks (:mod:`isthmus.a2a.v03.proto_json`).
+An error is an object with the ``code`` of JSON-RPC, which clients in JavaScript read, the document's name as ``type``,
+which those in Python read, ``message`` and ``data``. Messages and tasks are in :mod:`isthmus.a2a.v03.proto_json`.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A2A 1.0 over HTTP and JSON: its paths, and its errors as ``google.rpc.Status``."""
+"""A2A 1.0 over HTTP and JSON: paths, and errors as ``google.rpc.Status``."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from isthmus.a2a.server.rest_errors import rest_error
 from isthmus.rpc.messages import RpcError
 
 A2A_MEDIA_TYPE = "application/a2a+json"
-"""For clients that accept this one and not the other."""
+"""Media type for clients that accept it and not ``application/json``."""
 
 _TASK = r"/tasks/(?P<id>[^/:]+)"
 _PUSHES = r"/tasks/(?P<taskId>[^/:]+)/pushNotificationConfigs"
@@ -20,10 +20,10 @@ _ROUTES = routes_of(
         r"/tasks": {"GET": "ListTasks"},
         _TASK: {"GET": "GetTask"},
         rf"{_TASK}:cancel": {"POST": "CancelTask"},
-        # Documents of 1.0 have GET, and POST was there before it.
+        # Documents of 1.0 have GET; earlier ones have POST.
         rf"{_TASK}:subscribe": {"GET": "SubscribeToTask", "POST": "SubscribeToTask"},
         _PUSHES: {"POST": "CreateTaskPushNotificationConfig", "GET": "ListTaskPushNotificationConfigs"},
-        # a client's own choice, so with a colon, too
+        # A client chooses this id, so it may contain a colon.
         rf"{_PUSHES}/(?P<id>[^/]+)": {
             "GET": "GetTaskPushNotificationConfig",
             "DELETE": "DeleteTaskPushNotificationConfig",
@@ -43,7 +43,7 @@ _HTTP_STATUSES: Mapping[int, str] = MappingProxyType(
         429: "RESOURCE_EXHAUSTED",
     }
 )
-"""What refusals by HTTP status alone are called."""
+"""Name in ``google.rpc`` for a refusal that has only an HTTP status."""
 
 
 def _params(method: str, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Server-sent events out of the server: one response per stream, ended cleanly, pulled at the reader's pace.
+"""Server-sent events: one response per stream, at the reader's pace.
 
-A stream takes its next events only when the reader has taken the last ones; nothing is queued for it, and events that
-are there together go out together. It notices a reader that leaves, keeps idle connections alive with comments, and
-ends with a whole last chunk when the server stops. Deliberately not here: what the events are.
+A stream asks for its next events only when the reader has taken the previous ones; nothing is queued, and events that
+are ready together are sent together. It notices when its reader leaves, keeps an idle connection alive with comments,
+and ends properly, with a last chunk, when the server stops.
 """
 
 import asyncio
@@ -18,31 +18,32 @@ from isthmus.a2a.server.first_step import FirstStep
 
 STOPPING = b": the server is stopping\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
-LASTING_SECONDS = 0.25
-"""How long a stream may run before it is looked after; also how late a reader that left at once is noticed."""
+WATCH_AFTER_SECONDS = 0.25
+"""Time in seconds until a stream is watched. A shorter stream costs no asyncio task; a reader that leaves earlier is
+noticed only then."""
 GATHERED_BYTES = 16384
-"""What is sent at once at the latest, however many events are there."""
+"""Number of bytes after which gathered events are sent, even if more are ready."""
 
 
 def event_frame(data: bytes, seq: int | None = None) -> bytes:
-    """One event; ``data`` is one line. Only kept events have an id, which a reader resumes after."""
+    """Return the bytes of an event; ``data`` is one line. Only stored events have an id, after which readers resume."""
     return b"data: %b\n\n" % data if seq is None else b"id: %d\ndata: %b\n\n" % (seq, data)
 
 
 class OpenStreams:
-    """What is being answered, so that it can be ended when the server stops."""
+    """The answers that wait for tasks, which must end when the server stops."""
 
     def __init__(self) -> None:
         self._scopes: set[anyio.CancelScope] = set()
         self.closing = False
-        self.why: str | None = None
-        """Why they end, when it is not because the server stops."""
+        self.reason: str | None = None
+        """Reason of the end; None: the server stops."""
 
     def __len__(self) -> int:
         return len(self._scopes)
 
     def enter(self) -> anyio.CancelScope:
-        """Return a scope to work in; it is cancelled when the server stops."""
+        """Return a cancel scope for an answer; it is cancelled when the server stops."""
         scope = anyio.CancelScope()
         self._scopes.add(scope)
         if self.closing:
@@ -50,20 +51,20 @@ class OpenStreams:
         return scope
 
     def leave(self, scope: anyio.CancelScope) -> None:
-        """The work is done."""
+        """Forget the scope of an answer that has ended."""
         self._scopes.discard(scope)
 
-    def close(self, why: str | None = None) -> None:
-        """End everything that is open, and whatever still comes: because the server stops, or for the reason given."""
-        self.closing, self.why = True, why
+    def close(self, reason: str | None = None) -> None:
+        """End all answers, also those that begin later; without a reason because the server stops."""
+        self.closing, self.reason = True, reason
         for scope in tuple(self._scopes):
             scope.cancel()
 
 
 class EventStream(StreamingResponse):
-    """An event stream of frames. ``keep_alive`` is how many seconds without an event make a comment.
+    """An event stream of frames, with a comment after ``keep_alive`` seconds without an event.
 
-    ``farewell`` makes the last frame of a stream that is ended for a reason.
+    ``last_frame`` returns the last frame of a stream that is ended for a reason.
     """
 
     media_type = "text/event-stream"
@@ -75,38 +76,38 @@ class EventStream(StreamingResponse):
         *,
         keep_alive: float = 15,
         headers: Mapping[str, str] | None = None,
-        farewell: Callable[[str], bytes] | None = None,
+        last_frame: Callable[[str], bytes] | None = None,
     ) -> None:
         super().__init__(frames, headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no", **(headers or {})})
         self._frames = frames
         self._streams = streams
         self._keep_alive = keep_alive
-        self._farewell = farewell
+        self._last_frame = last_frame
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the head, every frame, and the end; returns when the reader has left, too.
+        """Send the head, every frame, and the end, unless the reader leaves.
 
-        It is cut short with a comment when the server stops, and with an error when it is ended for another reason.
+        The stream ends early with a comment when the server stops, and with an error when it is ended for a reason.
         """
         work = self._streams.enter()
-        care = _Care(receive, send, work, self._keep_alive)
+        watch = _StreamWatch(receive, send, work, self._keep_alive)
         try:
             with work:
                 await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
                 async with aclosing(self._frames) as frames:
-                    await self._send_frames(frames, care, send)
+                    await self._send_frames(frames, watch, send)
         finally:
             self._streams.leave(work)
-            care.end()
-        if care.reader_has_left:
+            watch.end()
+        if watch.reader_has_left:
             return
         end = b""
         if work.cancelled_caught:
-            why = self._streams.why
-            end = STOPPING if why is None or self._farewell is None else self._farewell(why)
+            reason = self._streams.reason
+            end = STOPPING if reason is None or self._last_frame is None else self._last_frame(reason)
         await send({"type": "http.response.body", "body": end, "more_body": False})
 
-    async def _send_frames(self, frames: AsyncGenerator[bytes, None], care: "_Care", send: Send) -> None:
+    async def _send_frames(self, frames: AsyncGenerator[bytes, None], watch: "_StreamWatch", send: Send) -> None:
         gathered: list[bytes] = []
         size = 0
 
@@ -116,7 +117,7 @@ class EventStream(StreamingResponse):
                 body = b"".join(gathered)
                 gathered.clear()
                 size = 0
-                care.last_sent = care.now()
+                watch.last_sent = watch.now()
                 await send({"type": "http.response.body", "body": body, "more_body": True})
 
         try:
@@ -131,10 +132,10 @@ class EventStream(StreamingResponse):
             await flush()
 
 
-class _Care:
-    """Looks after a stream that lasts: comments while nothing is sent, and the end of its work when the reader leaves.
+class _StreamWatch:
+    """Watches a stream: sends comments while nothing else is sent, and cancels its work when the reader leaves.
 
-    A stream that is over before ``LASTING_SECONDS`` costs a timer, not a task.
+    A stream that ends before ``WATCH_AFTER_SECONDS`` costs a timer, not an asyncio task.
     """
 
     def __init__(self, receive: Receive, send: Send, work: anyio.CancelScope, interval: float) -> None:
@@ -144,7 +145,7 @@ class _Care:
         self._interval = interval
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
-        self._timer = self._loop.call_later(min(interval, LASTING_SECONDS), self._begin)
+        self._timer = self._loop.call_later(min(interval, WATCH_AFTER_SECONDS), self._begin)
         self.last_sent = self.now()
         self.reader_has_left = False
 
@@ -160,7 +161,7 @@ class _Care:
         self._task = self._loop.create_task(self._run())
 
     async def _run(self) -> None:
-        with contextlib.suppress(OSError):  # what is sent to a reader that has left
+        with contextlib.suppress(OSError):  # sending to a reader that has left
             while not self.reader_has_left:
                 rest = self.last_sent + self._interval - self.now()
                 if rest <= 0:

@@ -1,8 +1,8 @@
 """Users of a server and their tokens: a table that is read, changed and written as a whole. Sans-I/O.
 
-A token is shown once, when it is made, and kept as its SHA-256 alone: of 256 random bits there is nothing to guess.
-It names its entry, so that a request costs one lookup and one comparison, in constant time. Deliberately not here: the
-file (:mod:`isthmus.a2a.server.users_file`), and what a user may see (the engine).
+A token is shown once, when it is created, and only its SHA-256 is stored: 256 random bits cannot be guessed. It
+contains the id of its entry, so that a request costs one lookup and one comparison, in constant time. The file is in
+:mod:`isthmus.a2a.server.users_file`.
 """
 
 import hashlib
@@ -27,15 +27,15 @@ _VERSION = 1
 
 
 class UsersError(IsthmusError):
-    """The table of users cannot be read or changed so; it is as it was."""
+    """The table of users cannot be read or changed as requested; it was not changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """How much one user may have at once; None leaves it to the server. ``max_request`` is in bytes.
+    """Limits of one user; None leaves a limit to the server. ``max_request`` is in bytes.
 
-    ``max_tasks`` and ``max_running`` as in :class:`~isthmus.client.UserLimits`; ``max_open`` counts requests that are
-    being answered, which a stream is until it ends.
+    ``max_tasks`` and ``max_running`` are as in :class:`~isthmus.client.UserLimits`; ``max_open`` limits open requests,
+    where a stream counts until it ends.
     """
 
     max_tasks: int | None = None
@@ -44,7 +44,7 @@ class Caps:
     max_request: int | None = None
 
     def over(self, default: "Caps") -> "Caps":
-        """Return these caps, and where there are none those of ``default``."""
+        """Return these limits, with those of ``default`` where they have none."""
         return Caps(
             default.max_tasks if self.max_tasks is None else self.max_tasks,
             default.max_running if self.max_running is None else self.max_running,
@@ -54,7 +54,7 @@ class Caps:
 
     @property
     def limits(self) -> UserLimits:
-        """Those that the engine holds."""
+        """Limits that the engine enforces."""
         return UserLimits(self.max_tasks, self.max_running)
 
 
@@ -62,7 +62,7 @@ class Caps:
 class TokenEntry:
     """A token of a user. Times are Unix seconds; ``digest`` is the SHA-256 of the token, in hexadecimal.
 
-    ``tier`` is the ``user_tier`` that events tell; None leaves it to the server.
+    ``tier`` is the ``user_tier`` in events; None leaves it to the server.
     """
 
     id: str
@@ -76,14 +76,14 @@ class TokenEntry:
 
 @dataclass(frozen=True, slots=True)
 class ExpiredToken:
-    """The token was right, until it expired."""
+    """A valid token that has expired."""
 
     entry: TokenEntry
 
 
 @dataclass(frozen=True, slots=True)
 class UserTable:
-    """All tokens by their ids."""
+    """Table of all tokens by their ids."""
 
     entries: Mapping[str, TokenEntry] = field(default_factory=dict[str, TokenEntry])
 
@@ -92,16 +92,16 @@ class UserTable:
         """Return the table in the bytes of its file.
 
         Raises:
-            UsersError: they are no table that this version reads.
+            UsersError: they are not a table that this version of Isthmus can read.
         """
         try:
             value: Any = json_text.decode(data)
             version: Any = value["version"]
             entries = [from_json(TokenEntry, item) for item in value["tokens"]]
         except (JsonError, ValueError, KeyError, TypeError, DecodeError) as error:
-            raise UsersError(f"it holds no table of users: {error!s:.1000}") from error
+            raise UsersError(f"it does not contain a table of users: {error!s:.1000}") from error
         if version != _VERSION:
-            raise UsersError(f"it is of version {version!r:.100}, this Isthmus reads {_VERSION}")
+            raise UsersError(f"it has version {version!r:.100}, but this Isthmus reads version {_VERSION}")
         return cls({entry.id: entry for entry in entries})
 
     def encode(self) -> bytes:
@@ -117,14 +117,14 @@ class UserTable:
         caps: Caps | None = None,
         tier: str | None = None,
     ) -> "tuple[UserTable, TokenEntry, str]":
-        """Return the table with a new token for a user, the entry, and the token itself, which is kept nowhere.
+        """Return the table with a new token for a user, the entry, and the token itself, which is not stored anywhere.
 
         Raises:
-            UsersError: the name cannot be a user's.
+            UsersError: the name is invalid.
         """
         if NAME.fullmatch(name) is None:
             raise UsersError(
-                f"{name!r} cannot be the name of a user: expected 1 to 64 letters, digits or . _ @ + -, the first one a"
+                f"{name!r} is not a valid user name: expected 1 to 64 letters, digits or . _ @ + -, beginning with a"
                 " letter or digit"
             )
         token_id = secrets.token_hex(4)
@@ -135,19 +135,19 @@ class UserTable:
         return replace(self, entries={**self.entries, token_id: entry}), entry, token
 
     def revoked(self, name_or_id: str) -> "tuple[UserTable, tuple[TokenEntry, ...]]":
-        """Return the table without the token of this id, or without all tokens of the user of this name; and those.
+        """Return the table without the token with this id, or without all tokens of this user, and the removed entries.
 
         Raises:
-            UsersError: there is neither.
+            UsersError: there is no such token or user.
         """
         gone = tuple(entry for entry in self.entries.values() if name_or_id in (entry.id, entry.name))
         if not gone:
             known = ", ".join(sorted({entry.name for entry in self.entries.values()})) or "none"
-            raise UsersError(f"{name_or_id!r} is neither the id of a token nor the name of a user. Users: {known}")
+            raise UsersError(f"{name_or_id!r} is neither a token's id nor a user's name. Users: {known}")
         return replace(self, entries={key: item for key, item in self.entries.items() if item not in gone}), gone
 
     def find(self, token: str, now: float) -> TokenEntry | ExpiredToken | None:
-        """Whose token this is; None when it is nobody's."""
+        """Return the entry of a token, expired or not; None for an unknown token."""
         found = _TOKEN.fullmatch(token)
         entry = self.entries.get(found[1]) if found is not None else None
         if entry is None or not hmac.compare_digest(_digest(token), entry.digest):
@@ -155,12 +155,12 @@ class UserTable:
         return ExpiredToken(entry) if entry.expires is not None and entry.expires <= now else entry
 
     def is_valid(self, token_id: str, now: float) -> bool:
-        """Return whether a token that was right before still is."""
+        """Return whether a token that was accepted before is still valid."""
         entry = self.entries.get(token_id)
         return entry is not None and (entry.expires is None or entry.expires > now)
 
     def has_user(self, name: str, now: float) -> bool:
-        """Return whether somebody may come in by this name; the local user, who has none, always may."""
+        """Return whether a user of this name has a valid token; the local user, who has no name, needs none."""
         return not name or any(
             entry.name == name and (entry.expires is None or entry.expires > now) for entry in self.entries.values()
         )

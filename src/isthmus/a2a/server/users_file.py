@@ -1,6 +1,7 @@
-"""The file that holds a server's users: changed atomically, noticed by running servers at their next look.
+"""The file with a server's users, around :mod:`isthmus.a2a.server.users`.
 
-A thin shell around :mod:`isthmus.a2a.server.users`. The file is 0600; two programs that change it wait for each other.
+It has mode 0600 and is changed atomically; programs that change it wait for each other. Running servers read it again
+when it has changed.
 """
 
 import contextlib
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class UsersFile:
-    """The users in the file ``path``, which need not be there."""
+    """The users in the file ``path``, which may be missing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -31,9 +32,9 @@ class UsersFile:
         self._table = UserTable()
 
     def table(self) -> UserTable:
-        """The users as they are now. A look at the file's times for each call; it is read again only when it changed.
+        """Return the current users; each call checks the file's time, and reads the file only if it has changed.
 
-        One that cannot be read lets nobody in, which is said in the log.
+        If it cannot be read, the table is empty, so that no user is let in, and the log says why.
         """
         try:
             status = self._path.stat()
@@ -42,14 +43,14 @@ class UsersFile:
             self._stamp, self._table = None, UserTable()
             return self._table
         except OSError as error:
-            log.error("%s cannot be looked at (%s): nobody with a user's token is let in", self._path, error.strerror)
+            log.error("%s cannot be accessed (%s): no user with a token is let in", self._path, error.strerror)
             return UserTable()
         if stamp != self._stamp:
             self._stamp = stamp
             try:
                 self._table = self.read()
             except UsersError as error:
-                log.error("%s; nobody with a user's token is let in", error)
+                log.error("%s; no user with a token is let in", error)
                 self._table = UserTable()
         return self._table
 
@@ -57,7 +58,7 @@ class UsersFile:
         """Return the users in the file.
 
         Raises:
-            UsersError: it cannot be read, or others may read it.
+            UsersError: it cannot be read, or does not contain a table of users.
         """
         try:
             mode = stat.S_IMODE(self._path.stat().st_mode)
@@ -67,7 +68,7 @@ class UsersFile:
         except OSError as error:
             raise UsersError(f"{self._path} cannot be read: {error.strerror or error}") from error
         if mode & 0o077:
-            log.warning("%s could be read by others (mode %04o) and is yours alone now", self._path, mode)
+            log.warning("%s could be read by others (mode %04o); only you can read it now", self._path, mode)
             with contextlib.suppress(OSError):
                 self._path.chmod(0o600)
         try:
@@ -76,10 +77,10 @@ class UsersFile:
             raise UsersError(f"{self._path}: {error}") from error
 
     def change(self, change: Callable[[UserTable], tuple[UserTable, T]]) -> T:
-        """Replace the table by a changed one; returns what ``change`` gives along.
+        """Replace the table by the one that ``change`` returns; return the other value of ``change``.
 
         Raises:
-            UsersError: the file cannot be read or written; it is as it was.
+            UsersError: the file cannot be read or written; it was not changed.
         """
         try:
             make_private_directory(self._path.parent)

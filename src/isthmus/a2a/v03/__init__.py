@@ -1,1 +1,1 @@
-"""A2A 0.3 over JSON-RPC; both directions."""
+"""A2A 0.3, for server and client."""

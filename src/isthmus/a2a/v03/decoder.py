@@ -1,7 +1,6 @@
-"""A2A 0.3, what a client receives: JSON into items, by ``kind``. Sans-I/O.
+"""Decoder of what a client receives in A2A 0.3: JSON into items, by their ``kind``. Sans-I/O.
 
-Deliberately not here: what an item means (:mod:`isthmus.a2a.protocol.stream_decoder`) and what the client sends
-(:mod:`isthmus.a2a.client.wires`).
+The client's requests are written in :mod:`isthmus.a2a.client.wires`.
 """
 
 from isthmus.a2a.protocol.items import (
@@ -44,16 +43,16 @@ def decode_task(result: object) -> TaskItem:
     """Return a Task, e.g. the result of ``tasks/get``.
 
     Raises:
-        DecodeError: another shape.
+        DecodeError: it does not have the shape of a Task.
     """
     return _READER.task(result)
 
 
 def decode_item(result: object) -> Item:
-    """Return the result in a stream item, or of ``message/send``.
+    """Return a stream item, or the result of ``message/send``.
 
     Raises:
-        DecodeError: another shape.
+        DecodeError: it does not have the shape of an item.
     """
     item = object_of(result, "stream item")
     match item.get("kind"):

@@ -1,12 +1,14 @@
-"""A2A 0.3, requests: parameters into operations. Sans-I/O; errors name the field that does not fit."""
+"""Decoder of requests in A2A 0.3 into operations. Sans-I/O; errors name the invalid field."""
 
 from collections.abc import Mapping
 from typing import Any, cast
 
-from isthmus.a2a.protocol.errors import no_push
+from typing_extensions import override
+
+from isthmus.a2a.protocol.errors import push_not_supported
 from isthmus.a2a.protocol.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands, extended_object
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
-from isthmus.a2a.protocol.message_decoder import Configuration, ReadPart, decode_send
+from isthmus.a2a.protocol.message_decoder import Configuration, Grammar, ReadPart, decode_send
 from isthmus.a2a.protocol.operations import (
     CancelTask,
     DeletePush,
@@ -19,7 +21,7 @@ from isthmus.a2a.protocol.operations import (
     Operation,
     SetPush,
 )
-from isthmus.a2a.protocol.parameters import count, flag, mapping, optional_mapping, optional_text, shown, text
+from isthmus.a2a.protocol.parameters import count, excerpt, flag, mapping, optional_mapping, optional_text, text
 from isthmus.a2a.wire import Call
 from isthmus.client import PushTarget
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
@@ -27,7 +29,7 @@ from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 SEND = "message/send"
 STREAM = "message/stream"
 UNTIL_END = "follow_until_end"
-"""The member of the extension's metadata by which ``tasks/resubscribe`` goes on while a task waits for a user."""
+"""Member of the extension's metadata that makes ``tasks/resubscribe`` continue while a task waits for a user."""
 _PUSH = "tasks/pushNotificationConfig"
 METHODS = (
     SEND,
@@ -43,18 +45,18 @@ METHODS = (
 )
 
 
-class GrammarV03:
-    """See :class:`isthmus.a2a.protocol.message_decoder.Grammar`; each method is that of the port."""
+class GrammarV03(Grammar):
+    """Reader of messages in A2A 0.3."""
 
+    @override
     def check(self, message: Mapping[str, Any], where: str) -> None:
-        """Its kind, when stated, and its role."""
         if message.get("kind", "message") != "message":
             raise InvalidParamsError(f"{where}.kind", 'expected "message"')
         if message.get("role") != "user":
             raise InvalidParamsError(f"{where}.role", 'expected "user"')
 
+    @override
     def part(self, part: Mapping[str, Any], where: str) -> ReadPart:
-        """Return a TextPart, DataPart or FilePart."""
         match part.get("kind"):
             case "text":
                 said = part.get("text")
@@ -72,11 +74,11 @@ class GrammarV03:
                 raw = text(file, "bytes", where)
                 return ReadPart(f"{where}.bytes", raw=raw, media_type=kind, filename=name)
             case kind:
-                message = f'expected "text", "data" or "file", received {shown(kind)}'
+                message = f'expected "text", "data" or "file", received {excerpt(kind)}'
                 raise InvalidParamsError(f"{where}.kind", message)
 
+    @override
     def configuration(self, params: Mapping[str, Any]) -> Configuration:
-        """Return a MessageSendConfiguration."""
         configuration, where = optional_mapping(params, "configuration", "params"), "params.configuration"
         if configuration is None:
             return Configuration()
@@ -95,7 +97,7 @@ def decode_operation(call: Call) -> Operation:
     """Return the operation that a request asks for.
 
     Raises:
-        RpcError: an unknown method, or parameters that do not fit; nothing has happened then.
+        RpcError: the method is unknown, or a parameter is invalid.
     """
     params = call.params
     match call.method:
@@ -117,7 +119,7 @@ def decode_operation(call: Call) -> Operation:
             return ListTasks() if limit is None else ListTasks(min(max(limit, 1), 1000))
         case method if method.startswith(f"{_PUSH}/"):
             if not call.has_push:
-                raise no_push()
+                raise push_not_supported()
             return _push(method.removeprefix(f"{_PUSH}/"), params)
         case method:
             raise _unknown(method)
@@ -144,7 +146,7 @@ def _push(name: str, params: Mapping[str, Any]) -> Operation:
 
 
 def _target(config: Mapping[str, Any], where: str) -> PushTarget:
-    """Return a PushNotificationConfig; of several authentication schemes the first is used."""
+    """Return the target in a PushNotificationConfig; of several authentication schemes it has the first."""
     authentication = optional_mapping(config, "authentication", where)
     scheme = credentials = None
     if authentication is not None:

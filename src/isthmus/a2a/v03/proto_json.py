@@ -1,15 +1,18 @@
-"""A2A 0.3 over HTTP and JSON: its ProtoJSON into the parameters of JSON-RPC, and the shape of answers. Sans-I/O.
+"""ProtoJSON of A2A 0.3 over HTTP: requests into the parameters of JSON-RPC, and answers. Sans-I/O.
 
-The document leaves the JSON of this binding open, and the SDKs of 0.3 (Python, JavaScript, Java) write that of the
-.proto of the same version: ``content`` for parts, roles and states by the names of enums, a data part around its data,
-``task``, ``message``, ``statusUpdate`` and ``artifactUpdate`` around what is answered. A message that has ``parts`` is
-read as JSON-RPC writes it. Names are read in both spellings of ProtoJSON, and written in lowerCamelCase.
+The document of 0.3 does not define the JSON of this binding. The SDKs of 0.3 (Python, JavaScript, Java) use the
+ProtoJSON of that version's .proto file: parts are ``content``, roles and states have the names of enums, data parts are
+nested, and answers are inside ``task``, ``message``, ``statusUpdate`` or ``artifactUpdate``. A message with ``parts``
+is read as in JSON-RPC. Names are read in both spellings of ProtoJSON, and written in lowerCamelCase.
 """
 
 from collections.abc import Mapping
 from typing import Any, cast
 
+from typing_extensions import override
+
 from isthmus.a2a.protocol.parameters import proto_names
+from isthmus.a2a.protocol.task_encoder import Shape
 from isthmus.a2a.protocol.vocabulary import V1_ROLES, V1_STATES
 from isthmus.a2a.v03.encoder import encode_push
 from isthmus.a2a.wire import JsonDict
@@ -17,13 +20,13 @@ from isthmus.client import PushTarget
 from isthmus.events import ArtifactPart, TaskState
 
 _CANCELLED = "TASK_STATE_CANCELLED"
-"""As the .proto of 0.3 spells it; that of 1.0 has one L."""
+"""Spelling in the .proto file of 0.3; the one of 1.0 has a single L."""
 _ROLES: Mapping[str | int, str] = {"ROLE_USER": "user", 1: "user", "ROLE_AGENT": "agent", 2: "agent"}
 _EMPTY = ("", None)
 
 
 def send_params(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of ``message/send`` in a SendMessageRequest; what does not fit is left to their reader."""
+    """Return the parameters of ``message/send`` in a SendMessageRequest; invalid values are left to their reader."""
     params = proto_names(body)
     message = _object(params.pop("request", None) or params.get("message"))
     if message is None or "parts" in message:
@@ -44,7 +47,7 @@ def send_params(body: Mapping[str, Any]) -> dict[str, Any]:
 def push_params(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of ``tasks/pushNotificationConfig/set`` in a CreateTaskPushNotificationConfigRequest.
 
-    Some clients send the TaskPushNotificationConfig alone, which is read as well.
+    A TaskPushNotificationConfig without the request around it, which some clients send, is read as well.
     """
     request = proto_names(body)
     config = _object(request.get("config")) or request
@@ -55,23 +58,23 @@ def push_params(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"pushNotificationConfig": {**_push(push), **({} if push_id in _EMPTY else {"id": push_id})}}
 
 
-class ProtoShapeV03:
-    """See :class:`isthmus.a2a.protocol.task_encoder.Shape`; each method is that of the port."""
+class ProtoShapeV03(Shape):
+    """Writer of the objects of A2A 0.3 as ProtoJSON."""
 
+    @override
     def state(self, state: TaskState) -> str:
-        """Return a TaskState."""
         return _CANCELLED if state is TaskState.CANCELED else V1_STATES[state.value]
 
+    @override
     def text(self, text: str) -> JsonDict:
-        """Return a Part with text."""
         return {"text": text}
 
+    @override
     def data(self, data: JsonDict) -> JsonDict:
-        """Return a Part with a DataPart."""
         return {"data": {"data": data}}
 
+    @override
     def part(self, part: ArtifactPart) -> JsonDict:
-        """Return a Part."""
         if part.text is not None:
             return self.text(part.text)
         if part.data is not None:
@@ -79,28 +82,28 @@ class ProtoShapeV03:
         file = {"fileWithBytes": part.raw, "fileWithUri": part.url, "mimeType": part.media_type, "name": part.filename}
         return {"file": {name: value for name, value in file.items() if value is not None}}
 
+    @override
     def message(self, role: str, message_id: str, parts: list[JsonDict], ids: JsonDict) -> JsonDict:
-        """Return a Message."""
         return {"role": V1_ROLES[role], "messageId": message_id, "content": parts, **ids}
 
+    @override
     def task(self, task: JsonDict) -> JsonDict:
-        """Return a Task."""
         return task
 
+    @override
     def status_update(self, ids: JsonDict, status: JsonDict, metadata: JsonDict | None, *, final: bool) -> JsonDict:
-        """Return a StreamResponse."""
         event: JsonDict = {**ids, "status": status, "final": final}
         if metadata is not None:
             event["metadata"] = metadata
         return {"statusUpdate": event}
 
+    @override
     def artifact_update(self, event: JsonDict) -> JsonDict:
-        """Return a StreamResponse."""
         return {"artifactUpdate": event}
 
 
 def encode_named_push(task_id: str, target: PushTarget) -> JsonDict:
-    """Return a TaskPushNotificationConfig, which has a resource's name for its ids. Credentials are not given back."""
+    """Return a TaskPushNotificationConfig without the credentials; a resource name takes the place of its ids."""
     config = encode_push(task_id, target)["pushNotificationConfig"]
     return {"name": f"tasks/{task_id}/pushNotificationConfigs/{target.id}", "pushNotificationConfig": config}
 
@@ -110,7 +113,7 @@ def _object(value: object) -> dict[str, Any] | None:
 
 
 def _configuration(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a SendMessageConfiguration: a flag that is not there is false, and a number that is 0 is not set."""
+    """Return a SendMessageConfiguration: a missing flag is false, and the number 0 means that none is set."""
     push = _object(found.get("pushNotification"))
     configuration = {
         **found,
@@ -121,7 +124,7 @@ def _configuration(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _push(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a PushNotificationConfig without what is not set."""
+    """Return a PushNotificationConfig without its empty members."""
     authentication = _object(config.get("authentication"))
     found = {name: value for name, value in config.items() if value not in _EMPTY and name != "authentication"}
     if authentication:

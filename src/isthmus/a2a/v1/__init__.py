@@ -1,1 +1,1 @@
-"""A2A 1.0 over JSON-RPC and REST; both directions."""
+"""A2A 1.0 over JSON-RPC and REST, for server and client."""

@@ -1,8 +1,7 @@
-"""A2A 1.0, what a client receives: JSON into items, by the member that is set. Sans-I/O.
+"""Decoder of what a client receives in A2A 1.0: JSON into items, by the member that is set. Sans-I/O.
 
-Numbers come as protobuf has them: what is whole is read as a whole number, also where a server sends ``1.0``.
-Deliberately not here: what an item means (:mod:`isthmus.a2a.protocol.stream_decoder`) and what the client sends
-(:mod:`isthmus.a2a.client.wires`).
+Servers that use protobuf may send a whole number as ``1.0``; it is read as an int. The client's requests are written in
+:mod:`isthmus.a2a.client.wires`.
 """
 
 from collections.abc import Mapping
@@ -24,6 +23,7 @@ from isthmus.errors import DecodeError
 from isthmus.events import ArtifactPart
 
 _WHOLE_LIMIT = 2**53
+"""Limit below which a float holds every whole number exactly."""
 
 
 def _part(part: JsonMap) -> ArtifactPart | None:
@@ -31,7 +31,7 @@ def _part(part: JsonMap) -> ArtifactPart | None:
     if "text" in part:
         return ArtifactPart(text=str(part["text"]), media_type=kind, filename=name)
     if "data" in part:
-        return data_part(whole(part["data"]), kind, name)
+        return data_part(with_ints(part["data"]), kind, name)
     raw, url = optional_text(part.get("raw")), optional_text(part.get("url"))
     return None if raw is url is None else ArtifactPart(raw=raw, url=url, media_type=kind, filename=name)
 
@@ -43,20 +43,20 @@ def decode_task(result: object) -> TaskItem:
     """Return a Task, e.g. the result of ``GetTask``.
 
     Raises:
-        DecodeError: another shape.
+        DecodeError: it does not have the shape of a Task.
     """
-    return _READER.task(_with_whole_metadata(result))
+    return _READER.task(_with_int_metadata(result))
 
 
 def decode_item(result: object) -> Item:
-    """Return a StreamResponse, or the SendMessageResponse, which has the same members.
+    """Return the item in a StreamResponse, or in a SendMessageResponse, which has the same members.
 
     Raises:
-        DecodeError: another shape.
+        DecodeError: it does not have the shape of an item.
     """
     item = object_of(result, "stream item")
     if "statusUpdate" in item:
-        return _READER.status_update(_with_whole_metadata(item["statusUpdate"]))
+        return _READER.status_update(_with_int_metadata(item["statusUpdate"]))
     if "artifactUpdate" in item:
         return _READER.artifact_update(item["artifactUpdate"])
     if "task" in item:
@@ -66,19 +66,19 @@ def decode_item(result: object) -> Item:
     raise DecodeError("stream item", "one of task, message, statusUpdate and artifactUpdate", sorted(item)[:5])
 
 
-def whole(value: Any) -> Any:
-    """Return the value with every float that is a whole number as an int, as protobuf's Struct has doubles alone."""
+def with_ints(value: Any) -> Any:
+    """Return a JSON value with every whole float as an int; protobuf's Struct has only doubles."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _WHOLE_LIMIT else value
     if isinstance(value, Mapping):
-        return {name: whole(item) for name, item in cast("JsonMap", value).items()}
+        return {name: with_ints(item) for name, item in cast("JsonMap", value).items()}
     if isinstance(value, list):
-        return [whole(item) for item in cast("list[Any]", value)]
+        return [with_ints(item) for item in cast("list[Any]", value)]
     return value
 
 
-def _with_whole_metadata(value: object) -> object:
+def _with_int_metadata(value: object) -> object:
     source = optional_object(value)
     if source is None or "metadata" not in source:
         return value
-    return {**source, "metadata": whole(source["metadata"])}
+    return {**source, "metadata": with_ints(source["metadata"])}

@@ -1,11 +1,13 @@
-"""A2A 1.0, answers: how this version writes tasks, events, parts, push targets and errors, as ProtoJSON. Sans-I/O.
+"""Encoder of tasks, events, parts, push targets and errors in A2A 1.0, as ProtoJSON. Sans-I/O.
 
-Numbers in data stay what they are: whole ones stay whole. Errors carry details of ``google.rpc``.
+Whole numbers in data stay whole. Errors have details of ``google.rpc``.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
+
+from typing_extensions import override
 
 from isthmus.a2a.protocol.jsonrpc import (
     CONTENT_TYPE_NOT_SUPPORTED,
@@ -20,6 +22,7 @@ from isthmus.a2a.protocol.jsonrpc import (
     VERSION_NOT_SUPPORTED,
     InvalidParamsError,
 )
+from isthmus.a2a.protocol.task_encoder import Shape
 from isthmus.a2a.protocol.vocabulary import V1_ROLES, V1_STATES
 from isthmus.a2a.wire import JsonDict
 from isthmus.client import PushTarget
@@ -52,57 +55,57 @@ REASONS: Mapping[int, str] = MappingProxyType(
         VERSION_NOT_SUPPORTED: "VERSION_NOT_SUPPORTED",
     }
 )
-"""``google.rpc.ErrorInfo.reason`` of each code."""
+"""``google.rpc.ErrorInfo.reason`` of each error code."""
 
 _ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 _BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest"
 _DOMAIN = "a2a-protocol.org"
 
 
-class ShapeV1:
-    """See :class:`isthmus.a2a.protocol.task_encoder.Shape`; each method is that of the port."""
+class ShapeV1(Shape):
+    """Writer of the objects of A2A 1.0."""
 
+    @override
     def state(self, state: TaskState) -> str:
-        """Return a TaskState."""
         return V1_STATES[state.value]
 
+    @override
     def text(self, text: str) -> JsonDict:
-        """Return a Part with text."""
         return {"text": text}
 
+    @override
     def data(self, data: JsonDict) -> JsonDict:
-        """Return a Part with data."""
         return {"data": data, "mediaType": "application/json"}
 
+    @override
     def part(self, part: ArtifactPart) -> JsonDict:
-        """Return a Part."""
         found = {"text": part.text, "data": part.data, "raw": part.raw, "url": part.url}
         found |= {"mediaType": part.media_type, "filename": part.filename}
         return {name: value for name, value in found.items() if value is not None}
 
+    @override
     def message(self, role: str, message_id: str, parts: list[JsonDict], ids: JsonDict) -> JsonDict:
-        """Return a Message."""
         return {"role": V1_ROLES[role], "messageId": message_id, "parts": parts, **ids}
 
+    @override
     def task(self, task: JsonDict) -> JsonDict:
-        """Return a Task."""
         return task
 
+    @override
     def status_update(self, ids: JsonDict, status: JsonDict, metadata: JsonDict | None, *, final: bool) -> JsonDict:
-        """Return a StreamResponse; the end of the stream tells what is final."""
-        del final
+        del final  # the end of the stream says it
         event: JsonDict = {**ids, "status": status}
         if metadata is not None:
             event["metadata"] = metadata
         return {"statusUpdate": event}
 
+    @override
     def artifact_update(self, event: JsonDict) -> JsonDict:
-        """Return a StreamResponse."""
         return {"artifactUpdate": event}
 
 
 def encode_push(task_id: str, target: PushTarget) -> JsonDict:
-    """Return a TaskPushNotificationConfig. Credentials are not given back."""
+    """Return a TaskPushNotificationConfig, without the credentials."""
     config: JsonDict = {"id": target.id, "taskId": task_id, "url": target.url}
     if target.token is not None:
         config["token"] = target.token
@@ -111,8 +114,8 @@ def encode_push(task_id: str, target: PushTarget) -> JsonDict:
     return config
 
 
-def detailed(error: RpcError) -> RpcError:
-    """The error with the details that 1.0 wants in ``data``: an ErrorInfo, and a BadRequest that names the field."""
+def add_details(error: RpcError) -> RpcError:
+    """Return the error with the details that 1.0 requires: an ErrorInfo, and for a parameter a BadRequest."""
     metadata = {} if not isinstance(error.data, Mapping) else {name: str(value) for name, value in error.data.items()}
     reason = REASONS.get(error.code, "INTERNAL_ERROR")
     details: list[dict[str, Any]] = [{"@type": _ERROR_INFO, "reason": reason, "domain": _DOMAIN, "metadata": metadata}]

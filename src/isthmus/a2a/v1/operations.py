@@ -1,7 +1,7 @@
-"""A2A 1.0, requests: parameters into operations. Sans-I/O; errors name the field that does not fit.
+"""Decoder of requests in A2A 1.0 into operations. Sans-I/O; errors name the invalid field.
 
-Names are read as ProtoJSON has them: lowerCamelCase, and as in the .proto. Deliberately not here: how a REST request
-becomes a method with parameters (:mod:`isthmus.a2a.server.rest`).
+Names are read in both spellings of ProtoJSON: lowerCamelCase, and as in the .proto file. A REST request has become a
+method with parameters before (:mod:`isthmus.a2a.server.rest`).
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from isthmus.a2a.protocol.errors import no_push
+from typing_extensions import override
+
+from isthmus.a2a.protocol.errors import push_not_supported
 from isthmus.a2a.protocol.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
-from isthmus.a2a.protocol.message_decoder import Configuration, ReadPart, decode_send
+from isthmus.a2a.protocol.message_decoder import Configuration, Grammar, ReadPart, decode_send
 from isthmus.a2a.protocol.operations import (
     CancelTask,
     DeletePush,
@@ -25,7 +27,7 @@ from isthmus.a2a.protocol.operations import (
     Operation,
     SetPush,
 )
-from isthmus.a2a.protocol.parameters import count, flag, optional_mapping, optional_text, proto_names, shown, text
+from isthmus.a2a.protocol.parameters import count, excerpt, flag, optional_mapping, optional_text, proto_names, text
 from isthmus.a2a.protocol.vocabulary import FOREIGN_STATES, V03_STATES, V1_STATES
 from isthmus.a2a.wire import Call
 from isthmus.client import PushTarget
@@ -54,23 +56,23 @@ _ROLE_USER = ("ROLE_USER", 1)
 _CONTENTS = ("text", "data", "raw", "url")
 
 
-class GrammarV1:
-    """See :class:`isthmus.a2a.protocol.message_decoder.Grammar`; each method is that of the port."""
+class GrammarV1(Grammar):
+    """Reader of messages in A2A 1.0."""
 
+    @override
     def check(self, message: Mapping[str, Any], where: str) -> None:
-        """Its role."""
         if message.get("role") not in _ROLE_USER:
             raise InvalidParamsError(f"{where}.role", 'expected "ROLE_USER"')
 
+    @override
     def part(self, part: Mapping[str, Any], where: str) -> ReadPart:
-        """Return a Part: one of its oneof is set."""
         part = proto_names(part)
-        # null is what ProtoJSON writes for a member that is not set; of data it is a value.
+        # ProtoJSON may write null for a member that is not set; for data null is a value.
         present = [name for name in _CONTENTS if part.get(name) is not None] or [
             name for name in part if name == "data"
         ]
         if len(present) != 1:
-            raise InvalidParamsError(where, f"expected one of {', '.join(_CONTENTS)}, received {shown(sorted(part))}")
+            raise InvalidParamsError(where, f"expected one of {', '.join(_CONTENTS)}, received {excerpt(sorted(part))}")
         (name,) = present
         kind, filename = _string(part, "mediaType", where), _string(part, "filename", where)
         where = f"{where}.{name}"
@@ -85,8 +87,8 @@ class GrammarV1:
             return ReadPart(where, url=value, media_type=kind, filename=filename)
         return ReadPart(where, raw=value, media_type=kind, filename=filename)
 
+    @override
     def configuration(self, params: Mapping[str, Any]) -> Configuration:
-        """Return a SendMessageConfiguration."""
         found, where = optional_mapping(params, "configuration", "params"), "params.configuration"
         if found is None:
             return Configuration()
@@ -106,7 +108,7 @@ def decode_operation(call: Call) -> Operation:
     """Return the operation that a request asks for.
 
     Raises:
-        RpcError: an unknown method, or parameters that do not fit; nothing has happened then.
+        RpcError: the method is unknown, or a parameter is invalid.
     """
     if call.method in (COMMANDS, EXECUTE):
         return decode_commands(call)
@@ -132,7 +134,7 @@ def decode_operation(call: Call) -> Operation:
             return ListTasks() if limit is None else ListTasks(min(max(limit, 1), 1000))
         case method if method.endswith(("PushNotificationConfig", "PushNotificationConfigs")) and method in METHODS:
             if not call.has_push:
-                raise no_push()
+                raise push_not_supported()
             return _push(method, params)
         case method:
             raise RpcError(METHOD_NOT_FOUND, f"unknown method {method[:100]!r}; A2A 1.0 has {', '.join(METHODS)}")
@@ -167,15 +169,15 @@ def _list(params: Mapping[str, Any]) -> ListTasks:
 
 
 def _state(value: object) -> TaskState | None:
-    """Return a filter; None for no filter."""
+    """Return the state to filter by; None for no filter."""
     names = list(V03_STATES)
     name = names[value] if isinstance(value, int) and 0 <= value < len(names) else value
     if name in (None, "", "TASK_STATE_UNSPECIFIED"):
         return None
-    # The document's examples of queries have the names of 0.3.
+    # The examples of queries in the document of 1.0 have the names of 0.3.
     found = V03_STATES.get(V1_STATES.get(name, name)) if isinstance(name, str) else None
     if found is None:
-        raise InvalidParamsError("params.status", f"expected one of {', '.join(names)}, received {shown(value)}")
+        raise InvalidParamsError("params.status", f"expected one of {', '.join(names)}, received {excerpt(value)}")
     return FOREIGN_STATES.get(found) or TaskState(found)
 
 
@@ -185,7 +187,7 @@ def _time(value: object) -> float | None:
     try:
         moment = datetime.fromisoformat(value if isinstance(value, str) else "?")
     except ValueError as error:
-        message = f"expected a time such as 2023-10-27T10:00:00Z, received {shown(value)}"
+        message = f"expected a time such as 2023-10-27T10:00:00Z, received {excerpt(value)}"
         raise InvalidParamsError("params.statusTimestampAfter", message) from error
     return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
 
@@ -201,5 +203,5 @@ def _target(config: Mapping[str, Any], where: str) -> PushTarget:
 
 
 def _string(source: Mapping[str, Any], name: str, where: str) -> str | None:
-    """Return a string; the empty one, which ProtoJSON does not tell from none, is None."""
+    """Return a string; None for an empty one, as ProtoJSON does not distinguish it from a missing one."""
     return None if source.get(name) == "" else optional_text(source, name, where)

@@ -1,15 +1,17 @@
-"""A2A 1.0 as a :class:`~isthmus.a2a.wire.Wire`: joins its requests and its answers, for JSON-RPC and REST."""
+"""The wire of A2A 1.0: its requests and answers together, for JSON-RPC and REST."""
 
 from collections.abc import Sequence
+
+from typing_extensions import override
 
 from isthmus.a2a.protocol.errors import rpc_error
 from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
 from isthmus.a2a.protocol.jsonrpc import EXTENSION_REQUIRED, VERSION_NOT_SUPPORTED
 from isthmus.a2a.protocol.operations import Operation
 from isthmus.a2a.protocol.task_encoder import StatusEncoder, encode_task
-from isthmus.a2a.v1.encoder import ShapeV1, detailed, encode_push
+from isthmus.a2a.v1.encoder import ShapeV1, add_details, encode_push
 from isthmus.a2a.v1.operations import SEND, STREAM, decode_operation
-from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage
+from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage, Wire
 from isthmus.client import PushTarget, TaskSnapshot
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage
@@ -18,16 +20,16 @@ from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 _SHAPE = ShapeV1()
 
 
-class WireV1:
-    """See :class:`isthmus.a2a.wire.Wire`; each method is that of the port."""
+class WireV1(Wire):
+    """A2A 1.0 over JSON-RPC and REST."""
 
     name = "1.0"
 
     def __init__(self, *, strict_extension: bool = False) -> None:
         self._strict_extension = strict_extension
 
+    @override
     def decode(self, call: Call) -> Operation:
-        """Params into an operation."""
         if call.version is not None and not is_version(call.version, "1.0"):
             message = f"{call.method} is a method of A2A 1.0, but A2A-Version says {call.version[:40]!r}"
             raise RpcError(VERSION_NOT_SUPPORTED, message, {"supported": "1.0, 0.3"})
@@ -36,20 +38,21 @@ class WireV1:
             raise RpcError(EXTENSION_REQUIRED, message, {"uri": URI})
         return decode_operation(call)
 
+    @override
     def task(self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """Return a Task."""
         return encode_task(_SHAPE, snapshot, uri, history_length)
 
+    @override
     def task_item(self, task: JsonDict) -> JsonDict:
-        """Return a StreamResponse, or a SendMessageResponse."""
         return {"task": task}
 
+    @override
     def message_item(self, answer: AgentMessage, context_id: str) -> JsonDict:
-        """Return a Message of the agent that belongs to no task."""
         return {
             "message": _SHAPE.message("agent", answer.message_id, [_SHAPE.text(answer.text)], {"contextId": context_id})
         }
 
+    @override
     def stream(
         self,
         snapshot: TaskSnapshot,
@@ -58,38 +61,37 @@ class WireV1:
         answered: frozenset[str] = frozenset(),
         user_tier: str | None = None,
     ) -> StreamEncoder:
-        """StreamResponses."""
         return StatusEncoder(_SHAPE, snapshot, uri, answered=answered, user_tier=user_tier)
 
+    @override
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """Return a ListTasksResponse."""
         tasks = [encode_task(_SHAPE, task, uri, history_length) for task in page.tasks]
         return {"tasks": tasks, "nextPageToken": page.next_token, "pageSize": page.size, "totalSize": page.total}
 
+    @override
     def push(self, task_id: str, target: PushTarget) -> JsonDict:
-        """Return a TaskPushNotificationConfig."""
         return encode_push(task_id, target)
 
+    @override
     def pushes(self, task_id: str, targets: Sequence[PushTarget]) -> object:
-        """Return a ListTaskPushNotificationConfigsResponse."""
         return {"configs": [encode_push(task_id, target) for target in targets], "nextPageToken": ""}
 
+    @override
     def nothing(self) -> object:
-        """Return an empty object."""
         return {}
 
+    @override
     def error(self, error: IsthmusError) -> RpcError:
-        """Codes -32001 to -32009 and those of JSON-RPC, with details."""
         if isinstance(error, IncompatibleExtensionError):
-            return detailed(RpcError(EXTENSION_REQUIRED, str(error), {"uri": URI}))
-        return detailed(rpc_error(error))
+            return add_details(RpcError(EXTENSION_REQUIRED, str(error), {"uri": URI}))
+        return add_details(rpc_error(error))
 
 
 class UnknownVersion(WireV1):
-    """Refuses whoever asks for a version of A2A that is not served, in the words of 1.0."""
+    """Refuses requests for a version of A2A that is not served, with the errors of 1.0."""
 
+    @override
     def decode(self, call: Call) -> Operation:
-        """Always an error."""
         message = f"A2A-Version {(call.version or '')[:40]!r} is not served; this server speaks 1.0 and 0.3"
         raise RpcError(VERSION_NOT_SUPPORTED, message, {"supported": "1.0, 0.3"})
 
@@ -97,11 +99,11 @@ class UnknownVersion(WireV1):
 class NoSuchMethod(WireV1):
     """Refuses a method that the version in ``A2A-Version`` does not have."""
 
+    @override
     def decode(self, call: Call) -> Operation:
-        """Always an error."""
         raise RpcError(METHOD_NOT_FOUND, f"A2A {call.version} has no method {call.method[:100]!r}")
 
 
 def is_version(stated: str, version: str) -> bool:
-    """Return whether a stated version is this one; the patch does not matter."""
+    """Return whether a stated version is this one; its patch number is ignored."""
     return ".".join([*stated.strip().split("."), "0"][:2]) == version
