@@ -1,5 +1,6 @@
-"""Accepting connections so that those without a token never keep a user out: shared by every server of Isthmus.
+"""Sockets on which Isthmus serves: connections without a token never keep a user out.
 
-:class:`~isthmus.listeners.listener.Listener` accepts and passes connections on to any asyncio protocol. Deliberately
-not here: HTTP, WebSockets and tokens; a server reports that a connection has shown its token.
+:class:`~isthmus.listeners.listener.Listener` accepts connections for any asyncio protocol;
+:class:`~isthmus.listeners.http_server.HttpServer` serves HTTP on it. A server reports when a connection has shown its
+token.
 """

@@ -1,6 +1,6 @@
-"""First bytes of a connection: no protocol is made before a whole request may be there. No I/O.
+"""First bytes of a connection, which tell whether a whole request may be there. No I/O.
 
-Making a protocol, and cutting its connection again, costs many times what a look at these bytes does.
+Only then is a protocol made for the connection: to make one and cut it off costs many times a look at these bytes.
 """
 
 import re
@@ -19,17 +19,17 @@ _NO_REQUEST = b"Expected an HTTP/1.1 request.\n"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """More is to come before there is something to do."""
+    """The request is not whole yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """There is work for the protocol."""
+    """A request may be whole: the protocol takes over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Something else is spoken; ``answer`` is sent before the connection is closed."""
+    """Another protocol is spoken; ``answer`` is sent before the connection is closed."""
 
     answer: bytes = b""
 
@@ -46,12 +46,12 @@ _FOREIGN_HTTP = Foreign(
 
 
 def any_beginning(data: bytes) -> Beginning:
-    """Return that the first byte is enough."""
+    """Return Whole from the first byte on."""
     return _WHOLE if data else _PART
 
 
 def http_beginning(data: bytes) -> Beginning:
-    """Return whether the head of a request in HTTP/1.1 is there, blank line included; WebSockets begin so, too."""
+    """Return whether the head of an HTTP/1.1 request is whole, with its blank line; WebSockets begin so, too."""
     data = data.lstrip(b"\r\n")
     if len(data) >= LONGEST:
         return _WHOLE
@@ -63,7 +63,7 @@ def http_beginning(data: bytes) -> Beginning:
 
 
 def tls_beginning(data: bytes) -> Beginning:
-    """Return whether the first record of a TLS handshake is there."""
+    """Return whether the first record of a TLS handshake is whole."""
     if not _TLS_HANDSHAKE.startswith(data[:1]):
         return _FOREIGN_TLS
     if len(data) < _TLS_RECORD_HEADER:

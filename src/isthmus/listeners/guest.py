@@ -1,4 +1,4 @@
-"""One connection from its acceptance on, and what an asyncio protocol tells of it."""
+"""One connection from its acceptance on, and the base class of protocols that report its token and its end."""
 
 import asyncio
 import socket
@@ -12,7 +12,7 @@ _STATE_KEY = "isthmus.token_shown"
 
 
 class Guest:
-    """One connection; identity is by object. ``address`` is what its bound counts by."""
+    """One connection; identity is by object. ``address`` is the one for which it is counted (:func:`address_key`)."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Guest:
         self.address = address
         self.since = asyncio.get_running_loop().time()
         self.drop: Callable[[], None] = _nothing
-        """Cuts the connection in the stage that it is in."""
+        """Cut the connection; each stage puts its own way here."""
         self._token_shown = token_shown
         self._left = left
 
@@ -39,7 +39,7 @@ class Guest:
 
 
 class GuestProtocol(asyncio.Protocol):
-    """A base class for protocols of a :class:`~isthmus.listeners.listener.Listener`, before the one that does the work.
+    """Base class to be listed before the protocol that a :class:`~isthmus.listeners.listener.Listener` passes on to.
 
     Without a ``guest`` (under another server) it changes nothing.
     """

@@ -1,9 +1,8 @@
 """Additions to uvicorn's HTTP protocols: a deadline for the head of a request, and at most one refusal of it.
 
-uvicorn waits for a head without end. It refuses a request that cannot be read at any time, also while the application
-still answers or has answered: the application then fails, with a traceback in the log for whoever sends a broken body,
-or a second answer stands behind the first. Deliberately not here: the body of a request, which the application waits
-for, and idle connections between requests, which uvicorn closes.
+uvicorn waits for a head without a deadline. It refuses an unreadable request even if the application is answering it or
+has answered it: then the application fails with a traceback in the log, or a second answer follows the first. The
+deadline for a body is the application's; idle connections are closed by uvicorn.
 """
 
 import asyncio
@@ -16,10 +15,10 @@ from isthmus.listeners.guest import GuestProtocol
 
 
 class HttpProtocol(GuestProtocol):
-    """A base class for uvicorn's HTTP protocols, of h11 as of httptools, before the one that does the work.
+    """Base class to be listed before uvicorn's protocol, the one on h11 or the one on httptools.
 
-    ``head_seconds`` is how long the head of a request may take, from the connection or its first byte on; it is also
-    the deadline of what a client still sends after its answer.
+    ``head_seconds`` is the maximum time for the head of a request, from the connection or its first byte on; also for
+    the rest of a request that was answered before its end.
     """
 
     head_seconds: float
@@ -44,7 +43,7 @@ class HttpProtocol(GuestProtocol):
         self._stop_watching()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what cannot be read, unless an answer has begun; what the application answers is not sent any more."""
+        """Refuse an unreadable request, or close if an answer has begun; the application sees a client that left."""
         uvicorn = cast("Any", self)
         cycle = getattr(self, "cycle", None)  # uvicorn's request under way, or the last one; None before the first
         connection = getattr(self, "conn", None)  # h11's

@@ -1,7 +1,7 @@
 """uvicorn on a :class:`~isthmus.listeners.listener.Listener`: a socket that is bound already, limits, streams that end.
 
-uvicorn waits for open responses before anything else could end them, pauses, and looks ten times a second. Strangers
-cannot fill its log here. Deliberately not here: what is served, and what a signal means.
+uvicorn alone waits for open responses before the application can end them, and wakes ten times a second. Strangers
+could fill its log. Which application is served, and what a signal means, is up to the caller.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ from isthmus.listeners.listener import Listener
 from isthmus.listeners.logs import Occurrence
 
 KEEP_ALIVE_SECONDS = 75
-"""Longer than clients keep idle connections, so that none sends a request into a connection that is being closed."""
+"""Maximum time of an idle connection in seconds: longer than clients keep one, so that they close it, not we."""
 TICK_SECONDS = 1.0
-"""Interval in seconds at which the Date header is renewed; uvicorn would do it ten times a second, and stop later."""
+"""Interval in seconds at which the Date header is renewed; a stop does not wait for it."""
 LOOK_SECONDS = 0.005
 """Interval in seconds at which ending connections are checked."""
 LEAVE_SECONDS = 0.5
-"""Maximum time in seconds in which an answer that was cut off ends."""
+"""Maximum wait in seconds for the task of an answer that was cut off, before the task is cancelled."""
 
 _WITHOUT_WEBSOCKETS = "No supported WebSocket library"
-"""The beginning of uvicorn's advice to install one; none of our HTTP servers speaks WebSockets."""
+"""Beginning of uvicorn's advice to install one, which is not logged: none of our HTTP servers speaks WebSockets."""
 
 
 class HttpApplication(Protocol):
@@ -96,15 +96,15 @@ class HttpServer(uvicorn.Server):
         self._stopping.set()
 
     def look_after(self) -> None:
-        """Do what is to be done every second; nothing."""
+        """Do periodic work, every second; a subclass overrides it."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Capture none: whoever runs the server decides what a signal means."""
+        """Capture no signal: the caller decides what one means."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve, then say so."""
+        """Begin to serve, then set ``listening``."""
         self.servers: list[Listener] = [  # pyright: ignore[reportIncompatibleVariableOverride] - of asyncio's kind
             Listener(
                 listener,
@@ -122,7 +122,7 @@ class HttpServer(uvicorn.Server):
         self.listening.set()
 
     async def main_loop(self) -> None:
-        """Tick until the stop, which is not waited for."""
+        """Tick until :meth:`stop`, which ends it at once."""
         while not await self.on_tick(0):
             self.look_after()
             with contextlib.suppress(TimeoutError):
@@ -130,7 +130,7 @@ class HttpServer(uvicorn.Server):
                     await self._stopping.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End every stream first, then what is still answered."""
+        """End every stream, then wait for the other answers."""
         self._application.close_streams()
         await end_connections(self, sockets or (), self._limits.grace_seconds)
 
@@ -144,7 +144,7 @@ class HttpServer(uvicorn.Server):
 
 
 async def end_connections(server: uvicorn.Server, listeners: Iterable[socket.socket], seconds: float) -> None:
-    """Accept nothing more and end each connection when its answer is out; after ``seconds`` answers are cut off.
+    """Accept no connections any more, and end each one after its answer; after ``seconds``, cut off what is left.
 
     ``force_exit`` cuts off at once.
     """
@@ -164,7 +164,7 @@ async def end_connections(server: uvicorn.Server, listeners: Iterable[socket.soc
                 await asyncio.sleep(LOOK_SECONDS)
     for connection in tuple(state.connections):
         connection.transport.abort()
-    # Who answers notices that the client is gone, which ends it without an error; what does not is cancelled.
+    # An application notices that its client is gone, and ends without an error; one that does not is cancelled.
     if state.tasks:
         await asyncio.wait(tuple(state.tasks), timeout=LEAVE_SECONDS)
     for task in tuple(state.tasks):
@@ -172,7 +172,7 @@ async def end_connections(server: uvicorn.Server, listeners: Iterable[socket.soc
 
 
 async def _stop_accepting(server: uvicorn.Server) -> None:
-    """Close what listens, after the connections that are being accepted are there: asyncio would drop them unclosed."""
+    """Close the listening sockets once connections that are being accepted are there: asyncio would leave them open."""
     loop = asyncio.get_running_loop()
     for accepting in server.servers:
         for listener in accepting.sockets:
@@ -185,7 +185,7 @@ async def _stop_accepting(server: uvicorn.Server) -> None:
 
 
 class _OncePerMinute(logging.Filter):
-    """Lets the same warning through once in a while; errors always."""
+    """Replaces repeated warnings by a line per minute with their number; errors pass."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,12 +5,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 HIGHEST_LIMIT = 65_536
-"""Open files are allowed up to this number: programs that are started inherit the limit, and some of them walk through
-every number below it."""
+"""Maximum limit that is set: programs that we start inherit it, and some of them try every number below it."""
 MACOS_LIMIT = 10_240
-"""OPEN_MAX of macOS, which refuses higher limits even where the hard limit says unlimited."""
+"""OPEN_MAX of macOS, which refuses higher limits even if the hard limit is unlimited."""
 WINDOWS_LIMIT = 2_048
-"""Windows has no such limit; this one bounds the memory that connections take."""
+"""Limit on Windows, which has none of its own; it bounds the memory of connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,16 +19,16 @@ class ListenerLimits:
     descriptor_share: float
     """Maximum share (0 to 1) of the descriptors of this process."""
     head_seconds: float
-    """Maximum time for the head of a request, or for another beginning, from the connection or its first byte on."""
+    """Maximum time in seconds for the head of a request, or a TLS record, from the connection or its first byte on."""
     look_seconds: float = 1.0
-    """Maximum interval at which silent connections are looked at."""
+    """Maximum interval in seconds between looks at silent connections."""
     maximum_unproven: int = 1024
     """Maximum number of connections without a token, of each kind (silent, speaking), however many descriptors there
     are."""
     defer_seconds: int = 30
-    """Time for which Linux holds back a connection that has sent nothing, so that one with a request overtakes it."""
+    """Seconds for which Linux holds back a connection without a byte, so that one with a request overtakes it."""
     pause_seconds: float = 0.1
-    """Pause of accepting when descriptors have run out."""
+    """Pause of accepting in seconds when descriptors have run out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +36,13 @@ class ServerLimits(ListenerLimits):
     """Limits of one HTTP server."""
 
     grace_seconds: float
-    """Maximum time for answers under way at the end."""
+    """Maximum wait in seconds at the end for answers that are being sent."""
     concurrency: int | None = None
-    """Maximum number of connections and requests together; None: no limit."""
+    """Maximum number of connections and requests together; None for no limit."""
 
 
 def descriptor_limit() -> int:
-    """Return how many files this process may have open."""
+    """Return the maximum number of files that this process may have open."""
     if sys.platform == "win32":
         return WINDOWS_LIMIT
     import resource
@@ -53,7 +52,7 @@ def descriptor_limit() -> int:
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the soft limit of open files to the hard one, as far as that makes sense; for programs that listen."""
+    """Raise the soft limit of open files to the hard one, within :data:`HIGHEST_LIMIT`; for programs that listen."""
     if sys.platform == "win32":
         return
     import resource

@@ -1,11 +1,9 @@
-"""Accepts connections on a bound socket and passes them on to a protocol once their request is there.
+"""Accepts connections on a bound socket, and passes each on to a protocol once its request may be whole.
 
-Connections that have not shown a token are counted, in all and per address, and the oldest gives way to the newest;
-those that have not sent a whole request and those that have are counted apart, so that the former displace nobody who
-has. One with a token is never dropped. Where descriptors run out, accepting pauses and that is logged once. asyncio
-itself would log a traceback per connection and stop for a second.
-
-Deliberately not here: what is spoken, and what a token is.
+Connections that have not shown a token are limited, in all and per address: the oldest is dropped for the newest.
+Those without a whole request are counted apart, so that they never displace one that has sent it. A connection with a
+token is never dropped. If descriptors run out, accepting pauses, and one line is logged; asyncio itself would log a
+traceback for each connection and stop accepting for a second.
 """
 
 import asyncio
@@ -37,9 +35,9 @@ from isthmus.listeners.oldest_first import OldestFirst, address_key
 from isthmus.listeners.silence import Watch, best_watch
 
 BACKLOG = 4096
-"""Connections that wait in the kernel; of a flood they are accepted, and dropped, in order."""
+"""Maximum number of connections that wait in the kernel; those of a flood are accepted and dropped in order."""
 BATCH = 32
-"""Connections accepted in a row, before what was accepted before has its turn."""
+"""Maximum number of connections accepted in a row, before the others have their turn."""
 
 _DESCRIPTORS_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
@@ -117,7 +115,7 @@ class Listener(asyncio.AbstractServer):
             self._look_at_silent()
 
     def close(self) -> None:
-        """Accept nothing more, and close what has not said anything yet; other connections stay."""
+        """Accept no connections any more, and close those without a whole request; the others stay."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -154,7 +152,7 @@ class Listener(asyncio.AbstractServer):
             await asyncio.sleep(0)
 
     async def _make_room(self) -> None:
-        """Wait until there is room for one more connection; one without a token makes some by leaving."""
+        """Wait until there is room for one more connection; drop one without a token if there is one."""
         while len(self._guests) >= self._maximum:
             if (guest := self._silent.oldest() or self._speaking.oldest()) is not None:
                 self._make_way(guest)
@@ -183,8 +181,8 @@ class Listener(asyncio.AbstractServer):
             connection.close()
             return
         if not data and self._is_deferring and self._silent.is_full(key):
-            # The kernel has kept it for long: it is older than those that wait here. At a quarter of the usual cost,
-            # since all that came with it come at once.
+            # The kernel held it back until its time was over, so it is older than those that wait here. Such
+            # connections come together, so they are dropped before anything is made for them, at a quarter of the cost.
             self._dropped.note(f", last one from {key}")
             _reset_on_close(connection)
             connection.close()
@@ -199,7 +197,7 @@ class Listener(asyncio.AbstractServer):
             self._begun(guest, beginning)
 
     def _is_watched(self, guest: Guest, data: bytes) -> bool:
-        """Wait for the rest of its request, where the system can; the protocol waits for it else."""
+        """Watch for the rest of the request, and return True; False if the protocol has to wait for it."""
         connection, watch = guest.connection, self._watch
         if watch is None or (data and not watch.is_for_each_arrival):
             return False
@@ -276,7 +274,7 @@ class Listener(asyncio.AbstractServer):
             connection.close()
 
     def _look_at_silent(self) -> None:
-        """Close what has been silent for too long; again and again."""
+        """Close connections that have been silent for too long, and plan the next look."""
         loop = asyncio.get_running_loop()
         for guest in self._silent.members():
             if loop.time() - guest.since >= self._limits.head_seconds:
@@ -295,7 +293,7 @@ class Listener(asyncio.AbstractServer):
         self._room.set()
 
     def _make_way(self, guest: Guest | None) -> None:
-        """Drop the one that gives way to another one, if any."""
+        """Drop a connection, if one is given, for another one."""
         if guest is not None:
             self._dropped.note(f", last one from {guest.address}")
             _reset_on_close(guest.connection)
@@ -307,7 +305,7 @@ class Listener(asyncio.AbstractServer):
 
 
 def _peek(connection: socket.socket) -> bytes | None:
-    """Return the bytes that are there and leave them there; None: it is closed."""
+    """Return the bytes that have arrived, and leave them in the kernel; None if the connection is closed."""
     try:
         return connection.recv(LONGEST, socket.MSG_PEEK) or None
     except (BlockingIOError, InterruptedError):
@@ -317,13 +315,13 @@ def _peek(connection: socket.socket) -> bytes | None:
 
 
 def _say_last(connection: socket.socket, answer: bytes = b"") -> None:
-    """Send an answer, as far as it goes at once, and read off what came: unread, it would make of the end a reset."""
+    """Read what has arrived, since unread bytes would turn the close into a reset; send what fits of an answer."""
     with suppress(OSError):
         connection.recv(LONGEST)
         connection.send(answer)
 
 
 def _reset_on_close(connection: socket.socket) -> None:
-    """Have a dropped connection leave nothing behind in the kernel."""
+    """Make a dropped connection leave nothing behind in the kernel."""
     with suppress(OSError):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)

@@ -8,7 +8,7 @@ LOG_SECONDS = 60.0
 
 
 class Occurrence:
-    """Logs what happens again and again: the first time at once, later at most once in LOG_SECONDS."""
+    """Logs an event that strangers can repeat: the first time at once, then at most once in :data:`LOG_SECONDS`."""
 
     def __init__(self, log: logging.Logger, text: str) -> None:
         self._log = log
@@ -17,7 +17,7 @@ class Occurrence:
         self._logged_at = -LOG_SECONDS
 
     def note(self, detail: str = "") -> None:
-        """Log that it happened again, with a detail behind the text, unless that was logged a moment ago."""
+        """Count one more time, and log it with ``detail`` behind the text unless a line is too recent."""
         self._count += 1
         now = time.monotonic()
         if now - self._logged_at >= LOG_SECONDS:

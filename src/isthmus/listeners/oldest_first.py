@@ -1,7 +1,7 @@
-"""A bounded set of connections that makes room by giving up its oldest. No I/O.
+"""A bounded set of connections that makes room by removing its oldest. No I/O.
 
-Two bounds: on all members, and on those of one address. Where the set as a whole is full, the address with the most
-members gives one up, so that one address cannot displace the others.
+There are two limits: for all members, and for those of one address. If the set as a whole is full, the address with the
+most members loses its oldest one, so that one address cannot displace the others.
 """
 
 import ipaddress
@@ -13,7 +13,7 @@ Member = TypeVar("Member")
 
 
 class OldestFirst(Generic[Member]):
-    """Members in the order in which they came, with an address each."""
+    """Set of members, each with its address, in the order in which they were added."""
 
     def __init__(self, maximum: int, maximum_per_address: int) -> None:
         if not 1 <= maximum_per_address <= maximum:
@@ -38,11 +38,11 @@ class OldestFirst(Generic[Member]):
         return len(self._by_address.get(address, ()))
 
     def is_full(self, address: str) -> bool:
-        """Return whether a new member of an address would displace another one."""
+        """Return whether to add a member of this address would remove another one."""
         return len(self._addresses) >= self._maximum or self.count(address) >= self._maximum_per_address
 
     def add(self, member: Member, address: str) -> Member | None:
-        """Add a new member, and return the one that has to go for it, if any; that is never the new one."""
+        """Add a new member, and return the one that was removed for it, or None."""
         if member in self._addresses:
             raise ValueError("expected a new member")
         gone = None
@@ -68,7 +68,7 @@ class OldestFirst(Generic[Member]):
         return True
 
     def oldest(self) -> Member | None:
-        """Return the oldest member of the address with the most members; None: there are no members."""
+        """Return the oldest member of the address with the most members; None if the set is empty."""
         if not self._by_address:
             return None
         return self._oldest_of(max(self._by_address, key=self.count))
@@ -79,7 +79,7 @@ class OldestFirst(Generic[Member]):
 
 @lru_cache(maxsize=1024)
 def address_key(host: str) -> str:
-    """Return what counts as one address: an IPv4 address, or the 64 bits that an IPv6 network is given as a whole."""
+    """Return the key by which an address is counted: itself for IPv4, its /64 network for IPv6."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

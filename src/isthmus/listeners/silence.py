@@ -1,7 +1,7 @@
-"""Watches connections for their next bytes without a reader of the event loop for each.
+"""Watches connections for their next bytes, without a reader of the event loop for each.
 
-Where the system has epoll, bytes may stay in the kernel: each arrival is reported once. Elsewhere a connection is
-reported as long as there is something to read, so it can be watched for its first byte only.
+With epoll, each arrival is reported once, and the bytes may stay in the kernel. Without it, a connection is reported
+for as long as there is something to read, so it can be watched for its first byte only.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ AT_ONCE = 64
 """Connections reported in a row, before the event loop's other work has its turn."""
 
 Heard: TypeAlias = Callable[[bool], None]
-"""Called when a connection has sent something, or ended; True: nothing more will come, as far as that is known."""
+"""Callback for a connection that has sent something or ended; True if it surely sends nothing more."""
 
 
 class Watch(Protocol):
-    """Connections from which something is to come."""
+    """Connections that are watched for bytes."""
 
     is_for_each_arrival: bool
-    """Whether a connection may be watched that has sent something already."""
+    """Whether a connection that has sent something already may be watched."""
 
     def add(self, descriptor: int, heard: Heard) -> None:
         """Watch a connection.
@@ -34,11 +34,11 @@ class Watch(Protocol):
         ...
 
     def discard(self, descriptor: int) -> None:
-        """Watch it no longer; it is not closed yet."""
+        """Stop watching a connection, which must still be open."""
         ...
 
     def close(self) -> None:
-        """Give up what watching takes; nothing is watched any more."""
+        """Stop watching, and release what it needs."""
         ...
 
 

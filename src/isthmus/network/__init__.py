@@ -1,1 +1,1 @@
-"""Addresses on the network: which are on this machine, and connecting to those that a rule allows."""
+"""Addresses on the network: those of this machine, and connections to those that a rule allows."""

@@ -1,6 +1,6 @@
-"""HTTP to an address that was checked after its name was resolved, so that a stranger's URL reaches nothing inside.
+"""HTTP to an address that was checked after its name was resolved: a stranger's URL reaches no internal service.
 
-Deliberately not here: which addresses are allowed (:class:`isthmus.a2a.push.targets.PushRule` is one such rule).
+The caller's rule decides which addresses are allowed; :class:`isthmus.a2a.push.targets.PushRule` is one.
 """
 
 import asyncio
@@ -11,22 +11,22 @@ from typing import TypeAlias
 import httpx2
 
 AddressPolicy: TypeAlias = Callable[[str, str], str | None]
-"""A function of a host name and an address: the reason why nothing may be sent there, or None when it may."""
+"""Function of a host name and an address that returns why nothing may be sent there, or None if it may."""
 
 
 class AddressRefusedError(httpx2.ConnectError):
-    """The address is not one that may be connected to."""
+    """The rule forbids a connection to this address."""
 
 
 class CheckedTransport(httpx2.AsyncHTTPTransport):
-    """Connects to an address that was checked, with the name in Host and TLS; never through a proxy."""
+    """Connects to a checked address, with the name in Host and TLS; never through a proxy."""
 
     def __init__(self, why_not: AddressPolicy) -> None:
         super().__init__(trust_env=False)
         self._why_not = why_not
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Resolve, check each address, and send to the first."""
+        """Resolve the name, check each of its addresses, and send to the first."""
         host = request.url.host
         port = request.url.port or (443 if request.url.scheme == "https" else 80)
         try:

@@ -1,1 +1,1 @@
-"""JSON-RPC and its like: messages, the requests that wait for a response, and the framing of LSP."""
+"""JSON-RPC and its like: messages, requests that wait for a response, LSP's framing, and a debug log."""

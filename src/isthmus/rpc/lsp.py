@@ -1,7 +1,6 @@
-"""One end of a JSON-RPC 2.0 connection whose messages are framed as in LSP: bytes in, messages out, and back. No I/O.
+"""JSON-RPC 2.0 messages framed as in LSP, with a Content-Length each: bytes in, messages out, and back. No I/O.
 
-Both ends may ask. After malformed input the next frame is read as if nothing had been. Deliberately not here:
-deadlines, which requests are waited for, and any method.
+Both ends may send requests. A malformed frame does not affect the next one.
 """
 
 import re
@@ -19,9 +18,9 @@ SERVER_NOT_INITIALIZED: Final = -32002
 MAXIMUM_HEADER_BYTES: Final = 4096
 MAXIMUM_BODY_BYTES: Final = 64 * 1024 * 1024
 MAXIMUM_BRACKETS: Final = 1_000_000
-"""Maximum number of lists and objects in a message, those in texts counted: each costs many times its byte."""
+"""Maximum number of opening brackets in a message, also inside of texts: a list costs many times its one byte."""
 MAXIMUM_MALFORMED: Final = 100
-"""Maximum number of frames that are not messages; a peer that sends more speaks something else."""
+"""Maximum number of frames that are not messages; a peer that sends more speaks another protocol."""
 _HEADER_END: Final = b"\r\n\r\n"
 _LENGTH: Final = re.compile(rb"^content-length:[ \t]*([0-9]{1,12})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 
@@ -40,7 +39,7 @@ _RULES = rpc.Rules(
 
 
 class BrokenPeerError(IsthmusError):
-    """The peer does not speak JSON-RPC; nothing more is read."""
+    """The peer does not speak JSON-RPC; nothing more is read from it."""
 
 
 class FrameSplitter:
@@ -54,7 +53,7 @@ class FrameSplitter:
         self._in_long_header = False
 
     def feed(self, data: bytes) -> Iterator[bytes | rpc.ParseError]:
-        """Yield the bodies of the frames that ``data`` completes, in order; an error for what was skipped between."""
+        """Yield the bodies of the frames that ``data`` completes, in order, and an error for each malformed frame."""
         self._buffer += data
         while True:
             if self._to_skip:
@@ -80,7 +79,7 @@ class FrameSplitter:
             yield body
 
     def _read_header(self) -> str | bool:
-        """Take a header off the buffer: whether it was there, or what is wrong with it."""
+        """Remove a header from the buffer. Return whether it was complete, or a problem with it."""
         end = self._buffer.find(_HEADER_END)
         if end < 0:
             if len(self._buffer) <= MAXIMUM_HEADER_BYTES:
@@ -105,7 +104,7 @@ class FrameSplitter:
 
 
 class JsonRpcPeer:
-    """The state of one connection: what was fed, and the ids of our requests."""
+    """One end of a connection: the bytes received so far, and the ids of our requests."""
 
     def __init__(self, maximum_body: int = MAXIMUM_BODY_BYTES) -> None:
         self._splitter = FrameSplitter(maximum_body)
@@ -125,7 +124,7 @@ class JsonRpcPeer:
             if isinstance(message, rpc.ParseError):
                 self._malformed += 1
                 if self._malformed >= MAXIMUM_MALFORMED:
-                    raise BrokenPeerError(f"the peer speaks no JSON-RPC, at last: {message.text}")
+                    raise BrokenPeerError(f"the peer does not speak JSON-RPC; its last mistake: {message.text}")
 
     def request(self, method: str, params: JsonObject | None) -> tuple[int, bytes]:
         """Return the id of a new request, and its frame.

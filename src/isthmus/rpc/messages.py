@@ -1,7 +1,7 @@
 """JSON-RPC 2.0: the messages in decoded JSON, and messages as JSON objects. No I/O.
 
-Protocols differ in what they let pass, and in the words in which they refuse the rest: see :class:`Rules`. How JSON is
-written as bytes, and where a message ends, is theirs, too.
+Protocols differ in the messages that they accept, and in the words in which they refuse others: these are
+:class:`Rules`. The bytes of a message, and its end, are theirs, too.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 SERVER_ERROR = -32000
-"""JSON-RPC leaves its meaning to the server."""
+"""Code whose meaning JSON-RPC leaves to the server."""
 
 RequestId: TypeAlias = int | float | str
 JsonMessage: TypeAlias = dict[str, Any]
@@ -25,7 +25,7 @@ JsonMessage: TypeAlias = dict[str, Any]
 
 
 class RpcError(IsthmusError):
-    """A request that is answered with an error: its ``code``, 0 where the wire has none, and ``data`` for programs."""
+    """A request that is answered with an error. ``code`` is 0 if the wire has none; ``data`` is for programs."""
 
     def __init__(self, code: int, text: str, data: Mapping[str, Any] | list[Any] | None = None) -> None:
         self.code = code
@@ -63,7 +63,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class ErrorResponse:
-    """The error that our request ``id`` is answered with; None: the peer could not read something of ours."""
+    """The error of our request ``id``; None if the peer could not read a message of ours."""
 
     id: RequestId | None
     code: int
@@ -73,7 +73,7 @@ class ErrorResponse:
 
 @dataclass(frozen=True, slots=True)
 class ParseError:
-    """A value that is not a message: the error to answer it with, and the ``id`` it has all the same."""
+    """A value that is not a message: the error to answer it with, and its ``id`` if it has one nevertheless."""
 
     id: RequestId | None
     code: int
@@ -85,24 +85,24 @@ Message: TypeAlias = Request | Notification | Response | ErrorResponse | ParseEr
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The messages that a protocol takes, and the words in which it refuses what is none of them.
+    """Messages that a protocol accepts, and the words in which it refuses other values.
 
-    In these words ``{received}`` is the kind of value that came, and ``{method}`` the method of the message.
+    In these words ``{received}`` is the kind of value that was received, and ``{method}`` the message's method.
     """
 
     not_object: str
     batch: str
     members: Mapping[str, str]
-    """The words for each member that is checked (``method``; ``jsonrpc``, ``id``, ``params``), in order of checking."""
+    """Words for each member that is checked (``method``; ``jsonrpc``, ``id``, ``params``), in order of checking."""
     id_types: tuple[type, ...] = (int, str)
     allows_null_id: bool = False
-    """Whether a request with the id null is taken for a notification."""
+    """Whether a request with the id null counts as a notification."""
     response_id_types: tuple[type, ...] = ()
-    """Types of the ids of responses; NoneType for errors that answer nothing we know of, no type: none are read."""
+    """Types of the ids of responses, NoneType for errors without one; empty if no responses are read."""
 
 
 def message_of(value: object, rules: Rules) -> Message:
-    """Return the message that a JSON value is."""
+    """Return the message in a JSON value; never raise."""
     if isinstance(value, list):
         return ParseError(None, INVALID_REQUEST, rules.batch)
     if not isinstance(value, dict):
@@ -148,12 +148,12 @@ def _response(request_id: RequestId | None, message: JsonObject) -> Response | E
 
 
 def as_id(value: object, types: tuple[type, ...] = (int, str)) -> RequestId | None:
-    """Return a value that may be an id, and None for any other."""
+    """Return a value if it may be an id, or else None."""
     return cast("RequestId", value) if isinstance(value, types) and not isinstance(value, bool) else None
 
 
 def kind_of(value: object) -> str:
-    """Return how a message calls the kind of a JSON value."""
+    """Return the words for the kind of a JSON value, such as "a string"."""
     match value:
         case None:
             return "nothing"
@@ -170,7 +170,7 @@ def kind_of(value: object) -> str:
 
 
 def request(request_id: RequestId, method: str, params: JsonObject | None) -> JsonMessage:
-    """Return a request; None: without parameters."""
+    """Return a request, without ``params`` if they are None."""
     return {"jsonrpc": "2.0", "id": request_id, "method": method} | ({} if params is None else {"params": params})
 
 
@@ -180,11 +180,11 @@ def notification(method: str, params: JsonObject) -> JsonMessage:
 
 
 def response(request_id: RequestId | None, result: object) -> JsonMessage:
-    """Return the response to a request; the id is None where a request without one is answered."""
+    """Return the response to a request; ``request_id`` is None if the request had no id."""
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 
 def error_response(request_id: RequestId | None, code: int, text: str, data: object = None) -> JsonMessage:
-    """Return an error response; the id is None when what came could not be read."""
+    """Return an error response; ``request_id`` is None if the request could not be read."""
     error = {"code": code, "message": text} | ({} if data is None else {"data": data})
     return {"jsonrpc": "2.0", "id": request_id, "error": error}

@@ -1,4 +1,4 @@
-"""Requests that wait for their responses, for asyncio, whatever the wire is."""
+"""Requests that wait for their responses, in asyncio, on any wire."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ class PendingRequests:
         timeout: float | None,
         send: Callable[[], Awaitable[None]] | None = None,
     ) -> Any:
-        """Return the result of a request, after ``send``; ``timeout`` in seconds for both, None: without a deadline.
+        """Send a request by ``send``, and return its result; ``timeout`` is for both in seconds, None for no deadline.
 
         Raises:
             RpcTimeoutError: no response came within the deadline.
@@ -46,21 +46,21 @@ class PendingRequests:
         finally:
             del self._futures[request_id]
             if not future.cancel() and not future.cancelled():
-                future.exception()  # else an error that came too late is logged as never heard of
+                future.exception()  # or asyncio logs an error that came too late as never retrieved
 
     def resolve(self, request_id: RequestId, result: object) -> None:
-        """Give a request its result; nothing happens when nobody waits for it any more."""
+        """End the wait for a request with its result; a late result is ignored."""
         future = self._futures.get(request_id)
         if future is not None and not future.done():
             future.set_result(result)
 
     def fail(self, request_id: RequestId | None, error: IsthmusError) -> None:
-        """Let a request raise an error; nothing happens when nobody waits for it any more."""
+        """End the wait for a request with an error; a late error is ignored."""
         future = None if request_id is None else self._futures.get(request_id)
         if future is not None and not future.done():
             future.set_exception(error)
 
     def fail_all(self, error: Callable[[], IsthmusError]) -> None:
-        """Let every request raise an error of its own."""
+        """End every wait, each with an error of its own."""
         for request_id in self._futures:
             self.fail(request_id, error())

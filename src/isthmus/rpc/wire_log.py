@@ -1,6 +1,6 @@
 """Debug log of the messages of a connection, one line each: ``IDE -> POST /mcp: {"jsonrpc": "2.0", ...}``.
 
-Bodies alone are written, no headers: these hold the tokens.
+Only bodies are written: headers hold the tokens.
 """
 
 import logging

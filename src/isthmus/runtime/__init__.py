@@ -1,1 +1,1 @@
-"""The process itself: child processes, threads, and the end of a server."""
+"""Child processes and threads."""

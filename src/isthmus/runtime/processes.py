@@ -1,6 +1,6 @@
-"""Starting a process, and ending it with its group, so that nothing of it is left whoever is cancelled meanwhile.
+"""Starts processes and kills them with their group: nothing of them is left, even if the caller is cancelled.
 
-Deliberately not here: guards for when this process dies, and polite ends (:mod:`isthmus.tools.process_group`).
+:mod:`isthmus.tools.process_group` ends processes politely, and guards them against the death of this one.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ END_SECONDS = 5.0
 
 
 async def start_process(*command: str, **options: Any) -> Process:
-    """``asyncio.create_subprocess_exec`` for the leader of a new group, which a cancellation does not tear apart.
+    """Start the leader of a new process group by ``asyncio.create_subprocess_exec``, safely for cancellation.
 
-    Half way the process runs and nobody holds it; asyncio would kill it alone, without what it started, and may leave
-    its pipes open. So it is started to the end, and then ended with its group before the cancellation is raised.
+    If asyncio's function is cancelled while the process starts, it kills the process without its children, and may
+    leave its pipes open. Here the start is completed; then the group is ended, and the cancellation is raised.
 
     Raises:
         OSError: it cannot be started.
@@ -33,7 +33,7 @@ async def start_process(*command: str, **options: Any) -> Process:
 
 
 async def _finish(task: "asyncio.Task[Any]") -> asyncio.CancelledError | None:
-    """Wait until a task is done, however often this is cancelled: anyio does so until its scope is left."""
+    """Wait until a task is done, even if cancelled repeatedly, as anyio does until its scope is left."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
@@ -44,11 +44,11 @@ async def _finish(task: "asyncio.Task[Any]") -> asyncio.CancelledError | None:
 
 
 async def end_process(process: Process) -> None:
-    """Kill a process that :func:`start_process` started, and its group, and be done with its pipes."""
+    """Kill a process that :func:`start_process` started, with its group, and close its pipes."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    # asyncio has no public way to the pipes. Before the wait, which is one for their ends as well: what left the group
-    # may hold them forever, and nobody reads from it any more.
+    # Close the pipes first, since the wait includes their ends: a child that left the group may hold them forever.
+    # asyncio has no public way to them.
     transport = cast(
         "asyncio.SubprocessTransport",
         process._transport,  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportPrivateUsage]

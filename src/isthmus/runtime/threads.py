@@ -1,6 +1,6 @@
-"""Runs what may block for long, such as a keyring behind D-Bus, beside the event loop and with a deadline.
+"""Runs functions that may block for long, such as a keyring behind D-Bus, in a thread with a deadline.
 
-In a thread that the end of the program does not wait for, unlike those of ``asyncio.to_thread``.
+The end of the program does not wait for the thread, unlike for those of ``asyncio.to_thread``.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ Came = TypeVar("Came")
 
 
 async def in_thread(function: Callable[[], T], seconds: float) -> T:
-    """Run `function` in a thread; return or raise what it does.
+    """Run ``function`` in a thread, and return its result or raise its exception.
 
     Raises:
-        TimeoutError: it takes longer than `seconds`; it continues, and its result is dropped.
+        TimeoutError: it takes longer than ``seconds``; it continues, and its result is dropped.
     """
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
