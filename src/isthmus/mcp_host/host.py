@@ -23,7 +23,8 @@ from isthmus.mcp_host.config.server_config import Origin, ServerConfig
 from isthmus.mcp_host.config.workspace_config import McpConfiguration, load_configuration
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.connection_context import ConnectionContext, McpTimeouts, StartLimit
-from isthmus.mcp_host.oauth.login import Logins, OpenBrowser, Paste
+from isthmus.mcp_host.oauth.login_flow import OpenBrowser, Paste
+from isthmus.mcp_host.oauth.logins import Logins
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
 from isthmus.mcp_host.tool_sets import ToolSets
 from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, status_of

@@ -15,7 +15,7 @@ from isthmus.errors import IsthmusError
 from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
-from isthmus.mcp_host.oauth.login import Logins
+from isthmus.mcp_host.oauth.logins import Logins
 from isthmus.tools.failure import ToolFailure
 
 LONGEST_PASTE = 16_384

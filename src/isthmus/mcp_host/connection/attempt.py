@@ -27,9 +27,9 @@ from isthmus.mcp_host.diagnosis.unreachable import causes, is_reached
 from isthmus.mcp_host.elicitation.server_requests import ServerAsking
 from isthmus.mcp_host.oauth.bearer import BearerAuth, LoginProblem, Report
 from isthmus.mcp_host.oauth.google_account import google_auth
-from isthmus.mcp_host.oauth.kept_login import KeptLogin, http_of
-from isthmus.mcp_host.oauth.logins import KeptLogins
+from isthmus.mcp_host.oauth.login_store import LoginStore
 from isthmus.mcp_host.oauth.machine_login import MachineLogin
+from isthmus.mcp_host.oauth.stored_login import StoredLogin, http_of
 from isthmus.mcp_host.transports.endpoints import Access, HttpWatch, streams
 from isthmus.mcp_host.transports.traced import describe_opening, traced
 from isthmus.text.units import show_count
@@ -198,7 +198,7 @@ def _authentication(config: ServerConfig, context: ConnectionContext, report: Re
     http = http_of(config, endpoint.url, context.timeouts.token_seconds)
     if config.oauth.is_of_machine:
         return BearerAuth(MachineLogin(config, endpoint, http), report)
-    return BearerAuth(KeptLogin(config, endpoint.url, KeptLogins(home), http), report)
+    return BearerAuth(StoredLogin(config, endpoint.url, LoginStore(home), http), report)
 
 
 def _do_nothing() -> None:

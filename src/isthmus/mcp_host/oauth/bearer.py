@@ -1,9 +1,9 @@
-"""Sends a bearer token with each request to a server, and gets another when that one is refused.
+"""Sends a bearer token with each request to a server, and gets another one when the server refuses it.
 
-Where the token comes from is a BearerSource: a kept login (:mod:`isthmus.mcp_host.oauth.kept_login`) or Google's
-credentials (:mod:`isthmus.mcp_host.oauth.google_account`). What only a user can mend is reported, not raised: a
-request that is refused breaks no session. Deliberately not here: logging a user in
-(:mod:`isthmus.mcp_host.oauth.login`).
+Tokens come from a BearerSource: a stored login (:mod:`isthmus.mcp_host.oauth.stored_login`), a login without a user
+(:mod:`isthmus.mcp_host.oauth.machine_login`) or a Google account (:mod:`isthmus.mcp_host.oauth.google_account`). A
+problem that only a user can solve is reported, not raised: a refused request must not break the session.
+Deliberately not here: logging a user in (:mod:`isthmus.mcp_host.oauth.logins`).
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -16,31 +16,31 @@ from isthmus.mcp_host.oauth.messages import Challenge
 
 LoginProblem: TypeAlias = NeedsLoginError | ConnectFailedError
 Report: TypeAlias = Callable[[LoginProblem | None], None]
-"""Told why a server cannot be logged in to as things are; None: it can."""
+"""Callback: the reason why login is currently impossible, or None once it works."""
 
 
 class BearerSource(Protocol):
-    """Gives tokens for one server. What it raises is NeedsLoginError or OAuthError."""
+    """Gives tokens for one server. Its methods raise NeedsLoginError or OAuthError."""
 
     async def current(self) -> str | None:
-        """Return the token to send; None: none."""
+        """Return the token to send; None to send no token."""
         ...
 
     async def renewed(self, refused: str) -> str:
-        """Another one than the server refused."""
+        """Return another token than the one that the server refused."""
         ...
 
     async def refused(self, token: str) -> None:
-        """Take note that the server refuses the renewed token as well."""
+        """Handle that the server refuses the renewed token as well."""
         ...
 
     async def wants(self, scope: str | None) -> None:
-        """Take note that the server also wants this scope."""
+        """Handle that the server demands this scope."""
         ...
 
 
 class BearerAuth(httpx2.Auth):
-    """The tokens of a source, in the header Authorization; ``headers`` go with it, as they are then."""
+    """Authenticates requests with the tokens of a source. ``headers`` are added to each, with their current values."""
 
     def __init__(self, source: BearerSource, report: Report, headers: Mapping[str, str] | None = None) -> None:
         self._source = source
@@ -48,11 +48,11 @@ class BearerAuth(httpx2.Auth):
         self._headers: Mapping[str, str] = {} if headers is None else headers
 
     async def check(self) -> None:
-        """Make sure, before anything is sent, that there is a token where one is needed.
+        """Make sure, before anything is sent, that the source can give a token.
 
         Raises:
-            NeedsLoginError: there is none, and only a user can get one.
-            ConnectFailedError: there is none for now.
+            NeedsLoginError: only a user can get a token.
+            ConnectFailedError: there is no token for now.
         """
         try:
             await self._source.current()

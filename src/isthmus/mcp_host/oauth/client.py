@@ -1,13 +1,12 @@
 """Our client at an authorization server: a configured one, a metadata document, a kept or a new registration.
 
-A kept registration is used again only if the server still knows it: many forget it, and say so only to the user, on
-a page that leads nowhere. Deliberately not here: HTTP.
+A stored registration is used again only if the server still knows it: many servers forget it, and say so only to the
+user, on a page that leads nowhere. Deliberately not here: HTTP.
 """
 
 from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.http import OAuthHttp, place
-from isthmus.mcp_host.oauth.kept_login import client_of
 from isthmus.mcp_host.oauth.messages import (
     FORGOTTEN_CODES,
     Endpoints,
@@ -19,6 +18,7 @@ from isthmus.mcp_host.oauth.messages import (
     said,
 )
 from isthmus.mcp_host.oauth.store import Registration
+from isthmus.mcp_host.oauth.stored_login import client_of
 
 
 async def client_for(
@@ -32,7 +32,7 @@ async def client_for(
     """Return the client to log in with; registers one where none is known.
 
     Raises:
-        OAuthError: there is none, and the server registers none.
+        OAuthError: no client is known, and the server registers none.
     """
     configured = client_of(config, endpoints)
     if configured is not None:
@@ -66,7 +66,7 @@ async def client_for(
 
 
 async def _is_known(http: OAuthHttp, endpoints: Endpoints, client: OAuthClient) -> bool:
-    """Whether a server still knows a client: it is asked to renew a token that is none, and may say whose it is not."""
+    """Return whether a server still knows a client, from its answer to the renewal of a token that does not exist."""
     form, headers = authenticated(refresh_form("none", endpoints.issuer or "", ()), client)
     try:
         answer = await http.post(endpoints.token, "the token endpoint", form=form, headers=headers)

@@ -1,7 +1,7 @@
-"""Asks the endpoints of an authorization server: one request, one small JSON answer, within a deadline.
+"""Sends requests to the endpoints of an authorization server: each gets one small JSON answer, within a deadline.
 
-Only ``https``, this machine for a server of this machine, and ``http`` where the MCP server itself is spoken to so.
-No redirect is followed. Deliberately not here: what is asked.
+Addresses must be ``https``. Those on this machine are allowed if the MCP server is on it too, and ``http`` at the
+origin of the MCP server itself. No redirect is followed. Deliberately not here: the content of requests.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from isthmus.network.checked_transport import AddressPolicy
 
 ANSWER_SECONDS = 10.0
+"""Maximum time in seconds for an answer."""
 MAXIMUM_ANSWER_BYTES = 1024 * 1024
 
 
@@ -44,7 +45,7 @@ class Answer:
 
 
 class OAuthHttp:
-    """Asks on behalf of one MCP server. ``trusted`` are addresses that the user wrote: loopback may be among them."""
+    """HTTP client for the endpoints of one MCP server. ``trusted``: addresses that the user wrote, also on loopback."""
 
     def __init__(
         self,
@@ -59,10 +60,10 @@ class OAuthHttp:
         self._seconds = ANSWER_SECONDS if seconds is None else seconds
 
     async def get(self, url: str, what: str) -> Answer:
-        """Read a document. ``what`` names it in errors.
+        """Request a document. ``what`` names it in errors.
 
         Raises:
-            OAuthError: the address may not be asked, or nothing came in time.
+            OAuthError: the address is not allowed, or nothing came in time.
         """
         return await self._ask("GET", url, what)
 
@@ -78,15 +79,15 @@ class OAuthHttp:
         """Send a form, or JSON.
 
         Raises:
-            OAuthError: the address may not be asked, or nothing came in time.
+            OAuthError: the address is not allowed, or nothing came in time.
         """
         return await self._ask("POST", url, what, form, body, headers)
 
     def require(self, url: str, what: str) -> None:
-        """Make sure that an address may be asked, or shown to the user.
+        """Make sure that an address may be requested, or shown to the user.
 
         Raises:
-            OAuthError: it may not.
+            OAuthError: it may not; the text says why.
         """
         try:
             parts = urlsplit(url)
@@ -159,7 +160,7 @@ async def _read(response: "httpx2.Response", what: str) -> bytes:
 
 
 def place(url: str) -> str:
-    """Return an address as it is told: without user and query."""
+    """Return an address for messages: without user and query."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 

@@ -1,8 +1,8 @@
-"""One login of a user to a server: finds out where, shows the page, takes the answer, keeps the tokens, connects.
+"""One login of a user to a server: discovers, shows the page, receives the answer, stores the tokens, connects.
 
-A login goes on by itself for some minutes, whoever follows it: the browser may be on another machine, and the address
-that it ended at is pasted later. The page is named before a browser opens it. Deliberately not here: receiving the
-redirect (:mod:`isthmus.mcp_host.oauth.redirect`), and what is kept (:mod:`isthmus.mcp_host.oauth.kept_login`).
+A login goes on for some minutes even if nobody follows it: the browser may be on another machine, and the address at
+which it ended is pasted later. The page is named before a browser opens it. Deliberately not here: receiving the
+redirect (:mod:`isthmus.mcp_host.oauth.redirect`), and what is kept (:mod:`isthmus.mcp_host.oauth.stored_login`).
 """
 
 import asyncio
@@ -19,8 +19,7 @@ from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.client import client_for
 from isthmus.mcp_host.oauth.discovery import Found, discover
 from isthmus.mcp_host.oauth.http import place
-from isthmus.mcp_host.oauth.kept_login import http_of
-from isthmus.mcp_host.oauth.logins import KeptLogins
+from isthmus.mcp_host.oauth.login_store import LoginStore
 from isthmus.mcp_host.oauth.messages import (
     Challenge,
     TokenRefusedError,
@@ -34,6 +33,7 @@ from isthmus.mcp_host.oauth.messages import (
 )
 from isthmus.mcp_host.oauth.redirect import CATEGORY, RedirectReceiver, receiving
 from isthmus.mcp_host.oauth.store import Registration, StoredToken
+from isthmus.mcp_host.oauth.stored_login import http_of
 from isthmus.runtime.threads import in_thread
 from isthmus.text.units import show_count
 from isthmus.tools.failure import ToolFailure
@@ -48,10 +48,12 @@ ANSWER_SECONDS = 10.0
 _LOG = logging.getLogger("isthmus.mcp")
 
 Paste: TypeAlias = Callable[[], Awaitable[str]]
-"""Waits for what the user pastes: the whole address that the browser ended at, or the code in it. Called again after
-a text that was neither; cancelled when the redirect itself came. EOFError: nothing will be pasted."""
+"""Returns the text that the user pastes: the address at which the browser ended, or the code in it.
+
+Called again after a text that was neither; cancelled when the redirect arrives. Raises EOFError when nothing will be
+pasted."""
 OpenBrowser: TypeAlias = Callable[[str], bool | None]
-"""Shows a page to the user; False: there is no browser here."""
+"""Shows a page to the user. Returns False if there is no browser here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,10 @@ class UserPrompts:
 
 
 class Login:
-    """One login that is going on, from `start` until it is done, fails or takes too long."""
+    """One login, from its creation until it succeeds, fails or takes too long."""
 
     def __init__(
-        self, connection: "ServerConnection", endpoint: HttpEndpoint, logins: KeptLogins, user: UserPrompts
+        self, connection: "ServerConnection", endpoint: HttpEndpoint, logins: LoginStore, user: UserPrompts
     ) -> None:
         self._connection = connection
         self._endpoint = endpoint
@@ -78,20 +80,20 @@ class Login:
         self._taken = 0
         self._moved = asyncio.Event()
         self._is_left = False
-        """Nobody is there to see the redirect come: the login is followed again when something is pasted."""
+        """Nobody follows the login until the redirect arrives; `follow` continues when something is pasted."""
         self._task = asyncio.create_task(self._run(), name=f"login to {connection.config.name}")
         self._task.add_done_callback(self._ended)
 
     @property
     def is_over(self) -> bool:
-        """Whether it is done, one way or the other."""
+        """Whether the login has ended, successfully or not."""
         return self._task.done()
 
     def paste(self, text: str) -> None:
         """Take the text that the user pasted.
 
         Raises:
-            ToolFailure: it does not answer this login.
+            ToolFailure: the text does not answer this login.
         """
         try:
             if self._receiver is None:
@@ -105,7 +107,7 @@ class Login:
         """Yield messages about the login until it ends, or until the user must bring an address from the browser.
 
         Raises:
-            ToolFailure: it failed.
+            ToolFailure: the login failed.
         """
         at = len(self._lines) if from_now else 0
         while True:
@@ -123,7 +125,7 @@ class Login:
             await self._moved.wait()
 
     async def aclose(self) -> None:
-        """Give it up."""
+        """Cancel the login."""
         self._task.cancel()
         await asyncio.wait({self._task}, timeout=2)
 
@@ -136,8 +138,8 @@ class Login:
         self._lines.append(line)
         self._moved.set()
 
-    async def _told(self, line: str) -> None:
-        """Tell it, and wait until it was taken: what comes next must not come first."""
+    async def _tell_and_wait(self, line: str) -> None:
+        """Add a line, and wait until it was read: what comes next must not overtake it."""
         self._tell(line)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ANSWER_SECONDS):
@@ -164,7 +166,7 @@ class Login:
         self._tell(f"{config.name} is connected; it has {show_count(len(connection.catalogue.tools), 'tool')}.")
 
     async def _log_in(self) -> bool:
-        """Log in; return False when the server wants no login."""
+        """Log in; return False if the server does not ask for a login."""
         connection, config = self._connection, self._connection.config
         endpoint, oauth, http = self._endpoint, config.oauth, self._http
         kept = await self._logins.find(config, endpoint.url)
@@ -193,7 +195,7 @@ class Login:
     async def _registered_and_authorized(
         self, receiver: RedirectReceiver, found: Found, scope: str | None, kept: Registration | None
     ) -> StoredToken:
-        """Log in as who we were before, or as a new client; once more as a new one when the server refuses that."""
+        """Log in as the registered client, or as a new one; once more as a new one if the server refuses the client."""
         config = self._connection.config
         client = await client_for(self._http, config, found.endpoints, receiver.uri, scope, kept)
         try:
@@ -238,7 +240,7 @@ class Login:
         where = urlsplit(found.endpoints.authorize).netloc
         opens = "your browser opens" if browser is not None else "open"
         way = "paste it here" if paste is not None else f"give it with /mcp auth {name} ADDRESS"
-        await self._told(
+        await self._tell_and_wait(
             f"To log in to {name} ({found.resource}), {opens} this page of {where}:\n{url}\n"
             f"It leads back to {redirect_uri} on this machine. Should the browser be on another one, and end at a page "
             f"that cannot be reached: copy the whole address of that page and {way}."
@@ -282,7 +284,7 @@ class Login:
 
 
 async def challenge_of(endpoint: HttpEndpoint) -> Challenge | None:
-    """Return the server's challenge to a request without a login; None when it accepts the request."""
+    """Return the server's challenge to a request without a token; None if it accepts the request."""
     import httpx2
 
     from isthmus.mcp_host.diagnosis.unreachable import connection_problem

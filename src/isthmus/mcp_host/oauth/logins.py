@@ -1,86 +1,124 @@
-"""The user's stored logins to MCP servers, in the store that their settings select.
+"""The logins to MCP servers that one host has under way: they begin, take pasted text, and end; and logging out.
 
-Deliberately not here: what is done with a login (:mod:`isthmus.mcp_host.oauth.kept_login`), and the stores.
+Deliberately not here: the steps of one login (:mod:`isthmus.mcp_host.oauth.login_flow`).
 """
 
-import hashlib
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
-from isthmus.mcp_host.config.server_config import ServerConfig
+from isthmus.mcp_host.config.server_config import DISCOVERED, HttpEndpoint, Origin
 from isthmus.mcp_host.connection.errors import OAuthError
-from isthmus.mcp_host.oauth.keyring_store import keyring_or
-from isthmus.mcp_host.oauth.store import StoredToken, TokenStore
-from isthmus.mcp_host.oauth.token_file import FileTokenStore
-from isthmus.runtime.threads import in_thread
-from isthmus.settings import SettingsError, load_settings
+from isthmus.mcp_host.oauth.login_flow import Login, OpenBrowser, Paste, UserPrompts
+from isthmus.mcp_host.oauth.login_store import LoginStore
+from isthmus.mcp_host.oauth.messages import authenticated
+from isthmus.mcp_host.oauth.redirect import CATEGORY
+from isthmus.mcp_host.oauth.store import StoredToken
+from isthmus.mcp_host.oauth.stored_login import http_of
+from isthmus.tools.failure import ToolFailure
 
-STORE_SECONDS = 15.0
-"""Maximum time in seconds for the store to answer."""
-LOCK_FOLDER = "mcp-oauth-locks"
-
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from isthmus.mcp_host.connection.connection import ServerConnection
 
 
-class KeptLogins:
-    """The stored logins, read and written in a thread and within a deadline."""
+class Logins:
+    """The logins that are under way, at most one for each server."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self._store: TokenStore | None = None
+    def __init__(self, home: Path, open_browser: OpenBrowser | None = None) -> None:
+        self._kept = LoginStore(home)
+        self._open_browser = open_browser
+        self._going: dict[ServerConnection, Login] = {}
 
-    async def find(self, config: ServerConfig, url: str) -> StoredToken | None:
-        """Return the login to a server.
-
-        Raises:
-            OAuthError: the store does not answer.
-        """
-        return await self._do(lambda store: store.find(config.name, url))
-
-    async def save(self, config: ServerConfig, token: StoredToken) -> str:
-        """Store a login, and return where.
+    async def begin(self, connection: "ServerConnection", paste: Paste | None = None) -> AsyncGenerator[str, None]:
+        """Log in; yield messages about what the user has to do and about the outcome.
 
         Raises:
-            OAuthError: it cannot be stored.
+            ToolFailure: the server has no login, or the login failed or took too long.
         """
-        await self._do(lambda store: store.save(config.name, token))
-        return await self._do(lambda store: store.place)
+        endpoint = _require_oauth(connection)
+        if (before := self._going.pop(connection, None)) is not None:
+            await before.aclose()
+        going = self._going[connection] = Login(
+            connection, endpoint, self._kept, UserPrompts(self._open_browser, paste)
+        )
+        async for line in going.follow():
+            yield line
 
-    async def delete(self, config: ServerConfig) -> None:
-        """Delete a login.
+    async def paste(self, connection: "ServerConnection", text: str) -> AsyncGenerator[str, None]:
+        """Continue the waiting login with the address at which the browser ended; yield messages as `begin` does.
 
         Raises:
-            OAuthError: it cannot be deleted.
+            ToolFailure: no login waits, the address does not answer it, or the login failed.
         """
-        await self._do(lambda store: store.delete(config.name))
+        name, going = connection.config.name, self._going.get(connection)
+        if going is None or going.is_over:
+            raise ToolFailure(f"no login to {name} is going on; /mcp auth {name} begins one", CATEGORY)
+        going.paste(text)
+        async for line in going.follow(from_now=True):
+            yield line
 
-    async def _do(self, act: Callable[[TokenStore], T]) -> T:
-        def run() -> T:
-            if self._store is None:
-                self._store = open_store(self.home)
-            return act(self._store)
+    async def end(self, connection: "ServerConnection") -> str:
+        """Log out: delete the stored tokens, and revoke them if the server supports that; return a message about it.
 
+        Raises:
+            ToolFailure: the server has no login, or the store cannot be used.
+        """
+        config, endpoint = connection.config, _require_oauth(connection)
+        if (going := self._going.pop(connection, None)) is not None:
+            await going.aclose()
         try:
-            return await in_thread(run, STORE_SECONDS)
-        except TimeoutError as error:
-            raise OAuthError(f"the store of logins did not answer within {STORE_SECONDS:g} s") from error
-        except OSError as error:
-            raise OAuthError(f"the store of logins cannot be used: {error.strerror or error}") from error
+            kept = await self._kept.find(config, endpoint.url)
+            await self._kept.delete(config)
+        except OAuthError as error:
+            raise ToolFailure(f"the login to {config.name} was not forgotten: {error}", CATEGORY) from error
+        is_revoked = False if kept is None else await _revoke(kept, connection, endpoint)
+        await connection.refresh()
+        if kept is None:
+            return f"Nobody was logged in to {config.name}."
+        told = "its server was told" if is_revoked else "its server was not told, so the token holds until it ends"
+        return f"Logged out of {config.name}; {told}."
+
+    async def aclose(self) -> None:
+        """Cancel all logins."""
+        going, self._going = list(self._going.values()), {}
+        await asyncio.gather(*(login.aclose() for login in going))
 
 
-def open_store(home: Path) -> TokenStore:
-    """Return the store of the user's logins, which ``isthmus.tokenStore`` of their settings selects. May block."""
-    file = FileTokenStore.of(home)
-    try:
-        wanted = load_settings(home, home).token_store
-    except SettingsError:
-        return file  # those who need the settings themselves report it
-    return keyring_or(file) if wanted == "keyring" else file
+def _require_oauth(connection: "ServerConnection") -> HttpEndpoint:
+    config, endpoint = connection.config, connection.config.endpoint
+    if not isinstance(endpoint, HttpEndpoint):
+        raise ToolFailure(f"the MCP server {config.name!r} is a program here; there is nothing to log in to", CATEGORY)
+    if config.origin is Origin.CLIENT:
+        raise ToolFailure(f"the MCP server {config.name!r} is a client's own; send its token in headers", CATEGORY)
+    if config.oauth.is_of_machine:
+        raise ToolFailure(
+            f"the MCP server {config.name!r} is logged in to without a user, by {config.oauth.grant_type} as "
+            f"{config.oauth.client_id}; /mcp says what is wrong with it",
+            CATEGORY,
+        )
+    if config.auth_provider != DISCOVERED:
+        raise ToolFailure(
+            f"the MCP server {config.name!r} is logged in to by {config.auth_provider}; for these, run "
+            "gcloud auth application-default login",
+            CATEGORY,
+        )
+    return endpoint
 
 
-def renewal_lock(home: Path, server: str) -> Path:
-    """Return the file that a process locks while it renews the login to a server. Makes its folder."""
-    folder = home / ".gemini" / LOCK_FOLDER
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / f"{hashlib.sha256(server.encode()).hexdigest()[:16]}.lock"
+async def _revoke(kept: StoredToken, connection: "ServerConnection", endpoint: HttpEndpoint) -> bool:
+    """Revoke the tokens; return whether the server did so."""
+    url = kept.endpoints.revoke if kept.endpoints is not None else None
+    if url is None or kept.registration is None:
+        return False
+    http, is_taken = http_of(connection.config, endpoint.url), False
+    for hint, token in (("refresh_token", kept.refresh_token), ("access_token", kept.access_token)):
+        if token is None:
+            continue
+        form, headers = authenticated({"token": token, "token_type_hint": hint}, kept.registration.client)
+        try:
+            answer = await http.post(url, "the revocation endpoint", form=form, headers=headers)
+        except OAuthError:
+            return False
+        is_taken = answer.status == 200
+    return is_taken

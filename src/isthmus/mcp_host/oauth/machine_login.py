@@ -1,6 +1,6 @@
 """Logs in to a server without a user: client credentials (SEP-1046), or an ID token that is exchanged (SEP-990).
 
-The token is kept in memory alone: another one is got as easily. Deliberately not here: which settings there are
+The token is kept in memory alone, since it is easy to get another one. Deliberately not here: which settings there are
 (:mod:`isthmus.mcp_host.config.oauth_settings`), and sending the token (:mod:`isthmus.mcp_host.oauth.bearer`).
 """
 
@@ -31,7 +31,7 @@ from isthmus.runtime.threads import in_thread
 
 MAXIMUM_SECRET_BYTES = 64 * 1024
 SKEW_SECONDS = 30.0
-"""A token that ends within these is replaced before it is used."""
+"""Remaining lifetime of a token, in seconds, below which it is replaced before it is used."""
 FILE_SECONDS = 10.0
 """Maximum time in seconds to read a key or an ID token."""
 ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
@@ -57,7 +57,7 @@ class MachineLogin:
         """Return the token to send.
 
         Raises:
-            OAuthError: there is none for now.
+            OAuthError: the server gives none for now.
         """
         async with self._getting:
             grant = self._grant
@@ -83,10 +83,10 @@ class MachineLogin:
         raise OAuthError("the server refuses the token that it was given for oauth.clientId")
 
     async def wants(self, scope: str | None) -> NoReturn:
-        """Note that the server wants a wider scope, which the next token requests as well.
+        """Note a scope that the server demands, for the next token to request.
 
         Raises:
-            OAuthError: always; the text says so.
+            OAuthError: always; the next request gets a token of that scope.
         """
         self._wanted_scope = union(self._wanted_scope, scope)
         self._grant = None
@@ -114,7 +114,7 @@ class MachineLogin:
         return grant
 
     async def _as_client(self, form: Form, found: Found) -> tuple[Form, dict[str, str]]:
-        """Return a form with what says who the client is, and the headers that go with it."""
+        """Return the form with the client's authentication, and the headers for it."""
         oauth = self._config.oauth
         client_id = oauth.client_id or ""
         if oauth.private_key is None:
@@ -160,7 +160,7 @@ class MachineLogin:
 
 
 async def _read(secret: SecretText, key: str) -> str:
-    """Return a secret; a file is read anew each time, since it may be renewed."""
+    """Return a secret. A file is read each time, since its content may be renewed."""
     if secret.file is None:
         return secret.value or ""
     try:

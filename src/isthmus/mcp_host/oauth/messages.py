@@ -18,9 +18,9 @@ from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.text.visible import single_line
 
 MAXIMUM_WORDS = 300
-"""Characters of a server's own words that are told."""
+"""Maximum number of characters of a server's own words in a message."""
 FORGOTTEN_CODES = ("invalid_client", "unauthorized_client")
-"""Error codes of a server that does not know the client, or not any more."""
+"""Error codes of a server that does not know the client."""
 _PASSING_CODES = ("temporarily_unavailable", "server_error", "slow_down")
 
 _PARAMETER = re.compile(r'(?<![A-Za-z_])([A-Za-z_]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s,"]+))')
@@ -40,7 +40,7 @@ class Endpoints:
     token_methods: tuple[str, ...] | None = None
     takes_metadata_url: bool = False
     names_itself: bool = False
-    """Whether it promised to send ``iss`` with each redirect."""
+    """Whether the server announced that it sends ``iss`` with each redirect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Challenge:
 
     @classmethod
     def of(cls, header: str | None) -> "Challenge":
-        """Read from a header; what is not there is None."""
+        """Return the challenge in a header; a parameter that is missing is None."""
         found: dict[str, str] = {}
         for name, quoted, plain in _PARAMETER.findall(header or ""):
             found.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted) if quoted else plain)
@@ -81,7 +81,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """The proof that who redeems a code is who asked for it (PKCE, S256), and the state of one login."""
+    """The secrets of one login: its state, and the proof that its code is redeemed by who asked for it (PKCE, S256)."""
 
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(64), repr=False)
     state: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
@@ -93,7 +93,7 @@ class Verifier:
 
 
 class TokenRefusedError(OAuthError):
-    """The token endpoint said no; ``code`` is its error code, as in RFC 6749 section 5.2."""
+    """The authorization server refused; ``code`` is its error code (RFC 6749, section 5.2)."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -101,7 +101,7 @@ class TokenRefusedError(OAuthError):
 
     @property
     def is_of_client(self) -> bool:
-        """Whether it is the client that is refused, not what it asked for."""
+        """Whether the client is refused, not its request."""
         return self.code in FORGOTTEN_CODES
 
 
@@ -161,7 +161,7 @@ Form = dict[str, str]
 
 
 def authenticated(form: Mapping[str, str], client: OAuthClient) -> tuple[Form, dict[str, str]]:
-    """Return a form with what says who we are, and the headers that go with it."""
+    """Return the form with the client's authentication, and the headers for it."""
     if client.method == "client_secret_basic" and client.secret:
         pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}"
         return dict(form), {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
@@ -198,7 +198,11 @@ def registration(redirect_uri: str, scope: str | None) -> dict[str, Any]:
 
 
 def registered(value: object) -> OAuthClient | None:
-    """Return the client that a registration gave; None when the answer is none."""
+    """Return the client in the answer to a registration; None if there is none.
+
+    Raises:
+        OAuthError: the client is registered for a method that is not supported, or lacks the secret for it.
+    """
     if not isinstance(value, Mapping):
         return None
     values = cast("Mapping[str, object]", value)
@@ -256,10 +260,10 @@ def said(values: Mapping[str, object]) -> str:
 
 
 def pasted(text: str) -> Mapping[str, str]:
-    """Return the values of a redirect that the user pasted: its whole address, its query, or the code alone.
+    """Return the values in the text that the user pasted: the address of a redirect, its query, or the code alone.
 
     Raises:
-        OAuthError: there is no code in it.
+        OAuthError: the text holds no code.
     """
     address = "".join(text.split())  # terminals break long lines
     if "=" in address:
@@ -284,7 +288,7 @@ def require_redirect(values: Mapping[str, str], state: str, endpoints: Endpoints
 
     Raises:
         TokenRefusedError: the redirect says that the login was refused.
-        OAuthError: it belongs to another login, or comes from another server.
+        OAuthError: the redirect belongs to another login, or comes from another server.
     """
     given = values.get("state")
     is_code_alone = set(values) == {"code"}
@@ -305,7 +309,7 @@ def require_redirect(values: Mapping[str, str], state: str, endpoints: Endpoints
 
 
 def union(*scopes: str | None) -> str | None:
-    """All scopes, each once, in the order of their first mention."""
+    """Return all scopes, each once, in the order of their first mention."""
     words = dict.fromkeys(word for scope in scopes if scope for word in scope.split())
     return " ".join(words) or None
 

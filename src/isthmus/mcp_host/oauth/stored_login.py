@@ -1,8 +1,8 @@
-"""The login to one server as it is kept: its token while it holds, and one that is renewed, by one process at a time.
+"""The stored login to one server: gives its token, and renews it when it has ended.
 
-Whoever renews holds a lock; who waited for it finds the new token in the store and asks nobody. A refresh token that
-is refused is forgotten with all that hangs on it. Without a user here: NeedsLoginError says what only a user can
-do. Deliberately not here: HTTP requests to the server itself (:mod:`isthmus.mcp_host.oauth.bearer`).
+One process at a time renews, under a lock; a process that waited for the lock finds the new token in the store. A
+refresh token that is refused is deleted with the whole login. No user is asked here: NeedsLoginError says what only a
+user can do. Deliberately not here: requests to the MCP server itself (:mod:`isthmus.mcp_host.oauth.bearer`).
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.errors import NeedsLoginError, OAuthError
 from isthmus.mcp_host.oauth.discovery import canonical
 from isthmus.mcp_host.oauth.http import OAuthHttp, place
-from isthmus.mcp_host.oauth.logins import STORE_SECONDS, KeptLogins, renewal_lock
+from isthmus.mcp_host.oauth.login_store import STORE_SECONDS, LoginStore, renewal_lock
 from isthmus.mcp_host.oauth.messages import (
     Endpoints,
     Grant,
@@ -34,15 +34,16 @@ from isthmus.mcp_host.oauth.store import Registration, StoredToken
 from isthmus.runtime.threads import in_thread
 
 SKEW_SECONDS = 30.0
-"""A token that ends within these is renewed before it is used."""
+"""Remaining lifetime of a token, in seconds, below which it is renewed before it is used."""
 LOCK_SECONDS = 25.0
+"""Maximum wait in seconds for another process that renews the same login."""
 LOCK_POLL_SECONDS = 0.05
 
 
-class KeptLogin:
-    """Bearer tokens of a login that is kept and renewed."""
+class StoredLogin:
+    """Gives the bearer tokens of a stored login."""
 
-    def __init__(self, config: ServerConfig, url: str, logins: KeptLogins, http: OAuthHttp) -> None:
+    def __init__(self, config: ServerConfig, url: str, logins: LoginStore, http: OAuthHttp) -> None:
         self._config = config
         self._url = url
         self._logins = logins
@@ -51,11 +52,11 @@ class KeptLogin:
         self._renewing: asyncio.Task[StoredToken] | None = None
 
     async def current(self) -> str | None:
-        """Return the token to send; None when nobody logged in.
+        """Return the token to send; None if nobody is logged in.
 
         Raises:
-            NeedsLoginError: it ended, and only a user can get another.
-            OAuthError: it ended, and the renewal failed for now.
+            NeedsLoginError: the token has ended, and only a user can get another.
+            OAuthError: the token has ended, and cannot be renewed for now.
         """
         token = self._token
         if token is None:
@@ -74,11 +75,11 @@ class KeptLogin:
             return token.access_token
 
     async def renewed(self, refused: str) -> str:
-        """Another token than the one that the server refused.
+        """Return another token than the one that the server refused.
 
         Raises:
-            NeedsLoginError: there is none without a user.
-            OAuthError: the renewal failed for now.
+            NeedsLoginError: only a user can get one.
+            OAuthError: the token cannot be renewed for now.
         """
         token = self._token
         if token is not None and token.access_token != refused and not _ends_within(token, 0):
@@ -86,7 +87,7 @@ class KeptLogin:
         return (await self._renewed(token or StoredToken(refused))).access_token
 
     async def refused(self, token: str) -> None:
-        """Forget a renewed token that the server refuses as well.
+        """Delete the login, because the server refuses the renewed token as well.
 
         Raises:
             NeedsLoginError: always.
@@ -98,10 +99,10 @@ class KeptLogin:
         raise NeedsLoginError(self._ended("the server refuses it"))
 
     async def wants(self, scope: str | None) -> None:
-        """Note that the server wants a wider scope, which the next login requests as well.
+        """Store a scope that the server demands, for the next login to request.
 
         Raises:
-            NeedsLoginError: always; the text says so.
+            NeedsLoginError: always, since a token of that scope takes a login.
         """
         token = self._token or await self._logins.find(self._config, self._url)
         if token is not None:
@@ -112,9 +113,9 @@ class KeptLogin:
 
     async def _renewed(self, seen: StoredToken) -> StoredToken:
         if self._renewing is None or self._renewing.done():
-            # A task of its own: who asked may be cancelled, and what the server gives then must not be lost.
+            # A task of its own: the caller may be cancelled, and the tokens that the server sends must not be lost.
             self._renewing = asyncio.create_task(self._renew(seen), name=f"renewing the login to {self._config.name}")
-            self._renewing.add_done_callback(_noted)
+            self._renewing.add_done_callback(_retrieve_error)
         token = await asyncio.shield(self._renewing)
         self._token = token
         return token
@@ -137,11 +138,11 @@ class KeptLogin:
             return kept
         endpoints, client = _endpoints(config, kept), _client(config, kept)
         if kept.refresh_token is None or endpoints is None or client is None:
-            return await self._forgotten(kept, "it cannot be renewed")
+            return await self._given_up(kept, "it cannot be renewed")
         try:
             grant = await self._refresh(kept.refresh_token, endpoints, client, kept.resource)
         except TokenRefusedError as error:
-            return await self._forgotten(kept, str(error))
+            return await self._given_up(kept, str(error))
         token = replace(
             kept,
             access_token=grant.access_token,
@@ -160,8 +161,8 @@ class KeptLogin:
         answer = await self._http.post(endpoints.token, "the token endpoint", form=sent, headers=headers)
         return granted(answer.status, answer.value, place(endpoints.token))
 
-    async def _forgotten(self, kept: StoredToken, reason: str) -> StoredToken:
-        """Forget a login that is of no use, unless another program has put a better one there meanwhile."""
+    async def _given_up(self, kept: StoredToken, reason: str) -> StoredToken:
+        """Delete a login that cannot be renewed, unless another program has stored a new one meanwhile."""
         now = await self._logins.find(self._config, self._url)
         if now is not None and now.access_token != kept.access_token:
             return now
@@ -174,7 +175,7 @@ class KeptLogin:
 
 
 def client_of(config: ServerConfig, endpoints: Endpoints) -> OAuthClient | None:
-    """Return the client that the configuration names."""
+    """Return the client of the configuration; None if there is none."""
     oauth = config.oauth
     if oauth.client_id is None:
         return None
@@ -214,15 +215,15 @@ def _ends_within(token: StoredToken, seconds: float) -> bool:
     return token.expires_at is not None and token.expires_at - time.time() <= seconds
 
 
-def _noted(task: "asyncio.Task[StoredToken]") -> None:
-    """Whoever asked may be gone; an error is then nobody's."""
+def _retrieve_error(task: "asyncio.Task[StoredToken]") -> None:
+    """Mark the error of a renewal as seen: its caller may have been cancelled."""
     if not task.cancelled():
         task.exception()
 
 
 @contextlib.asynccontextmanager
 async def _held(path: Path) -> AsyncGenerator[None]:
-    """Hold a lock file without a thread that blocks: who is cancelled leaves nothing locked."""
+    """Hold a lock file. Polls instead of blocking a thread, so that cancellation leaves nothing locked."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         deadline = time.monotonic() + LOCK_SECONDS
