@@ -90,7 +90,7 @@ async def test_a_new_task_is_submitted_and_leased_with_its_first_event(journal: 
 
 async def test_a_write_is_not_taken_back_when_who_waits_for_it_is_cancelled(journal: Journal) -> None:
     lease = (await new_task(journal)).lease
-    write = journal.append(lease, texts("kept"))
+    write = journal.append(lease, texts("kept"), full_sync=True)  # so that it is under way for a while
 
     async def wait() -> None:
         await write

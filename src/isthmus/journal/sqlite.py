@@ -1,4 +1,4 @@
-"""The embedded journal: SQLite in WAL mode, one writer thread, reads on a thread of their own.
+"""The embedded journal: SQLite in WAL mode, one writing connection, reads on a thread of their own.
 
 :mod:`isthmus.journal.base` documents each method; this module is only the SQL that writes.
 """
@@ -51,6 +51,9 @@ from isthmus.journal.statements import (
     row_of,
 )
 from isthmus.journal.writer import GroupWriter
+
+BRIEF_EVENTS = 16
+"""Number of events up to which a write is brief enough for the event loop."""
 
 
 class SqliteJournal(SqliteReads):
@@ -125,7 +128,7 @@ class SqliteJournal(SqliteReads):
             row = TaskRow(*made, TaskState.SUBMITTED, len(events), owner, 1, until, now, now, user=task.user)
             return ClaimedTask(Lease(task.task_id, owner, 1), row, deliveries)
 
-        return self._writer.submit(work)
+        return self._writer.submit(work, is_brief=True)
 
     @override
     def append(
@@ -133,7 +136,10 @@ class SqliteJournal(SqliteReads):
     ) -> Awaitable[Sequence[Delivery]]:
         now = self._clock()
         written = self._writer.submit(
-            lambda connection: append_events(connection, lease, events, now), full_sync=full_sync, series=lease
+            lambda connection: append_events(connection, lease, events, now),
+            full_sync=full_sync,
+            series=lease,
+            is_brief=len(events) <= BRIEF_EVENTS,
         )
         self._pushes.watch(events, written)
         return written
@@ -159,7 +165,7 @@ class SqliteJournal(SqliteReads):
                 remove_from_inbox(connection, lease.task_id, len(inbox))
             return Finished(deliveries)
 
-        written = self._writer.submit(work, series=lease)
+        written = self._writer.submit(work, series=lease, is_brief=len(events) <= BRIEF_EVENTS)
         self._pushes.watch(events, written)
         return written
 
@@ -172,7 +178,7 @@ class SqliteJournal(SqliteReads):
             remove_from_inbox(connection, lease.task_id, count)
             return deliveries
 
-        return self._writer.submit(work, series=lease)
+        return self._writer.submit(work, series=lease, is_brief=len(events) <= BRIEF_EVENTS)
 
     @override
     def claim(
@@ -200,7 +206,7 @@ class SqliteJournal(SqliteReads):
             deliveries = append_events(connection, lease, events, now)
             return ClaimedTask(lease, row_of(connection, row.task_id), deliveries)
 
-        return self._writer.submit(work)
+        return self._writer.submit(work, is_brief=True)
 
     @override
     def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> Awaitable[ClaimedTask | None]:

@@ -1,7 +1,11 @@
-"""A thread that owns the writing connection and commits writes in groups.
+"""Commits of writes in groups, on the event loop where that is quick, else on a thread.
 
 Writes that are queued in one turn of the event loop, or while a commit runs, share the next commit, so that many small
 writes cost one. A group with a write that must be on the disk is committed with ``synchronous=FULL``.
+
+Brief writes are committed on the event loop, since waking the thread and the loop again costs more than the commit.
+The loop never waits there: only the thread synchronises the disk and empties SQLite's log, another program's lock is
+waited for in the thread, and after a commit that was slow all goes to the thread for a while.
 """
 
 import asyncio
@@ -21,6 +25,20 @@ from isthmus.journal.base import JournalError
 T = TypeVar("T")
 GROUP_LIMIT = 512
 """Size at which a group takes in no more writes; bounds how long its first write waits."""
+CROWDED_SECONDS = 0.1
+"""Time in seconds, after writes that came together, in which a group waits for more of them."""
+CROWDED_TURNS = 4
+"""Maximum number of turns of the event loop for which a group waits while each brings more writes."""
+COMMITS_ON_LOOP = 64
+"""Number of commits on the event loop after which the thread commits, which empties SQLite's log when it is long."""
+COMMITS_BETWEEN = 2
+"""Number of commits on the thread then: one may empty the log, and the next one begins it anew."""
+LOG_PAGES = 1000
+"""Length of SQLite's log, in pages, at which the thread empties it: SQLite's own default."""
+SLOW_SECONDS = 0.05
+"""Time in seconds above which a commit on the event loop was slow."""
+PAUSE_SECONDS = 1.0
+"""Time in seconds for which all is committed on the thread after a slow commit."""
 
 
 class Written(asyncio.Future[T]):
@@ -38,6 +56,7 @@ class _Write(Generic[T]):
     future: Written[T]
     full_sync: bool
     series: Hashable
+    is_brief: bool
 
 
 class GroupWriter:
@@ -55,17 +74,35 @@ class GroupWriter:
         self._loop = loop
         self._queue: SimpleQueue[list[_Write[Any]] | None] = SimpleQueue()
         self._gathered: list[_Write[Any]] = []
+        self._under_way = 0
+        """Number of hand-overs to the thread that have not been resolved."""
+        self._crowded_until = 0.0
+        self._turns = 0
+        """Number of turns for which what is gathered has waited."""
+        self._seen = 0
+        """Number of writes that were gathered when it last waited."""
+        self._paused_until = 0.0
+        self._commits_on_loop = 0
+        self._commits_between = 0
         self._closed = False
         self._sync = ""
+        self._is_on_loop = False
+        """Whether the connection is set up for the event loop."""
+        (self._busy_milliseconds,) = connection.execute("PRAGMA busy_timeout").fetchone()
         self._broken: set[Hashable] = set()
-        """Series that have lost a write. Only the thread uses it."""
+        """Series that have lost a write. Like the connection, only used by the loop while the thread has no work."""
         self._thread = threading.Thread(target=self._run, name="isthmus-journal", daemon=True)
         self._thread.start()
 
     def submit(
-        self, work: Callable[[sqlite3.Connection], T], *, full_sync: bool = False, series: Hashable = None
+        self,
+        work: Callable[[sqlite3.Connection], T],
+        *,
+        full_sync: bool = False,
+        series: Hashable = None,
+        is_brief: bool = False,
     ) -> Written[T]:
-        """Queue ``work``; the future is done when its group is committed.
+        """Queue ``work``; the future is done when its group is committed. Brief work may be done on the event loop.
 
         Writes of one ``series`` build on each other: once the disk has refused one, the later ones fail too, including
         those that are already queued.
@@ -77,15 +114,62 @@ class GroupWriter:
             raise JournalError("the journal is closed; nothing more can be written")
         future: Written[T] = Written(loop=self._loop)
         if not self._gathered:
-            # Waking the thread costs more than most writes, so wake it once per turn of the loop.
+            # A commit, or waking the thread, costs more than most writes, so it is done once for a turn of the loop.
             self._loop.call_soon(self._hand_over)
-        self._gathered.append(_Write(work, future, full_sync, series))
+        self._gathered.append(_Write(work, future, full_sync, series, is_brief))
         return future
 
     def _hand_over(self) -> None:
-        if self._gathered:
-            self._queue.put(self._gathered)
-            self._gathered = []
+        """Commit what is gathered, or hand it to the thread, or wait a turn while more is coming."""
+        count = len(self._gathered)
+        now = self._loop.time()
+        if count > self._seen and self._turns < CROWDED_TURNS and now < self._crowded_until and not self._closed:
+            self._seen = count
+            self._turns += 1
+            self._loop.call_soon(self._hand_over)
+            return
+        self._seen = self._turns = 0
+        if count > 1:
+            self._crowded_until = now + CROWDED_SECONDS
+        writes, self._gathered = self._gathered, []
+        if not writes:
+            return
+        outcomes = self._commit_on_loop(writes) if self._fits_loop(writes, now) else None
+        if outcomes is None:
+            self._under_way += 1
+            self._queue.put(writes)
+            return
+        if (end := self._loop.time()) - now > SLOW_SECONDS:
+            self._paused_until = end + PAUSE_SECONDS
+        _resolve(writes, outcomes)
+
+    def _fits_loop(self, writes: "list[_Write[Any]]", now: float) -> bool:
+        """Return whether to commit on the event loop."""
+        if self._under_way or self._closed or now < self._paused_until:
+            return False
+        if any(write.full_sync or not write.is_brief for write in writes):
+            return False
+        if self._commits_on_loop == COMMITS_ON_LOOP:
+            self._commits_on_loop, self._commits_between = 0, COMMITS_BETWEEN
+        if self._commits_between:
+            self._commits_between -= 1
+            return False
+        self._commits_on_loop += 1
+        return True
+
+    def _commit_on_loop(self, writes: "list[_Write[Any]]") -> list[Any] | None:
+        """Return the outcomes of a commit that waits for nobody; None leaves the writes to the thread."""
+        try:
+            self._begin("NORMAL", is_on_loop=True)
+        except (sqlite3.OperationalError, JournalError):
+            return None  # The thread waits for the lock, or explains.
+        try:
+            return self._transact(writes)
+        except sqlite3.OperationalError as error:
+            return self._failed(writes, error)
+        except Exception:  # a single write is at fault, which the thread finds
+            self._roll_back()
+            return None
 
     async def aclose(self) -> None:
         """Commit the queued writes and end the thread."""
@@ -99,8 +183,10 @@ class GroupWriter:
         closing = False
         while not closing:
             group: list[_Write[Any]] = []
+            hand_overs = 0
             writes = self._queue.get()
             while writes is not None:
+                hand_overs += 1
                 group += writes
                 if len(group) >= GROUP_LIMIT or self._queue.empty():
                     break
@@ -108,32 +194,47 @@ class GroupWriter:
             closing = writes is None
             if group:
                 outcomes = self._commit(group)
-                self._loop.call_soon_threadsafe(_resolve, group, outcomes)
+                self._loop.call_soon_threadsafe(self._committed, hand_overs, group, outcomes)
         self._connection.close()
+
+    def _committed(self, hand_overs: int, group: "list[_Write[Any]]", outcomes: list[Any]) -> None:
+        self._under_way -= hand_overs
+        _resolve(group, outcomes)
 
     def _commit(self, group: "list[_Write[Any]]") -> list[Any]:
         """Return the outcome of each write. Never raises: callers wait for this thread, so it must not die."""
         try:
+            self._begin("FULL" if any(write.full_sync for write in group) else "NORMAL")
             return self._transact(group)
         except Exception as error:
-            self._roll_back()
             if len(group) > 1 and not isinstance(error, sqlite3.OperationalError):
                 # A single write is at fault, not the disk: the others must not fail with it.
+                self._roll_back()
                 return [self._commit([write])[0] for write in group]
-            self._broken.update(write.series for write in group if write.series is not None)
-            failure = JournalError(_explain(error))
-            failure.__cause__ = error
-            return [failure] * len(group)
+            return self._failed(group, error)
 
-    def _transact(self, group: "list[_Write[Any]]") -> list[Any]:
+    def _failed(self, group: "list[_Write[Any]]", error: Exception) -> list[Any]:
+        self._roll_back()
+        self._broken.update(write.series for write in group if write.series is not None)
+        failure = JournalError(_explain(error))
+        failure.__cause__ = error
+        return [failure] * len(group)
+
+    def _begin(self, sync: str, *, is_on_loop: bool = False) -> None:
         if self._check is not None:
             self._check()
         connection = self._connection
-        sync = "FULL" if any(write.full_sync for write in group) else "NORMAL"
+        if is_on_loop != self._is_on_loop:
+            connection.execute(f"PRAGMA busy_timeout={0 if is_on_loop else self._busy_milliseconds}")
+            connection.execute(f"PRAGMA wal_autocheckpoint={0 if is_on_loop else LOG_PAGES}")
+            self._is_on_loop = is_on_loop
         if sync != self._sync:
             connection.execute(f"PRAGMA synchronous={sync}")
             self._sync = sync
         connection.execute("BEGIN IMMEDIATE")
+
+    def _transact(self, group: "list[_Write[Any]]") -> list[Any]:
+        connection = self._connection
         outcomes: list[Any] = []
         for write in group:
             try:
