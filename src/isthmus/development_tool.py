@@ -184,6 +184,19 @@ class ConfirmationRequest:
         """The one kind of details that is set."""
         return self.execute_details or self.file_edit_details or self.mcp_details or self.generic_details
 
+    @classmethod
+    def of(cls, options: tuple[ConfirmationOption, ...], details: ConfirmationDetails) -> "ConfirmationRequest":
+        """Return the request with the details in the field of their kind."""
+        match details:
+            case ExecuteDetails():
+                return cls(options, execute_details=details)
+            case FileDiff():
+                return cls(options, file_edit_details=details)
+            case McpDetails():
+                return cls(options, mcp_details=details)
+            case GenericDetails():
+                return cls(options, generic_details=details)
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:

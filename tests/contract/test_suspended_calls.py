@@ -184,7 +184,7 @@ async def test_where_nobody_can_be_asked_a_users_answer_is_never_made_up(tmp_pat
     tool = AskingTool(kind=READ)
     async with harness(tmp_path, tool, policy=Policy(mode, may_ask=False)) as user:
         assert await user.prompt() == StateChange(TaskState.COMPLETED)
-        assert "nobody can be asked here" in tool.log[1]
+        assert "no user can be asked here" in tool.log[1]
         assert "is_refusal=True" in tool.log[1]
         assert user.states("elicitation") == ["PENDING", "FAILED"]
 

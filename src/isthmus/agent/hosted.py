@@ -1,9 +1,8 @@
-"""An agent of somebody else, made safe to run: what its author may leave out is put in here.
+"""Runs the agent of another author: adds what its events may leave out, and checks them.
 
-The author writes an async generator of events, the only one in the house: each event is emitted before the generator
-goes on. Texts get their ids here, and the work its first and its last state. A call that was
-EXECUTING when the process ended is closed as interrupted and never run again. Deliberately not here: what the agent
-does, and how it is served (``isthmus.a2a.hosting``).
+The author writes an async generator of events; each event is emitted before the generator goes on. Texts get ids here,
+and the task its first and last state. A call that was EXECUTING when the process ended is closed as interrupted and
+never run again. How the agent is served is in ``isthmus.a2a.hosting``.
 """
 
 import inspect
@@ -25,10 +24,6 @@ from isthmus.development_tool import (
     ConfirmationDetails,
     ConfirmationOption,
     ConfirmationRequest,
-    ExecuteDetails,
-    FileDiff,
-    GenericDetails,
-    McpDetails,
     SlashCommand,
     ToolCall,
     ToolCallConfirmation,
@@ -54,19 +49,19 @@ SHOWN_CHARACTERS = 200
 """Maximum number of characters of a wrong value that an error shows."""
 OPTIONS = (
     ConfirmationOption(PROCEED_ONCE, "Allow once"),
-    ConfirmationOption(CANCEL, "Reject", "Do not run it; the agent is told"),
+    ConfirmationOption(CANCEL, "Reject", "Do not run it and tell the agent"),
 )
 
 
 class AgentFailedError(IsthmusError):
-    """An agent failed; the text is for its client, and the cause for the log."""
+    """Raised when an agent failed: the text is for its client, the cause for the log."""
 
 
 class AgentPort(Protocol):
-    """The agent that an author writes: yields the events of the session's task, from where the session stands.
+    """The agent that an author writes.
 
-    ``run`` is called when a message came and when a user has answered; it may be called in another process than
-    before, so all that it knows is in ``session``. It returns after the work, or after it has asked.
+    ``run`` is called after each message and after each answer of a user. The call may come in another process than the
+    one before, so everything that it knows is in ``session``. It returns after the work, or after a question.
     """
 
     def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
@@ -76,7 +71,7 @@ class AgentPort(Protocol):
 
 @runtime_checkable
 class WithCommands(Protocol):
-    """An agent that also has slash commands; then ``session.command`` may be set when it runs."""
+    """An agent with slash commands: ``session.command`` may be set when it runs."""
 
     async def commands(self, workspace: Path, settings: AgentSettings | None) -> Sequence[SlashCommand]:
         """Return the agent's slash commands in a workspace."""
@@ -123,15 +118,16 @@ class HostedAgent:
                 if session.waiting:
                     end = StateChange(TaskState.INPUT_REQUIRED)
         if end.state.is_terminal:
-            await turn.emit(*_left_open(session))
+            await turn.emit(*_close_open_calls(session))
         return end
 
 
 async def _guarded(run: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[AgentEvent, None]:
-    """Yield the events of the author's generator; its exceptions say no more to a client than they were meant to.
+    """Yield the events of the author's generator, and hide from clients the exceptions that are not meant for them.
 
     Raises:
-        AgentFailedError: it raised something; an IsthmusError gives its text, anything else a number for the log.
+        AgentFailedError: the generator raised an exception. The text is that of an IsthmusError, or for another one a
+            number under which the log has it.
     """
     try:
         async with aclosing(run) as events:
@@ -139,13 +135,13 @@ async def _guarded(run: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[Agen
                 yield event
     except IsthmusError as error:
         raise AgentFailedError(str(error)) from error
-    except Exception as error:  # the agent is anybody's code
+    except Exception as error:  # any code may run here
         number = secrets.token_hex(4)
         raise AgentFailedError(f"The agent failed. Its log has the details, under error {number}.") from error
 
 
 AUTHORS_CALLER = _guarded.__code__
-"""The code that calls an author's: in the stack of a thread, what comes after it is the author's."""
+"""Code object that calls the author's generator: the frames above it in a stack are the author's."""
 
 
 def _check_generator(run: object) -> None:
@@ -159,26 +155,26 @@ def _check_generator(run: object) -> None:
 
 
 def _checked(event: object) -> AgentEvent:
-    """Return the event as it is read again from the journal.
+    """Return the event as the journal will return it.
 
     Raises:
-        TypeError: it is none, or a field holds something else than it should.
+        TypeError: the value is not an event, or a field has a wrong type.
     """
-    if isinstance(event, TextContent) and isinstance(event.message_id, str) and isinstance(event.text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a stranger's agent made it
+    if isinstance(event, TextContent) and isinstance(event.message_id, str) and isinstance(event.text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - another author's agent made it
         return event
     if (kind := EVENT_TYPES.get(type(event).__name__)) is None or not isinstance(event, kind):
         raise TypeError(f"run() yielded {_short(event)}; expected an event of isthmus.events: {', '.join(EVENT_TYPES)}")
     try:
         return event_from_json(json.loads(json.dumps(event_to_json(event), allow_nan=False)))
     except (DecodeError, TypeError, ValueError, RecursionError) as error:
-        raise TypeError(f"run() yielded {_short(event)}, which cannot be kept: {error}") from error
+        raise TypeError(f"run() yielded {_short(event)}, which cannot be stored: {error}") from error
 
 
 def _short(value: object) -> str:
     return with_ellipsis(repr(value), SHOWN_CHARACTERS)
 
 
-def _left_open(session: Session) -> Sequence[AgentEvent]:
+def _close_open_calls(session: Session) -> Sequence[AgentEvent]:
     """Return the events for calls that the agent leaves open at the end of its work."""
     is_left = {
         item.call.tool_call_id for item in session.unsettled if item.call is not None and not item.call.status.is_final
@@ -200,17 +196,8 @@ def ask(
     *,
     options: Sequence[ConfirmationOption] = OPTIONS,
 ) -> ToolCallUpdate:
-    """Return the event that asks a user for permission to make a call; afterwards :func:`decision` tells the answer."""
-    request = ConfirmationRequest(tuple(options))
-    match details:
-        case ExecuteDetails():
-            request = replace(request, execute_details=details)
-        case FileDiff():
-            request = replace(request, file_edit_details=details)
-        case McpDetails():
-            request = replace(request, mcp_details=details)
-        case GenericDetails():
-            request = replace(request, generic_details=details)
+    """Return the event that asks a user for permission to make a call; :func:`decision` returns the answer."""
+    request = ConfirmationRequest.of(tuple(options), details)
     call = ToolCall(tool_call_id, ToolCallStatus.PENDING, tool_name, arguments, confirmation_request=request)
     return ToolCallUpdate(call)
 

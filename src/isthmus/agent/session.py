@@ -1,8 +1,8 @@
 """A session: the conversation of one contextId, folded from the journal.
 
 ``apply`` takes the events of all tasks of the session, in order, and keeps what the next step needs: the messages as
-the model saw them, the tool calls that are still open, and what the user has allowed. It is the only place where
-that is worked out, for a running turn as for one that is resumed after a crash. No I/O, no clock.
+the model saw them, the tool calls that are still open, and what the user has allowed. No other place computes
+them, whether a turn runs or is resumed after a crash. No I/O, no clock.
 """
 
 from dataclasses import dataclass, field, replace
@@ -50,25 +50,25 @@ from isthmus.models.message import message_from_json
 EventT = TypeVar("EventT", bound=AgentEvent)
 
 QUESTION_MARK = "?"
-"""Stands in the id of a call that is the question of another one, between that one's id and a number."""
+"""Separator in the id of a question: the id of the call that asks, this mark, and a number."""
 STOPPED = "The call was stopped while it ran, since a new message came: whether it had an effect is not known."
 """Result that a model receives for a call that ran when the user sent another message."""
 SUMMARY_HEADING = "Summary of the conversation so far (its older messages were replaced by it):"
-"""Beginning of the message that stands for compacted messages."""
+"""Beginning of the message that replaces compacted messages."""
 SUMMARY_SEEN = Message("assistant", (Text("I go on from this summary."),))
-"""Stands between a summary and the user's next message: the sides take turns."""
+"""Reply between a summary and the user's next message, since providers expect the roles to alternate."""
 
 
 def is_summary(message: Message) -> bool:
-    """Return whether a message stands for what was compacted."""
+    """Return whether a message is the summary of compacted messages."""
     return message.role == "user" and text_of(message).startswith(SUMMARY_HEADING)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A tool call of the last model message: what the model asked, and how far it is.
+    """A tool call of the last model message: the model's request and its progress.
 
-    ``call`` is its last announced state, None before the first. ``proposal`` is what a user was shown.
+    ``call`` is the last announced state, None before the first. ``proposal`` has the details that the user was shown.
     ``confirmation`` is the user's answer. ``result`` is the result for the model; with it the call is settled.
     """
 
@@ -78,13 +78,13 @@ class OpenCall:
     confirmation: ToolCallConfirmation | None = None
     result: ModelToolResult | None = None
     is_models: bool = True
-    """The model asked for it; otherwise a command, or an agent without a model."""
+    """Whether the model asked for it; otherwise a command did, or an agent without a model."""
     announcements: int = 0
-    """Number of announcements without a question: one more each time it is resumed after its process ended."""
+    """Number of announcements without a question; each resumption after the end of a process adds one."""
 
     @property
     def is_waiting(self) -> bool:
-        """A user is asked and has not answered."""
+        """Whether a user has been asked and has not answered."""
         return (
             self.call is not None
             and self.call.status is ToolCallStatus.PENDING
@@ -102,67 +102,66 @@ class Session:
     messages: list[Message] = field(default_factory=list[Message])
     calls: dict[str, OpenCall] = field(default_factory=dict[str, OpenCall])
     answered: list[tuple[ToolCall, str]] = field(default_factory=list[tuple[ToolCall, str]])
-    """Every call with the option that the user chose for it; what is granted follows from these."""
+    """Each answered call with the option that the user chose; grants follow from these."""
     tool_versions: dict[str, str] = field(default_factory=dict[str, str])
-    """Versions of the tools, where they have one, of calls that a user was asked about, by call id."""
+    """Tool versions of the calls that a user was asked about, by call id; only for tools that have versions."""
     task_id: str = ""
     user: str = ""
-    """The session's user; the empty name is the local user's."""
+    """The session's user; empty for the local user."""
     state: TaskState = TaskState.SUBMITTED
-    """The state last announced; ``submitted`` after a prompt that no work was announced for."""
+    """The last announced state; ``submitted`` after a prompt until work is announced."""
     workspace: str = ""
     model_turns: int = 0
-    """Model messages since the last prompt."""
+    """Number of model messages since the last prompt."""
     has_editor_context: bool = False
-    """The last prompt has its editor context."""
+    """Whether the last prompt has its editor context."""
     command: Command | None = None
     """The slash command that the task runs; None while it works on a prompt."""
     command_texts: set[str] = field(default_factory=set[str])
     """The message ids of the texts that the command printed."""
     has_command_prompt: bool = False
-    """The command handed the task over to the model."""
+    """Whether the command has handed the task over to the model."""
     requested_file: str = ""
-    """The file that the user asked for by that command; empty: none."""
+    """The file that the user requested by that command; empty if none."""
     settings: AgentSettings | None = None
     """The last AgentSettings that a prompt or a command brought."""
     model: str | None = None
-    """The model that was chosen last, by AgentSettings or by a command; None: the agent's own."""
+    """The model that AgentSettings or a command chose last; None for the agent's own."""
     statistics: Statistics = field(default_factory=Statistics)
     """Usage of all tasks of the session."""
     prompt: str = ""
     """The text of the last prompt."""
     message: Prompt | None = None
-    """The last message of the user, with its id, parts and metadata; also while answers to questions come in."""
+    """The user's last message with its id, parts and metadata; answers to questions do not replace it."""
     torn_text: str | None = None
-    """The id of the text in the middle of which the process ended that had the task before."""
+    """The id of the text that the previous process was streaming when it ended."""
     new_prompts: list[Prompt] = field(default_factory=list[Prompt])
-    """The task's prompts that the model has not answered, and that what they refer to was not read for."""
+    """Prompts of the task that the model has not answered and whose references have not been read."""
     record: JsonObject | None = None
     """The last AgentRecord of the session."""
     checkpoints: dict[str, tuple[list[Message], int]] = field(default_factory=dict[str, "tuple[list[Message], int]"])
-    """The conversation before each call that a checkpoint was taken for, by checkpoint id: so many of these messages.
+    """The conversation before each checkpoint, by checkpoint id: a list of messages and the number that belongs to it.
 
-    The list goes on to grow; what stands before the message of a model is never changed.
+    The list goes on growing, but messages before a model message never change.
     """
     call_ids: set[str] = field(default_factory=set[str])
-    """The ids of all calls that models asked for, also of those that a compaction or a restore took away."""
+    """The ids of all calls that models requested, including those that a compaction or a restore has removed."""
     loaded_tools: tuple[str, ...] | None = None
-    """The tools whose schemas were loaded as they were wanted, in that order, and those that were called; None while
-    the model is sent the schemas of all."""
+    """The tools that were loaded on demand or called, in order; None while the model gets the schemas of all tools."""
     measured_tokens: int = 0
-    """The tokens of the first ``measured_messages`` messages with prompt and tools, as the provider counted them."""
+    """Tokens of the system prompt, the tools and the first ``measured_messages`` messages, as the provider counted."""
     measured_messages: int = 0
-    """0 where nothing was measured since the conversation was last cut or restored."""
+    """Number of messages that were measured; 0 if none since the conversation was last cut or restored."""
 
     @property
     def checkpoint_scope(self) -> str:
-        """The key of the session's checkpoints, with its user: two users may choose the same contextId."""
+        """The key of the session's checkpoints; it includes the user, since two users may choose the same contextId."""
         return f"{self.user}\0{self.context_id}" if self.user else self.context_id
 
     def apply(self, event: EventT, task_id: str | None = None, at: float | None = None) -> EventT:
-        """Fold one event in, and return it, its texts made well-formed.
+        """Fold in one event and return it with well-formed texts.
 
-        ``at`` is when it was kept, in Unix seconds, when it was.
+        ``at`` is the time in Unix seconds at which the journal stored it, if it has.
         """
         event = well_formed(event)
         if task_id is not None and task_id != self.task_id:
@@ -221,22 +220,22 @@ class Session:
 
     @property
     def waiting(self) -> tuple[ToolCall, ...]:
-        """The calls that wait for a user, whole."""
+        """The calls that wait for a user."""
         return tuple(item.call for item in self.calls.values() if item.is_waiting and item.call is not None)
 
     @property
     def given_up(self) -> tuple[ToolCall, ...]:
-        """The announced calls that are not run after all, and of which the model knows that."""
+        """The announced calls that will not run; the model has been given a result for each."""
         settled = [item.call for item in self.calls.values() if item.result is not None and item.call is not None]
         return tuple(call for call in settled if not call.status.is_final)
 
     @property
     def unsettled(self) -> tuple[OpenCall, ...]:
-        """The calls of the last model message whose result the model does not have yet, in order."""
+        """The calls of the last model message that have no result yet, in order."""
         return tuple(item for item in self.calls.values() if item.result is None)
 
     def asker_of(self, item: OpenCall) -> str | None:
-        """Return the call whose question this one is; None when it is a call like others."""
+        """Return the id of the call that asks this question; None for an ordinary call."""
         call_id, mark, _ = item.request.id.rpartition(QUESTION_MARK)
         return call_id if mark and not item.is_models and call_id in self.calls else None
 
@@ -245,7 +244,7 @@ class Session:
         return tuple(item for item in self.calls.values() if self.asker_of(item) == call_id)
 
     def _enter_task(self, task_id: str) -> None:
-        """Go on with another task of the session: what waits in the one before is answered there, not here."""
+        """Go on with another task of the session. Open questions of the previous task are answered there, not here."""
         self._give_up_calls()
         self.calls, self.new_prompts = {}, []
         self.task_id = task_id
@@ -286,14 +285,14 @@ class Session:
         summary = [Message("user", (Text(compacted.summary),))]
         if not rest or rest[0].role == "user":
             summary.append(SUMMARY_SEEN)
-        # A list of its own: the checkpoints before it need the old one.
+        # A new list: earlier checkpoints need the old one.
         self.messages = [*summary, *rest]
         self.measured_tokens, self.measured_messages = compacted.tokens_after, len(self.messages)
 
     def _take_checkpoint(self, checkpoint_id: str, call_id: str) -> None:
         item = self.calls.get(call_id)
         if item is not None and not item.is_models:
-            # Of a command: the conversation as it stands.
+            # For a command: the present conversation.
             self.checkpoints[checkpoint_id] = (list(self.messages), len(self.messages))
             return
         # Before the message that asked for the call.

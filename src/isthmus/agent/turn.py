@@ -1,4 +1,4 @@
-"""The turn of an agent: the session that it works in, and the one way by which its events go out."""
+"""The turn of an agent: its session, and the only way by which events leave the agent."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
@@ -7,11 +7,11 @@ from isthmus.agent.session import Session
 from isthmus.events import AgentEvent
 
 Keep: TypeAlias = Callable[[AgentEvent], Awaitable[None]]
-"""Hands an event, which the session has already, to whoever keeps and sends it."""
+"""Passes an event, already applied to the session, on to be stored and sent."""
 
 
 class AgentTurn:
-    """Work on the task of a session, from where the session stands to a question or an end."""
+    """Work on the task of a session, from its present state to a question or an end."""
 
     def __init__(self, session: Session, keep: Keep) -> None:
         self.session = session

@@ -202,7 +202,7 @@ BAD: Sequence[tuple[Any, str]] = (
     ("hello", "yielded 'hello'; expected an event"),
     (TextContent("", cast("str", 5)), "TextContent.text"),
     (AgentMessage("", cast("str", None)), "AgentMessage.text"),
-    (ToolCallUpdate(cast("ToolCall", {"tool_call_id": "x"})), "cannot be kept"),
+    (ToolCallUpdate(cast("ToolCall", {"tool_call_id": "x"})), "cannot be stored"),
     (AgentRecord({"when": object()}), "not JSON serializable"),
     (ArtifactUpdate("a", (ArtifactPart(data={"x": float("nan")}),)), "not JSON compliant"),
 )

@@ -103,7 +103,7 @@ PROCEED_ALWAYS_PREFIX = "proceed_always_prefix"
 CANCEL = "cancel"
 
 _ONCE = ConfirmationOption(PROCEED_ONCE, "Allow once")
-_REJECT = ConfirmationOption(CANCEL, "Reject", "Do not run it; the agent is told")
+_REJECT = ConfirmationOption(CANCEL, "Reject", "Do not run it and tell the agent")
 
 _COVERED_BY_PREFIX = (
     "For the rest of this session, commands that begin with these words run without asking; options that write files or"

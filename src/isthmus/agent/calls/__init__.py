@@ -1,1 +1,1 @@
-"""Tool calls of a session: which are made, how each runs, and what is recorded of those that do not run."""
+"""Tool calls of a session: decisions, execution, questions in the middle of a call, and their events."""

@@ -24,7 +24,6 @@ from isthmus.development_tool import (
     ConfirmationRequest,
     ErrorDetails,
     FileDiff,
-    GenericDetails,
     ToolCall,
     ToolCallConfirmation,
     ToolCallStatus,
@@ -43,7 +42,7 @@ BeforeEdit: TypeAlias = Callable[[Path], Awaitable[None]]
 
 
 class CallExecution:
-    """Runs the approved calls of one turn; ``policy`` is what holds in its session."""
+    """Runs the approved calls of one turn; ``policy`` is the policy of its session."""
 
     def __init__(
         self,
@@ -107,7 +106,7 @@ class CallExecution:
         await self._follow(suspended.running)
 
     async def _follow(self, running: RunningCall) -> None:
-        """Emit what a call shows and asks, until it ends or waits for the user."""
+        """Emit the events of a call until it ends or waits for the user."""
         call = running.call
         is_suspended = False
         try:
@@ -144,7 +143,7 @@ class CallExecution:
     # --- questions of a call ---
 
     async def _ask(self, running: RunningCall, question: OpenQuestion) -> bool:
-        """Put a call's question; return whether the call waits for the user now."""
+        """Ask a call's question; return whether the call now waits for the user."""
         asked, asking = question.question, self._question_call(running.call, question.question)
         if self._is_allowed(asked):
             await self._turn.emit(ToolCallUpdate(asking))
@@ -154,7 +153,9 @@ class CallExecution:
             question.answer(NoAnswer(refusal, is_refusal=True))
             await self._turn.emit(*refusal_events(asking, ErrorDetails(refusal, "permission_denied")))
             return False
-        await self._turn.emit(ToolCallUpdate(_with_options(asking, asked), asked_in=self._suspended.process))
+        request = ConfirmationRequest.of(asked.options, asked.details)
+        asking_user = replace(asking, confirmation_request=request)
+        await self._turn.emit(ToolCallUpdate(asking_user, asked_in=self._suspended.process))
         self._suspended.suspend(self._session.task_id, SuspendedCall(running, question, asking.tool_call_id))
         return True
 
@@ -168,7 +169,7 @@ class CallExecution:
     def _is_allowed(self, asked: UserQuestion) -> bool:
         """Return whether the mode or an earlier answer allows to put a prompt to the model."""
         if asked.prompt is None:
-            return False  # Nothing stands for what only the user knows.
+            return False  # Only the user knows the answer.
         if self._policy.mode is ApprovalMode.YOLO:
             return True
         return asked.always is not None and any(
@@ -183,12 +184,12 @@ class CallExecution:
             return None
         if asked.prompt is not None:
             return (
-                "Asking the model for a server needs a user's permission and nobody can be asked here, so it was "
-                "declined. Allow it with --approval-mode yolo."
+                "A server's request to the model needs a user's permission, and no user can be asked here, so it "
+                "was declined. Allow it with --approval-mode yolo."
             )
         return (
-            f"{asked.asker} asked for what only a user can answer, and nobody can be asked here, so it was "
-            "declined. Run it where somebody can answer: in a terminal or an editor, or over A2A."
+            f"{asked.asker} asked a question that only a user can answer, and no user can be asked here, so it was "
+            "declined. Run the task where a user can answer: in a terminal or an editor, or over A2A."
         )
 
     async def _settle(self, asking: ToolCall, question: OpenQuestion, answer: ToolCallConfirmation | None) -> None:
@@ -264,7 +265,7 @@ class CallExecution:
     async def _note_edit(self, checkpoint_id: str | None) -> None:
         if self._checkpoints is None or checkpoint_id is None:
             return
-        # Only to tell later whether somebody else changed the file since: the edit itself is made.
+        # Only needed to see later whether another program has changed the file; the edit itself is done.
         with contextlib.suppress(CheckpointError):
             await self._checkpoints.edited(checkpoint_id)
 
@@ -272,16 +273,6 @@ class CallExecution:
 def _request(prompt: ModelPrompt) -> ModelRequest:
     messages = tuple(Message(item.role, (Text(item.text), *item.media)) for item in prompt.messages)
     return ModelRequest(prompt.system, messages, max_output_tokens=prompt.maximum_tokens)
-
-
-def _with_options(asking: ToolCall, asked: UserQuestion) -> ToolCall:
-    request = ConfirmationRequest(asked.options)
-    match asked.details:
-        case FileDiff() as document:
-            request = replace(request, file_edit_details=document)
-        case GenericDetails() as details:
-            request = replace(request, generic_details=details)
-    return replace(asking, confirmation_request=request)
 
 
 def _no_answer_events(question: ToolCall, why: str) -> Sequence[AgentEvent]:

@@ -1,9 +1,9 @@
 """Settles the open tool calls of a session: announces, decides, runs, and records the result for the model.
 
-Calls are settled in the order in which the model wrote them. Those that need a user are all announced at once; what
-follows such a call and needs no permission waits for it, since the model wrote it to come after. A call with an effect
-that was interrupted is never run again: its result says that the outcome is not known. One without an effect is
-run once more, and no third time: it may be what ends the process.
+Calls are settled in the order in which the model wrote them. All calls that need a user are announced at once; a call
+behind them that needs no permission waits for them, since the model meant it to come later. An interrupted call with
+an effect is never run again: its result states that the outcome is unknown. An interrupted call without an effect is
+run a second time but not a third, since it may be the reason why the process ended.
 """
 
 from collections.abc import Collection
@@ -55,7 +55,6 @@ from isthmus.development_tool import (
     ConfirmationDetails,
     ConfirmationRequest,
     ErrorDetails,
-    ExecuteDetails,
     FileDiff,
     GenericDetails,
     McpDetails,
@@ -76,12 +75,12 @@ from isthmus.tools.workspace import Workspace
 
 ABOUT_CHARACTERS = 80
 MAXIMUM_READS = 2
-"""Maximum number of runs of a call without an effect whose process ends during it."""
+"""Maximum number of runs of a call without an effect during which the process ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A call that may be decided: its tool, and what it would do."""
+    """A call that is ready for a decision, with its tool and its proposal."""
 
     tool: Tool
     context: ToolContext
@@ -108,15 +107,19 @@ class CallRunner:
         approvals: SessionApprovals | None = None,
         before_edit: BeforeEdit | None = None,
     ) -> None:
-        """``suspended`` keeps calls that ask in the middle of their work, ``open_model`` is for those that ask a model.
+        """Prepare to settle calls.
 
-        ``is_permitted``: the user asked for just these calls, so the policy is not.
-
-        ``asked_each_time``: why a user is asked for each of these calls, whatever the policy allows.
-
-        ``approvals``: what the user allowed for all sessions; None: nothing can be.
-
-        ``before_edit`` is called with each file that is about to be edited.
+        Args:
+            turn: receives the events.
+            tools: the tools that the model knows.
+            options: the approval policy, folders and environment.
+            checkpoints: stores files before an edit; None to edit without.
+            suspended: keeps calls that ask a question while they run.
+            open_model: opens the model for calls that ask one.
+            is_permitted: the user requested exactly these calls, so the policy is not consulted.
+            asked_each_time: the reason to ask a user about each call, whatever the policy allows.
+            approvals: approvals for all sessions; None if none can be stored.
+            before_edit: called with each file that is about to be edited.
         """
         session = turn.session
         self._turn = turn
@@ -133,15 +136,15 @@ class CallRunner:
         self._answers_seen = 0
         was_at_work = session.state is TaskState.WORKING
         begun = [item.request.id for item in session.unsettled if item.is_models or item.call is not None]
-        self._taken_up = set(begun) if was_at_work else set[str]()
-        """Calls that were open when the process before this one ended."""
+        self._reopened = set(begun) if was_at_work else set[str]()
+        """Ids of calls that were open when the previous process ended."""
 
     def renew(self, tools: ToolSet, approvals: SessionApprovals | None) -> None:
-        """Use these tools from now on, for calls that the model writes knowing them."""
+        """Use these tools for the calls of the next model message."""
         self._tools, self._approvals = tools, approvals
 
     async def settle(self) -> None:
-        """Settle every open call that can be; afterwards ``session.waiting`` says what the user must decide."""
+        """Settle every open call that can be settled; ``session.waiting`` then has the calls for the user to decide."""
         session = self._session
         for call in session.given_up:
             await self._suspended.discard(session.task_id, call.tool_call_id)
@@ -160,7 +163,7 @@ class CallRunner:
         emit, call = self._turn.emit, item.call
         tool = self._tools.tools.get(item.request.name)
         if call is not None and call.status.is_final:
-            # The result was on its way to the journal when the process ended.
+            # The process ended before the journal had the result.
             await emit(result_of(call))
             return
         if call is not None and call.status is ToolCallStatus.EXECUTING:
@@ -177,7 +180,7 @@ class CallRunner:
         if tool is None or item.request.invalid is not None:
             await emit(*refusal_events(announced_call(item, ""), call_problem(item, self._tools)))
             return
-        is_again = item.request.id in self._taken_up or (call is not None and call.status is ToolCallStatus.EXECUTING)
+        is_again = item.request.id in self._reopened or (call is not None and call.status is ToolCallStatus.EXECUTING)
         if is_again and tool.kind is ToolKind.READ and self._asked_each_time is None:
             if not blocked:
                 await self._read_again(item, tool)
@@ -188,21 +191,23 @@ class CallRunner:
             await emit(*failure_events(announced_call(item, _description(tool, item)), failure, self._session.user))
             return
         if isinstance(ready.proposal, FileDiff) and ready.proposal.file_path in asked_paths:
-            return  # An earlier edit of this file is not decided: this one is proposed on what becomes of it.
+            return  # Proposed once the earlier edit of this file is decided, based on its outcome.
         decision = self._decide(item, tool, ready.proposal)
         if blocked and isinstance(decision, Allow):
             return
         await self._carry_out(ready, decision)
 
     async def _read_again(self, item: OpenCall, tool: Tool) -> None:
-        """Run a call without an effect that was open when the process before ended; that is kept before it begins."""
+        """Run again, after noting it, a call without an effect that was open when the previous process ended."""
         announced = announced_call(item, _description(tool, item))
-        self._taken_up.discard(item.request.id)
+        self._reopened.discard(item.request.id)
         if item.announcements >= MAXIMUM_READS:
             await self._turn.emit(*second_interruption_events(announced))
             return
         if item.call is None:
-            await self._turn.emit(ToolCallUpdate(announced))  # The process before may have ended in it unannounced.
+            await self._turn.emit(
+                ToolCallUpdate(announced)
+            )  # The previous process may have ended in it without announcing it.
         executing = replace(announced, status=ToolCallStatus.EXECUTING)
         await self._turn.emit(ToolCallUpdate(announced), ToolCallUpdate(executing))
         try:
@@ -216,7 +221,8 @@ class CallRunner:
     async def _carry_out(self, ready: _Ready, decision: Decision) -> None:
         match decision:
             case ApprovalRequired(options):
-                request = _with_details(ConfirmationRequest(options), ready)
+                generic = GenericDetails(ready.announced.description or f"Run {ready.tool.name}")
+                request = ConfirmationRequest.of(options, ready.proposal or generic)
                 asking = replace(ready.announced, confirmation_request=request)
                 await self._turn.emit(ToolCallUpdate(asking, ready.version or None))
             case Deny(reason):
@@ -229,7 +235,7 @@ class CallRunner:
                 assert_never(decision)
 
     async def _settle_asked(self, item: OpenCall, tool: Tool | None) -> None:
-        """Run a call that was announced with a question, when the question was answered or its answer granted since."""
+        """Run a call that was announced with a question, once it is answered or another answer covers it."""
         call, confirmation = item.call, item.confirmation
         if call is None:
             return
@@ -248,8 +254,8 @@ class CallRunner:
             return
         modified = confirmation.file_details if confirmation is not None else None
         version = self._session.tool_versions.get(call.tool_call_id)
-        is_for_good = confirmation is not None and confirmation.selected_option_id == PROCEED_ALWAYS_AND_SAVE
-        if is_for_good and self._approvals is not None and isinstance(item.proposal, McpDetails):
+        is_lasting = confirmation is not None and confirmation.selected_option_id == PROCEED_ALWAYS_AND_SAVE
+        if is_lasting and self._approvals is not None and isinstance(item.proposal, McpDetails):
             await self._approvals.keep(item.proposal, version or "")
         approved = Approved(item.proposal, modified.new_content if modified is not None else None, version)
         at_rest = replace(call, confirmation_request=None)
@@ -293,11 +299,11 @@ class CallRunner:
         server = proposal.server_name if isinstance(proposal, McpDetails) else None
         if isinstance(proposal, McpDetails):
             if _is_named_after_another(tool.name, proposal.server_name, self._tools):
-                # Who allowed that name meant the server that has it.
+                # The name in the allow-list means the other server.
                 now = replace(now, grants=now.grants - {ToolGrant(tool.name)})
             named: set[Grant] = {ServerToolGrant(proposal.server_name, proposal.tool_name, version_of(tool))}
             if proposal.server_name not in self._tools.tools:
-                # As allow-lists name a server's tools: all of them, or one by the server's own name for it.
+                # Allow-lists name all tools of a server, or one by the server's own name for it.
                 named |= {ToolGrant(proposal.server_name), ToolGrant(f"{proposal.server_name}.{proposal.tool_name}")}
             if not named.isdisjoint(now.grants):
                 now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
@@ -323,30 +329,15 @@ class CallRunner:
 
 
 def _is_named_after_another(tool: str, server: str, tools: ToolSet) -> bool:
-    """Return whether a server's tool has a name by which allow-lists mean another server or its tool."""
+    """Return whether the name of a server's tool means another server, or its tool, in allow-lists."""
     others = [other.name for other in tools.servers if other.name != server]
     is_own = tool.startswith(f"{server}__")
     return not is_own and any(tool == other or tool.startswith((f"{other}.", f"{other}__")) for other in others)
 
 
 def _description(tool: Tool, item: OpenCall) -> str:
-    """Return the description of a call that cannot be made; empty when its arguments allow none."""
+    """Return the description of a call that cannot be made; empty if its arguments are invalid."""
     try:
         return tool.describe(item.request.arguments)
     except ToolFailure:
         return ""
-
-
-def _with_details(request: ConfirmationRequest, ready: _Ready) -> ConfirmationRequest:
-    match ready.proposal:
-        case ExecuteDetails():
-            return replace(request, execute_details=ready.proposal)
-        case FileDiff():
-            return replace(request, file_edit_details=ready.proposal)
-        case McpDetails():
-            return replace(request, mcp_details=ready.proposal)
-        case GenericDetails():
-            return replace(request, generic_details=ready.proposal)
-        case None:
-            description = ready.announced.description or f"Run {ready.tool.name}"
-            return replace(request, generic_details=GenericDetails(description))

@@ -1,7 +1,7 @@
-"""A tool call under way: an asyncio task, and a mailbox with what its tool shows and asks.
+"""A running tool call: an asyncio task, and a queue of the progress and questions of its tool.
 
-Whoever follows the call takes from the mailbox, one turn after another: a call that asks goes on when it is answered,
-in the next turn. One progress stands for all that nobody took yet.
+A turn reads the queue. When the call asks, the turn ends, and the next turn goes on reading once the question is
+answered. Only the latest progress is kept.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ class Progress:
 
 
 class OpenQuestion:
-    """A question of a running call, and the place for its reply. The first reply counts."""
+    """A question of a running call, and its reply. The first reply counts."""
 
     def __init__(self, question: UserQuestion) -> None:
         self.question = question
         self.on_withdrawn: Callable[[], None] | None = None
-        """Called once when the question is withdrawn: it need not be shown any longer."""
+        """Called once when the question is withdrawn and need not be shown any longer."""
         self._reply: Reply | None = None
         self._has_reply = asyncio.Event()
 
@@ -45,7 +45,7 @@ class OpenQuestion:
 
     @property
     def withdrawn(self) -> str:
-        """The reason why there is no answer; empty while there may be one, and when there is."""
+        """The reason why there is no answer; empty while the question is open, and once it is answered."""
         return self._reply.reason if isinstance(self._reply, NoAnswer) else ""
 
     def answer(self, reply: Reply) -> None:
@@ -55,14 +55,14 @@ class OpenQuestion:
             self._has_reply.set()
 
     def withdraw(self, reason: str) -> None:
-        """Take the question back, or give it up."""
+        """End the question without an answer."""
         if self._reply is None:
             self.answer(NoAnswer(reason))
             if self.on_withdrawn is not None:
                 self.on_withdrawn()
 
     async def wait(self) -> Reply:
-        """Return the reply when there is one."""
+        """Wait for the reply and return it."""
         await self._has_reply.wait()
         return self._reply or NoAnswer("There was no answer")
 
@@ -71,9 +71,9 @@ CallEvent: TypeAlias = Progress | OpenQuestion | ToolResult
 
 
 class RunningCall:
-    """A call from its start to its result. ``call`` is its state while it runs.
+    """A call from its start to its result.
 
-    ``checkpoint_id`` is the checkpoint taken for it, if any.
+    ``call`` is its state while it runs, ``checkpoint_id`` the checkpoint taken for it, if any.
     """
 
     def __init__(self, call: ToolCall, checkpoint_id: str | None = None) -> None:
@@ -85,7 +85,7 @@ class RunningCall:
         self._waiter: asyncio.Future[None] | None = None
 
     def start(self, tool: Tool, arguments: Arguments, place: ToolContext, approved: Approved) -> None:
-        """Begin with the work of the tool."""
+        """Start the tool in an asyncio task."""
         context = CallContext.of(place, approved, self._show, self._ask)
         self._task = asyncio.create_task(tool.run(arguments, context), name=f"isthmus-call-{place.tool_call_id}")
         self._task.add_done_callback(lambda _: self._notify())
@@ -113,7 +113,7 @@ class RunningCall:
             await self._waiter
 
     async def stop(self) -> None:
-        """Cancel the work, unless it is done, and wait until it has ended. Its questions are withdrawn then."""
+        """Cancel the task unless it is done, and wait until it has ended. Its questions are withdrawn."""
         task = self._task
         if task is None:
             return
@@ -122,7 +122,7 @@ class RunningCall:
             try:
                 await asyncio.wait({task})
             except asyncio.CancelledError:
-                task.cancel()  # Whoever stops it is in a hurry.
+                task.cancel()  # The caller is cancelled, too.
                 raise
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, ToolFailure):
@@ -148,7 +148,7 @@ class RunningCall:
         finally:
             if withdrawn is not None:
                 withdrawn.remove_done_callback(withdraw)
-            asked.withdraw("Its asker does not wait for an answer any more")
+            asked.withdraw("The tool does not wait for an answer any more")
 
     def _notify(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -1,8 +1,8 @@
 """The running calls that wait for an answer of the user, in the memory of one process.
 
 A call that asks is suspended, and its task ends its segment as for every question; when the answer is there, the next
-segment resumes the call. A suspended call ends with its process: then it was interrupted. A question that nobody
-answers in time, or that its asker takes back, makes its task *due*: it is to go on without an answer.
+segment resumes the call. A suspended call ends with its process and counts as interrupted. When a question is not
+answered in time, or is withdrawn, its task becomes *due*: it goes on without an answer.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from isthmus.agent.calls.running_call import OpenQuestion, RunningCall
 
 ANSWER_SECONDS = 600.0
-"""Maximum wait in seconds for an answer; then the call goes on without."""
+"""Maximum wait in seconds for an answer; then the call goes on without one."""
 CLOSE_SECONDS = 5.0
 """Maximum time in seconds in which an abandoned call ends."""
 
@@ -37,18 +37,18 @@ class _Task:
 
 
 class SuspendedCalls:
-    """All running calls that wait in this process. ``on_due`` gets the id of each task that becomes due."""
+    """The running calls that wait in this process. ``on_due`` gets the id of each task that becomes due."""
 
     def __init__(self, seconds: float = ANSWER_SECONDS) -> None:
         self.seconds = seconds
         self.process: str | None = None
-        """Names this process, for others to see whether it still lives."""
+        """Name of this process, by which others see whether it is alive."""
         self.on_due: Callable[[str], None] | None = None
         self._tasks: dict[str, _Task] = {}
 
     @property
     def task_ids(self) -> Sequence[str]:
-        """The tasks of which something waits here."""
+        """The ids of the tasks whose calls wait here."""
         return tuple(self._tasks)
 
     def suspend(self, task_id: str, suspended: SuspendedCall) -> None:
@@ -68,7 +68,7 @@ class SuspendedCalls:
         return task.calls.get(call_id) if task is not None else None
 
     def take(self, task_id: str, call_id: str) -> SuspendedCall | None:
-        """Remove and return a call that waits here, to go on with it: whoever takes it stops it in the end."""
+        """Remove and return a call that waits here, to go on with it. The caller must stop it in the end."""
         task = self._tasks.get(task_id)
         if task is None or (suspended := task.calls.pop(call_id, None)) is None:
             return None
@@ -84,7 +84,7 @@ class SuspendedCalls:
         return task is not None and bool(task.calls)
 
     def is_due(self, task_id: str) -> bool:
-        """Return whether the task can go on although nobody has answered."""
+        """Return whether the task can go on without an answer."""
         task = self._tasks.get(task_id)
         return task is not None and any(not suspended.question.is_open for suspended in task.calls.values())
 
@@ -94,7 +94,7 @@ class SuspendedCalls:
         return () if task is None else [suspended.question_id for suspended in task.calls.values()]
 
     async def end_segment(self, task_id: str, release: Callable[[], Awaitable[None]]) -> None:
-        """Release what the task's segment used: now, or when none of its calls waits here any more."""
+        """Release the resources of the task's segment: now, or once none of its calls waits here."""
         if self.holds(task_id):
             self._tasks[task_id].at_end = release
             return
@@ -133,5 +133,5 @@ async def _close(suspended: SuspendedCall) -> None:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await suspended.running.stop()
     finally:
-        # Not before: whoever asked must hear of the end of the call, not of an answer.
+        # Not earlier: the tool must see that its call ended, not an answer.
         suspended.question.withdraw("The call was cancelled")

@@ -1,4 +1,4 @@
-"""/about: what answers here, and in which versions."""
+"""/about: versions, model and modes of this agent."""
 
 from isthmus import __version__
 from isthmus.agent.approval.session_policy import policy_for

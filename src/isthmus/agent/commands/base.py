@@ -27,15 +27,13 @@ class CommandNode:
     sub_commands: "tuple[CommandNode, ...]" = ()
     complete: CompleteArguments | None = None
 
-    def declared(self) -> SlashCommand:
+    def declare(self) -> SlashCommand:
         """Return the command as clients see it."""
         arguments = self.arguments
         if self.body is None:
             names = ", ".join(node.name for node in self.sub_commands)
             arguments = (SlashCommandArgument(SUBCOMMAND, f"one of {names}", is_required=True),)
-        return SlashCommand(
-            self.name, self.description, arguments, tuple(node.declared() for node in self.sub_commands)
-        )
+        return SlashCommand(self.name, self.description, arguments, tuple(node.declare() for node in self.sub_commands))
 
 
 def argument(name: str, description: str, *, is_required: bool = False) -> SlashCommandArgument:

@@ -1,7 +1,7 @@
 """TOML of custom commands, checked before it is parsed.
 
-Python's parser calls itself for each level of nesting, and takes time with the square of the number of names in one
-key. Whoever wrote the project wrote the file, and it is read at each start, also in folders that nobody trusts.
+Python's parser recurses for each level of nesting, and its time grows with the square of the number of names in one
+key. The file may come with an untrusted project, and it is read at each start.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any
 MAXIMUM_DEPTH = 100
 """Maximum nesting of arrays and tables, and maximum number of names in one key."""
 
-# Nothing in it is tried twice: a text without an end is taken up to the end of the line or of the file.
+# Without backtracking: an unterminated string extends to the end of its line or of the file.
 _TOKEN = re.compile(
     r'''
       """(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5})?

@@ -1,8 +1,8 @@
 """The context of a slash command: texts for the user, tool calls, and the hand-over to the model.
 
 A command is a coroutine. After a crash, and when the user has answered, it is run again from its beginning: texts are
-not shown twice, and calls that are settled return at once. So the code before a call must not depend on
-anything that changes, and effects belong into calls.
+not shown twice, and settled calls return at once. So the code before a call must not depend on anything that
+changes, and effects belong in calls.
 """
 
 import uuid
@@ -30,7 +30,7 @@ from isthmus.tools.base import Tool, ToolScope, ToolSet
 
 
 class CommandError(IsthmusError):
-    """A command failed; ``reason`` is a machine-readable word."""
+    """Raised when a command failed; ``reason`` is a machine-readable word."""
 
     def __init__(self, message: str, reason: str = "command_failed") -> None:
         super().__init__(message)
@@ -38,17 +38,17 @@ class CommandError(IsthmusError):
 
 
 class CommandRefusedError(IsthmusError):
-    """The user did not want the command to go on: its task is cancelled."""
+    """Raised when the user refused to let the command go on; its task is cancelled."""
 
 
 class CommandChangedError(IsthmusError):
-    """A command that is run again makes another call than before."""
+    """Raised when a command that is run again makes another call than before."""
 
     category = "command_changed"
 
 
 class CommandSuspendedError(IsthmusError):
-    """A call of the command waits for the user: the command is run again when there is an answer."""
+    """Raised when a call of the command waits for the user; the command is run again after the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class CommandContext:
         await self.turn.emit(*events)
 
     async def say(self, text: str, *, is_afresh: bool = False) -> None:
-        """Show a text to the user; ``is_afresh``: again when the command is run again, e.g. an address to open."""
+        """Show a text to the user; ``is_afresh``: also when the command is run again, e.g. an address to open."""
         self._texts += 1
         message_id = str(uuid.uuid4()) if is_afresh else f"{self.session.task_id}-{self._texts}"
         if text and message_id not in self.session.command_texts:
@@ -130,7 +130,7 @@ class CommandContext:
         """Make tool calls, and return them in their final states, in this order.
 
         The approval policy decides on them, unless the command itself is the user's permission (``is_permitted``), or
-        somebody else wrote it: then ``asked_each_time`` says why the user is asked for each call, whatever is allowed.
+        another author wrote it: then ``asked_each_time`` is the reason to ask the user for each call.
 
         Raises:
             CommandSuspendedError: one of them waits for the user.

@@ -1,7 +1,7 @@
 """Custom commands: a prompt in a TOML file, run by handing it to the model.
 
-What it runs first (``!{...}``) goes through the shell tool and the approval policy; a refusal ends the command.
-Deliberately not here: finding the files (``custom_files``).
+Its shell commands (``!{...}``) go through the shell tool and the approval policy; a refusal ends the command.
+``custom_files`` finds the files.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ SHELL = "run_shell_command"
 
 @dataclass(frozen=True, slots=True)
 class CustomCommand:
-    """A custom command: its names from the top folder down, and the file that it stands in.
+    """A custom command: its names from the top folder down, and its file.
 
-    ``is_of_project``: that file came with the project, and is not the user's own.
+    ``is_of_project``: the file came with the project and is not the user's own.
     """
 
     path: tuple[str, ...]
@@ -69,7 +69,7 @@ async def run_custom(command: CustomCommand, context: CommandContext) -> None:
                 case _:
                     problem = call.error.message if call.error is not None else f"`{line}` failed."
                     raise CommandError(f"{command.name} was not run: {problem}", "shell_command_failed")
-    await context.ask_model(template.rendered(args, f"{command.name} {args}".rstrip(), outputs, contents))
+    await context.ask_model(template.render(args, f"{command.name} {args}".rstrip(), outputs, contents))
 
 
 async def _asked_each_time(command: CustomCommand, context: CommandContext) -> AskedEachTime | None:

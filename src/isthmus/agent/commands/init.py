@@ -27,26 +27,26 @@ EXISTING = "The file exists: keep what is still true and was plainly written by 
 
 
 class ReplaceInstructions:
-    """The question before an existing file is written anew; the writing itself is the model's, and asked again."""
+    """The question before an existing file is rewritten; the later write by the model is asked about again."""
 
     name = "init"
-    description = "Lets the model write the project's file of instructions anew."
+    description = "Lets the model rewrite the project's file of instructions."
     parameters: Mapping[str, Any] = {"type": "object", "properties": {"file_path": {"type": "string"}}}
     kind = ToolKind.OTHER
 
     def describe(self, arguments: Arguments) -> str:
         """Return the description of the call, with the file."""
-        return f"Write {arguments['file_path']} anew"
+        return f"Rewrite {arguments['file_path']}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Return the file."""
         return GenericDetails(
-            f"{arguments['file_path']} exists already. Let the model study the project and write it anew?"
+            f"{arguments['file_path']} exists already. Let the model study the project and rewrite it?"
         )
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Do nothing: the model writes the file afterwards."""
-        text = f"{arguments['file_path']} may be written anew."
+        text = f"{arguments['file_path']} may be rewritten."
         return ToolSucceeded(ToolOutput(text=text), text)
 
 

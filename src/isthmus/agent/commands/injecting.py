@@ -1,6 +1,6 @@
-"""Reads what ``@{path}`` in a custom command stands for: a text file of the workspace, or the listing of a folder.
+"""Reads the text for ``@{path}`` in a custom command: a text file of the workspace, or the listing of a folder.
 
-Ignore files count, what leads out of the workspace is refused, and only text is taken. Blocks: for a thread.
+Ignore files apply, paths out of the workspace are refused, and only text is read. Blocking; call it in a thread.
 """
 
 import os
@@ -16,7 +16,7 @@ MAXIMUM_FILE_BYTES = 20 * 1024 * 1024
 MAXIMUM_CHARACTERS = 256 * 1024
 """Maximum number of characters of one file; a cut is mentioned."""
 MAXIMUM_ENTRIES = 1_000
-"""Files of a listing."""
+"""Maximum number of files in a listing."""
 
 
 def inject(root: Path, shown: str) -> str:

@@ -1,6 +1,6 @@
-"""/mcp: the MCP servers of the session - how they stand, what they offer, connecting anew, logging in, switching off.
+"""/mcp: shows the MCP servers of the session and their tools, reconnects, logs in, and switches servers on and off.
 
-Deliberately not here: how they are shown (:mod:`isthmus.agent.commands.server_listing`).
+The listing is laid out in :mod:`isthmus.agent.commands.server_listing`.
 """
 
 import difflib
@@ -31,7 +31,7 @@ async def schemas(context: CommandContext) -> None:
 
 
 async def refresh(context: CommandContext) -> None:
-    """Connect anew and list anew, and say what came and went."""
+    """Reconnect and list the tools again, and print which were added and removed."""
     servers = context.resources.servers
     if servers is None:
         await context.say(NONE_CONFIGURED)
@@ -43,7 +43,7 @@ async def refresh(context: CommandContext) -> None:
 
 
 async def restart(context: CommandContext) -> None:
-    """End one server, whatever it is in the middle of, and connect anew."""
+    """Stop one server, whatever it is doing, and reconnect to it."""
     servers, name = context.resources.servers, context.args.strip()
     if servers is None:
         await context.say(NONE_CONFIGURED)
@@ -62,7 +62,7 @@ async def enable(context: CommandContext) -> None:
 
 
 async def disable(context: CommandContext) -> None:
-    """Do not use a server, here and in sessions to come."""
+    """Switch a server off, in this and in future sessions."""
     await _switch(context, is_enabled=False)
 
 
@@ -79,7 +79,7 @@ async def _switch(context: CommandContext, *, is_enabled: bool) -> None:
 
 
 async def auth(context: CommandContext) -> None:
-    """Log in to a server; without a name, say which need it."""
+    """Log in to a server; without a name, list those that need it."""
     servers = context.resources.servers
     name, _, pasted = context.args.strip().partition(" ")
     if servers is None:
@@ -96,7 +96,7 @@ async def auth(context: CommandContext) -> None:
         )
         return
     if context.session.user:
-        # The login is kept for the account, and used by everybody.
+        # The login is stored for the account and used by all users.
         raise CommandError("Only the user who runs this server logs it in to MCP servers.", _NOT)
     has_progress = False
     steps = servers.paste(context.scope, name, pasted) if pasted.strip() else servers.login(context.scope, name)
@@ -105,11 +105,11 @@ async def auth(context: CommandContext) -> None:
             has_progress = True
             await context.say(text if text.endswith("\n") else f"{text}\n", is_afresh=True)
     if not has_progress:
-        raise CommandError(f"The login to {name} ended without a word of how.", "login_failed")
+        raise CommandError(f"The login to {name} ended without a result.", "login_failed")
 
 
 _NOT = "not_yours"
-"""The reason of what only the user may do whose machine it is."""
+"""Reason of a refusal: only the local user may do this."""
 
 
 async def _servers(context: CommandContext) -> Sequence[ServerStatus]:
@@ -122,7 +122,7 @@ def _for_others(status: ServerStatus) -> ServerStatus:
     """Return the status without commands, folders and errors, which are for the machine's user alone."""
     if status.problem is None or status.state is ServerState.CONNECTED:
         return replace(status, summary=())
-    return replace(status, summary=(), problem="the user who runs this server sees why")
+    return replace(status, summary=(), problem="the user who runs this server sees the reason")
 
 
 async def _discovery(context: CommandContext) -> DiscoveryState:
@@ -131,7 +131,7 @@ async def _discovery(context: CommandContext) -> DiscoveryState:
 
 
 async def _listing(context: CommandContext, detail: Detail) -> str:
-    discovery = await _discovery(context)  # as it was before it was looked at, which starts it
+    discovery = await _discovery(context)  # before the listing, which starts discovery
     found, loaded = await _servers(context), context.session.loaded_tools
     if name := context.args.strip():
         named = [status for status in found if status.name == name and not status.is_file]
@@ -146,7 +146,7 @@ async def _listing(context: CommandContext, detail: Detail) -> str:
 
 
 async def _changes(context: CommandContext, before: Sequence[ServerStatus], name: str | None) -> str:
-    """Return the servers, or the one of that name, as they stand now, and the tools that came and went."""
+    """Return the servers, or the one of that name, with the tools that were added and removed."""
     known = {status.name: {tool.name for tool in status.tools} for status in before}
     after = [status for status in await _servers(context) if name is None or status.name == name]
     lines = [listing(after, Detail.NAMES, await _discovery(context))]
@@ -179,9 +179,9 @@ COMMAND = CommandNode(
                 argument("address", "The address that the browser ended at, when it is on another machine"),
             ),
         ),
-        CommandNode("refresh", "Connect anew and list the tools anew", refresh, (_SERVER,)),
-        CommandNode("restart", "End a server and start it anew, whatever it is doing", restart, (_ONE_SERVER,)),
+        CommandNode("refresh", "Reconnect and list the tools again", refresh, (_SERVER,)),
+        CommandNode("restart", "Stop a server and start it again, whatever it is doing", restart, (_ONE_SERVER,)),
         CommandNode("enable", "Use a server that was switched off", enable, (_ONE_SERVER,)),
-        CommandNode("disable", "Switch a server off, in sessions to come too", disable, (_ONE_SERVER,)),
+        CommandNode("disable", "Switch a server off, also in future sessions", disable, (_ONE_SERVER,)),
     ),
 )

@@ -1,4 +1,4 @@
-"""/memory: what GEMINI.md and AGENTS.md tell the model, and a way to add to it."""
+"""/memory: shows the instructions of GEMINI.md and AGENTS.md, and adds to them."""
 
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError, ToolInvocation, error_of
@@ -10,7 +10,7 @@ from isthmus.text.units import show_count
 
 
 async def show(context: CommandContext) -> None:
-    """Exactly what the model gets."""
+    """Show the instructions exactly as the model gets them."""
     instructions = await context.memory.instructions(context.workspace, context.home, context.context_files)
     await context.say(instructions.text or _advice_without_instructions(context))
 
@@ -27,7 +27,7 @@ async def add(context: CommandContext) -> None:
     """Append a fact to the user's own file."""
     if context.home is None:
         raise CommandError("This agent has no folder of your own, so nothing can be remembered.", "no_memory")
-    # A project's settings may name any file; what is written to is Markdown of the user's.
+    # A project's settings may name any file; only a Markdown file of the user is written.
     names = (*context.options.context_files, *DEFAULT_CONTEXT_FILES)
     name = next(name for name in names if is_markdown(name))
     tool = SaveMemory(context.home / name)
@@ -39,7 +39,7 @@ async def add(context: CommandContext) -> None:
 
 
 async def refresh(context: CommandContext) -> None:
-    """Read the files anew and say what changed."""
+    """Read the files again and print the changes."""
     before = context.memory.known(context.workspace, context.home, context.context_files)
     now = await context.memory.instructions(context.workspace, context.home, context.context_files)
     size = f"{show_count(len(now.files), 'file')}, {show_count(len(now.text), 'character')}"

@@ -46,7 +46,7 @@ class CommandRunner:
     async def commands(self, scope: ToolScope, home: Path | None) -> Sequence[SlashCommand]:
         """Return the tree for a scope and a user's own folder: built-in and custom commands, prompts of MCP servers."""
         nodes, _ = await self._nodes(scope, home)
-        return tuple(node.declared() for node in nodes)
+        return tuple(node.declare() for node in nodes)
 
     async def complete(self, scope: ToolScope, home: Path | None, line: str) -> Sequence[Completion]:
         """Return completions of a line behind a command's name, if known."""
@@ -75,7 +75,7 @@ class CommandRunner:
             memory=self._memory,
             tools=tools,
             scope=scope,
-            tree=tuple(item.declared() for item in nodes),
+            tree=tuple(item.declare() for item in nodes),
             suspended=self._suspended,
             problems=problems,
         )

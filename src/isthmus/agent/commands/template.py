@@ -1,6 +1,6 @@
 """The prompt of a custom command: text with ``{{args}}``, ``!{shell command}`` and ``@{file}`` in it. Pure.
 
-What is put in is never looked at for further marks. Deliberately not here: running and reading.
+Inserted text is not searched for further placeholders. Pure: commands are run and files are read elsewhere.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ class Template:
         """Return the paths to read, with the arguments in place."""
         return tuple(_with(item.path, args) for item in self.segments if isinstance(item, FileReference))
 
-    def rendered(self, args: str, invocation: str, outputs: Sequence[str], contents: Mapping[str, str]) -> str:
+    def render(self, args: str, invocation: str, outputs: Sequence[str], contents: Mapping[str, str]) -> str:
         """Return the whole prompt.
 
         ``outputs`` are those of :meth:`shell_commands`, ``contents`` those of :meth:`files`. Where the prompt has no
