@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from isthmus.a2a.coder_agent.requests import choose_options
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
 from isthmus.a2a.protocol.operations import FollowTask, ListTasks, SendMessage
 from isthmus.a2a.protocol.text_questions import answer_in_text
@@ -58,9 +57,9 @@ async def _answer(
     agent: AgentClient, message: SendMessage, task_id: str, confirmations: Sequence[ToolCallConfirmation]
 ) -> SendResult:
     pending: Sequence[ToolCall] = ()
-    if message.options_are_outcomes:
+    if message.resolve_answers is not None:
         pending = (await agent.get(task_id, 0)).pending
-        confirmations = choose_options(pending, confirmations)
+        confirmations = message.resolve_answers(pending, confirmations)
     turn = await agent.answer(
         task_id,
         confirmations,

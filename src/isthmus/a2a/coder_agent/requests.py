@@ -61,7 +61,7 @@ def decode(call: Call) -> Operation:
         may_continue_completed=True,
         requires_settings=False,
         answers_in_text=False,
-        options_are_outcomes=True,
+        resolve_answers=choose_options,
     )
 
 

@@ -3,14 +3,19 @@
 :mod:`isthmus.a2a.service` and :mod:`isthmus.a2a.server.answering` perform them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from isthmus.client import CommandMessage, CommandScope, PushTarget
-from isthmus.development_tool import ToolCallConfirmation
+from isthmus.development_tool import ToolCall, ToolCallConfirmation
 from isthmus.encoding.codec import JsonObject
 from isthmus.events import MessagePart, TaskState
+
+ResolveAnswers: TypeAlias = Callable[
+    [Sequence[ToolCall], Sequence[ToolCallConfirmation]], tuple[ToolCallConfirmation, ...]
+]
+"""Function that returns answers with options of the calls; raises InvalidRequest if a call has no such option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,8 @@ class SendMessage:
     requires_settings: bool = False
     answers_in_text: bool = True
     """Whether a text may answer the only open question."""
-    options_are_outcomes: bool = False
-    """Whether the answers are outcomes of the dialect ``coderAgent``, which must be mapped to a question's options."""
+    resolve_answers: ResolveAnswers | None = None
+    """Function for answers in a dialect's own words, which name no option of a question; None if they name options."""
     new_task_id: str | None = None
     parts: tuple[MessagePart, ...] = ()
     metadata: JsonObject | None = None
