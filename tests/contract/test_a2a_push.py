@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from a2a.types import Task
 
-from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
+from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
@@ -35,7 +35,7 @@ async def push_server(folder: Path, agent: Agent, *allowed: str) -> AsyncGenerat
     engine = Engine(agent, await SqliteJournal.open(folder / "journal.sqlite"), EngineOptions(rule))
     await engine.start()
     async with AsyncExitStack() as stack:
-        push = await stack.enter_async_context(pushing(engine, PushSender(PushRule.of(allowed)), AllWires()))
+        push = await stack.enter_async_context(pushing(engine, PushSender(PushRule.of(allowed)), Wires()))
         yield await stack.enter_async_context(serving(engine, ServerOptions(TOKEN), push=push))
 
 

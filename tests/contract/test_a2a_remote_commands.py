@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
-from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
+from isthmus.a2a.wires import Wires
 from isthmus.client import CommandMessage, CommandScope, InvalidRequest, PromptMessage, PushTarget, TaskNotFound
 from isthmus.development_tool import CommandExecutionStatus, SlashCommandArgument, ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
@@ -106,7 +106,7 @@ async def test_push_targets_are_set_read_listed_and_deleted(version: str, worksp
     fine = Answer(204, {"content-length": "0"})
     with WireServer(lambda _: fine) as hooks:
         async with (
-            pushing(engine, PushSender(PushRule.of(("127.0.0.1",))), AllWires()) as push,
+            pushing(engine, PushSender(PushRule.of(("127.0.0.1",))), Wires()) as push,
             serving(engine, ServerOptions(TOKEN), push=push) as server,
         ):
             remote = await RemoteAgent.connect(server.url, TOKEN, protocol=version)

@@ -6,12 +6,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
 from isthmus.a2a.server.users import Caps, UserTable
+from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
@@ -52,7 +52,7 @@ async def users_of(folder: Path, agent: Agent, caps: Caps | None = None) -> Asyn
     found: list[Users] = []
     async with AsyncExitStack() as stack:
         push = await stack.enter_async_context(
-            pushing(engine, sender, AllWires(), is_served=lambda name: found[0].has(name))
+            pushing(engine, sender, Wires(), is_served=lambda name: found[0].has(name))
         )
         served = serving(engine, options, for_user=engine.for_user, users=lambda: found[0].table, push=push)
         found.append(Users(await stack.enter_async_context(served), UserTable(), stack, engine))

@@ -151,20 +151,20 @@ class HostedApplication:
         await self._running.aclose()
 
     async def _open(self) -> "Application":
-        from isthmus.a2a.dialects import AllWires
         from isthmus.a2a.push.sender import PushSender
         from isthmus.a2a.push.service import pushing
         from isthmus.a2a.push.targets import PushRule
         from isthmus.a2a.server.application import application
         from isthmus.a2a.server.users_file import FILE, UsersFile
         from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
+        from isthmus.a2a.wires import Wires
 
         hosting = self._hosting
         folder = hosting.place()
         make_private_directory(folder)
         is_trusting = hosting.authenticate is not None
         token = hosting.token or ("" if is_trusting else ensure_token_file(folder / TOKEN_FILE))
-        wires = AllWires()
+        wires = Wires()
         sender = PushSender(PushRule.of(hosting.pushes_to))
         engine = await self._running.enter_async_context(_engine(self._agent, hosting, folder))
         users = UsersFile(folder / FILE) if hosting.workspaces and not is_trusting else None

@@ -4,9 +4,8 @@ No method of 0.3 has a name of 1.0, so both versions are served at one URL. ``A2
 that has it must fit it.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
-
+from isthmus.a2a.coder_agent.dialect import CoderAgentDialect
+from isthmus.a2a.coder_agent.reservations import Reservations
 from isthmus.a2a.protocol.extension_requests import METHODS as METHODS_OF_BOTH
 from isthmus.a2a.v03.proto_wire import ProtoWireV03
 from isthmus.a2a.v03.wire import WireV03
@@ -23,10 +22,17 @@ All others ignore ``Last-Event-ID``: some clients send it with whatever request 
 
 
 class Wires:
-    """The versions and dialects that a server speaks; ``dialects`` are asked first, in order."""
+    """The versions and dialects that a server speaks; to add one, name it here.
 
-    def __init__(self, dialects: Sequence[Dialect] = (), *, strict_extension: bool = False) -> None:
-        self._dialects = dialects
+    A server uses one object for all its answers and push notifications. ``reservations`` are the tasks that clients of
+    ``coderAgent`` created before their first message.
+    """
+
+    def __init__(self, *, strict_extension: bool = False) -> None:
+        self.reservations = Reservations()
+        # A server that requires the extension refuses dialects that replace it.
+        dialects = () if strict_extension else (CoderAgentDialect(self.reservations),)
+        self._dialects: tuple[Dialect, ...] = dialects
         self._v03: Wire = WireV03(strict_extension=strict_extension)
         self.v1: Wire = WireV1(strict_extension=strict_extension)
         """A2A 1.0, for requests whose path already says so (REST)."""
@@ -58,11 +64,3 @@ class Wires:
     def named(self, name: str) -> Wire:
         """Return the wire that a push target was set with; the one of A2A 0.3 when the name is no longer known."""
         return self._by_name.get(name, self._v03)
-
-
-def metadata_of(params: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """Return the metadata objects of a request, those of its message first, without values that are not objects."""
-    message = params.get("message")
-    own = cast("Mapping[str, Any]", message).get("metadata") if isinstance(message, Mapping) else None
-    found = (own, params.get("metadata"))
-    return tuple(cast("Mapping[str, Any]", item) for item in found if isinstance(item, Mapping))

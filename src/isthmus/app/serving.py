@@ -52,7 +52,6 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         BadInputError: options contradict each other.
         ListenError: the address or the certificate cannot be used.
     """
-    from isthmus.a2a.dialects import AllWires
     from isthmus.a2a.options import Identity, ServerOptions
     from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.push.service import pushing
@@ -60,6 +59,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.server.listen import A2AServer, Certificate, bind
     from isthmus.a2a.server.users import Caps
     from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
+    from isthmus.a2a.wires import Wires
     from isthmus.agent.approval.policy import ApprovalMode
     from isthmus.agent.approval.session_policy import SettingsRule
     from isthmus.app.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent
@@ -83,7 +83,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         redaction = Redaction([token, *secrets_of(setup.environment)])
         begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
         rule = WorkspaceRule(default=setup.workspace if settings.workspace is not None else None, roots=roots)
-        wires = AllWires(strict_extension=settings.strict_extension)
+        wires = Wires(strict_extension=settings.strict_extension)
         settings_rule = SettingsRule(ApprovalMode(settings.max_approval_mode))
         mcp_use = McpUse(UNATTENDED_PATIENCE, None if settings.allow_client_mcp else push_rule.refusal)
         async with (

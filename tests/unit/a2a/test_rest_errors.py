@@ -4,8 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from isthmus.a2a.server.rest_v03 import REST_V03
-from isthmus.a2a.server.rest_v1 import REST_V1
+from isthmus.a2a.server.rest_bindings import REST_V03, REST_V1
 from isthmus.rpc.messages import RpcError
 
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import httpx2
 
+from isthmus.a2a.protocol.errors import ERRORS
 from isthmus.a2a.protocol.jsonrpc import PUSH_NOT_SUPPORTED, TASK_NOT_CANCELABLE, TASK_NOT_FOUND, UNSUPPORTED_OPERATION
 from isthmus.a2a.token_file import TOKEN_VARIABLE
 from isthmus.client import InvalidRequest, TaskError, TaskNotCancelable, TaskNotFound, TaskNotResumable
@@ -37,15 +38,7 @@ _TASK_ERRORS: Mapping[int, type[TaskError]] = {
     PUSH_NOT_SUPPORTED: InvalidRequest,
 }
 
-_REASONS: Mapping[str, int] = {
-    "TASK_NOT_FOUND": TASK_NOT_FOUND,
-    "TASK_NOT_CANCELABLE": TASK_NOT_CANCELABLE,
-    "UNSUPPORTED_OPERATION": UNSUPPORTED_OPERATION,
-    "PUSH_NOTIFICATION_NOT_SUPPORTED": PUSH_NOT_SUPPORTED,
-    "INVALID_PARAMS": INVALID_PARAMS,
-    "INVALID_REQUEST": INVALID_REQUEST,
-    "METHOD_NOT_FOUND": METHOD_NOT_FOUND,
-}
+_REASONS: Mapping[str, int] = {ERRORS[code].v1_reason: code for code in (*_TASK_ERRORS, METHOD_NOT_FOUND)}
 _STATUSES: Mapping[int, int] = {400: INVALID_PARAMS, 404: TASK_NOT_FOUND, 501: METHOD_NOT_FOUND}
 
 

@@ -15,9 +15,9 @@ from isthmus.a2a.client.answers import RemoteError
 from isthmus.a2a.client.connection import AgentConnection, ItemStream
 from isthmus.a2a.client.discovery import ClientDialect
 from isthmus.a2a.client.memory import RemoteTasks
+from isthmus.a2a.client.retry import StreamRetryPolicy
 from isthmus.a2a.client.streams import (
     ItemSource,
-    StreamRetryPolicy,
     StreamSource,
     TaskReader,
     decode_task,

@@ -19,13 +19,12 @@ from isthmus.a2a.client.connection import AgentConnection
 from isthmus.a2a.client.dialects import answer_parts, settings_metadata
 from isthmus.a2a.client.discovery import ClientDialect, ServerProfile
 from isthmus.a2a.client.memory import RemoteTasks
-from isthmus.a2a.client.sending import send_until_arrived
+from isthmus.a2a.client.retry import StreamRetryPolicy, send_until_arrived
 from isthmus.a2a.client.streams import (
     FollowedSource,
     ItemSource,
     Numbered,
     PolledSource,
-    StreamRetryPolicy,
     TaskReader,
     decode_item,
     decode_task,

@@ -8,13 +8,13 @@ server that does not stream is polled until the work has ended or a user is aske
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from typing_extensions import override
 
 from isthmus.a2a.client.answers import ConnectionLostError, RemoteError
 from isthmus.a2a.client.connection import AgentConnection, ItemStream
+from isthmus.a2a.client.retry import StreamRetryPolicy
 from isthmus.a2a.client.wires import MethodCall
 from isthmus.a2a.protocol.items import Item, MessageItem, StatusItem, TaskItem
 from isthmus.a2a.protocol.snapshots import snapshot_of
@@ -26,30 +26,6 @@ from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
 Numbered: TypeAlias = tuple[Item, int | None]
 """An item, and its event id or None."""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamRetryPolicy:
-    """Retries of broken streams and lost messages. Times are in seconds."""
-
-    attempts: int = 8
-    """Maximum number of attempts in a row."""
-    first_wait: float = 0.1
-    """Wait before the first attempt; it doubles with each further one."""
-    longest_wait: float = 5
-    deadline: float = 60
-    """Time after which a message whose answer was lost is not repeated any more."""
-    lively_seconds: float = 10.0
-    """Time after which an open stream counts as a success, even if it sent nothing new."""
-    rest_seconds: float = 2.0
-    """Time that a stream may stay open after the work has ended, on servers that do not say that it ends."""
-    first_poll_seconds: float = 0.5
-    """Pause before a task is polled for the first time, on a server that does not stream; it grows with each poll."""
-    longest_poll_seconds: float = 5.0
-
-    def wait(self, attempt: int) -> float:
-        """Return the wait before attempt number ``attempt`` (1, 2, ...)."""
-        return min(self.first_wait * 2 ** (attempt - 1), self.longest_wait)
 
 
 class ItemSource(Protocol):

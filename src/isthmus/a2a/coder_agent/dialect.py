@@ -16,11 +16,11 @@ from isthmus.a2a.coder_agent.requests import DIALECT, decode
 from isthmus.a2a.coder_agent.reservations import Reservations
 from isthmus.a2a.coder_agent.vocabulary import KEY
 from isthmus.a2a.protocol.operations import Operation, SendMessage
+from isthmus.a2a.protocol.parameters import metadata_of
 from isthmus.a2a.service import close
 from isthmus.a2a.v03.operations import METHODS, SEND, STREAM
 from isthmus.a2a.v03.wire import WireV03
 from isthmus.a2a.wire import Call, Dialect, JsonDict, StreamEncoder, TaskPage, Wire
-from isthmus.a2a.wires import metadata_of
 from isthmus.client import AgentClient, TaskError, TaskNotResumable, TaskSnapshot
 from isthmus.errors import IsthmusError
 from isthmus.events import Command, Prompt

@@ -16,10 +16,10 @@ from starlette.responses import Response
 
 from isthmus.a2a.coder_agent.commands import NO_EXTENSIONS, encode_command, encode_result, find_command
 from isthmus.a2a.coder_agent.encoder import UNKNOWN_MODEL, CoderAgentEncoder, encode_task, wire_state
-from isthmus.a2a.coder_agent.paths import TASK
 from isthmus.a2a.coder_agent.requests import settings_of
 from isthmus.a2a.coder_agent.reservations import Reservation, Reservations
 from isthmus.a2a.coder_agent.tools import available_tools
+from isthmus.a2a.coder_agent.vocabulary import TASK_PATH
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_value
 from isthmus.a2a.protocol.parameters import optional_id, optional_mapping
@@ -50,7 +50,7 @@ class CoderAgentRoutes:
     async def answer(self, http: HttpRequest, body: bytes, caller: Caller) -> Response:
         """Perform a request; a failure is an HTTP status with ``{"error": ...}``."""
         path: str = http.scope["path"]
-        found = TASK.fullmatch(path)
+        found = TASK_PATH.fullmatch(path)
         try:
             if path == "/listCommands":
                 return await self._list(http, caller)

@@ -5,6 +5,7 @@ of Gemini CLI's tool scheduler. These names, and their mapping to ours, are shar
 from the code and from recordings of version 0.25.2 of the npm package ``@google/gemini-cli-a2a-server``.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from enum import StrEnum
 from types import MappingProxyType
@@ -124,6 +125,14 @@ _FALLBACKS: Mapping[AnswerOutcome, tuple[str, ...]] = MappingProxyType(
     }
 )
 
+TASK_PATH = re.compile(r"/tasks/([^/]{1,200})/metadata")
+"""Path of one task's metadata."""
+_METHODS: Mapping[str, str] = {
+    "/listCommands": "GET",
+    "/executeCommand": "POST",
+    "/tasks": "POST",
+    "/tasks/metadata": "GET",
+}
 _OUTCOMES: Mapping[str, AnswerOutcome] = MappingProxyType({outcome.value: outcome for outcome in AnswerOutcome})
 _ARTIFACT = ("tool-", "-output")
 
@@ -182,3 +191,9 @@ def call_of_artifact(artifact_id: str) -> str | None:
     start, end = _ARTIFACT
     is_output = artifact_id.startswith(start) and artifact_id.endswith(end) and len(artifact_id) > len(start + end)
     return artifact_id[len(start) : -len(end)] if is_output else None
+
+
+def methods_of(path: str) -> tuple[str, ...]:
+    """Return the HTTP methods of a path of this dialect; none for another path."""
+    method = _METHODS.get(path) or ("GET" if TASK_PATH.fullmatch(path) else None)
+    return () if method is None else (method,)

@@ -1,13 +1,21 @@
-"""JSON-RPC errors that report expected failures to clients; A2A 0.3 and 1.0 have the same codes."""
+"""Errors of A2A: the table of all codes, which 0.3 and 1.0 share, and the JSON-RPC errors for expected failures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
 from isthmus.a2a.protocol.jsonrpc import (
     CONTENT_TYPE_NOT_SUPPORTED,
+    EXTENSION_REQUIRED,
+    INVALID_AGENT_RESPONSE,
     LIMIT_REACHED,
+    NO_EXTENDED_CARD,
     PUSH_NOT_SUPPORTED,
     TASK_NOT_CANCELABLE,
     TASK_NOT_FOUND,
     UNSUPPORTED_OPERATION,
+    VERSION_NOT_SUPPORTED,
 )
 from isthmus.client import (
     ContentNotSupported,
@@ -18,7 +26,76 @@ from isthmus.client import (
     TaskNotResumable,
 )
 from isthmus.errors import IsthmusError
-from isthmus.rpc.messages import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
+from isthmus.rpc.messages import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    RpcError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorNames:
+    """Names and HTTP statuses of one error code.
+
+    The document of 0.3 does not define HTTP statuses for errors; ours are those of the Python SDK.
+    """
+
+    v1_reason: str
+    """``google.rpc.ErrorInfo.reason`` in 1.0."""
+    v03_status: int
+    v03_type: str
+    """Name in the document of 0.3, which is the ``type`` of an error over HTTP."""
+    v1_status: int
+    v1_name: str
+    """Name of the status in ``google.rpc``."""
+
+
+ERRORS: Mapping[int, ErrorNames] = MappingProxyType(
+    {
+        PARSE_ERROR: ErrorNames("PARSE_ERROR", 400, "JSONParseError", 400, "INVALID_ARGUMENT"),
+        INVALID_REQUEST: ErrorNames("INVALID_REQUEST", 400, "InvalidRequestError", 400, "INVALID_ARGUMENT"),
+        METHOD_NOT_FOUND: ErrorNames("METHOD_NOT_FOUND", 404, "MethodNotFoundError", 404, "NOT_FOUND"),
+        INVALID_PARAMS: ErrorNames("INVALID_PARAMS", 422, "InvalidParamsError", 400, "INVALID_ARGUMENT"),
+        INTERNAL_ERROR: ErrorNames("INTERNAL_ERROR", 500, "InternalError", 500, "INTERNAL"),
+        LIMIT_REACHED: ErrorNames("LIMIT_REACHED", 429, "LimitReachedError", 429, "RESOURCE_EXHAUSTED"),
+        TASK_NOT_FOUND: ErrorNames("TASK_NOT_FOUND", 404, "TaskNotFoundError", 404, "NOT_FOUND"),
+        TASK_NOT_CANCELABLE: ErrorNames(
+            "TASK_NOT_CANCELABLE", 409, "TaskNotCancelableError", 400, "FAILED_PRECONDITION"
+        ),
+        PUSH_NOT_SUPPORTED: ErrorNames(
+            "PUSH_NOTIFICATION_NOT_SUPPORTED", 501, "PushNotificationNotSupportedError", 400, "FAILED_PRECONDITION"
+        ),
+        UNSUPPORTED_OPERATION: ErrorNames(
+            "UNSUPPORTED_OPERATION", 501, "UnsupportedOperationError", 400, "FAILED_PRECONDITION"
+        ),
+        CONTENT_TYPE_NOT_SUPPORTED: ErrorNames(
+            "CONTENT_TYPE_NOT_SUPPORTED", 415, "ContentTypeNotSupportedError", 415, "INVALID_ARGUMENT"
+        ),
+        INVALID_AGENT_RESPONSE: ErrorNames("INVALID_AGENT_RESPONSE", 502, "InvalidAgentResponseError", 500, "INTERNAL"),
+        NO_EXTENDED_CARD: ErrorNames(
+            "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+            404,
+            "AuthenticatedExtendedCardNotConfiguredError",
+            400,
+            "FAILED_PRECONDITION",
+        ),
+        EXTENSION_REQUIRED: ErrorNames(
+            "EXTENSION_SUPPORT_REQUIRED", 400, "ExtensionSupportRequiredError", 400, "FAILED_PRECONDITION"
+        ),
+        VERSION_NOT_SUPPORTED: ErrorNames(
+            "VERSION_NOT_SUPPORTED", 400, "VersionNotSupportedError", 400, "FAILED_PRECONDITION"
+        ),
+    }
+)
+"""All errors of A2A by their JSON-RPC code."""
+
+
+def names_of(code: int) -> ErrorNames:
+    """Return the names of an error code; those of an internal error for an unknown one."""
+    return ERRORS.get(code, ERRORS[INTERNAL_ERROR])
 
 
 def rpc_error(error: IsthmusError) -> RpcError:

@@ -83,3 +83,11 @@ def proto_names(source: Mapping[str, Any]) -> dict[str, Any]:
 def excerpt(value: object) -> str:
     """Return the beginning of a value for an error message, as JSON."""
     return json.dumps(value, default=str)[:80]
+
+
+def metadata_of(params: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return the metadata objects of a request, those of its message first, without values that are not objects."""
+    message = params.get("message")
+    own = cast("Mapping[str, Any]", message).get("metadata") if isinstance(message, Mapping) else None
+    found = (own, params.get("metadata"))
+    return tuple(cast("Mapping[str, Any]", item) for item in found if isinstance(item, Mapping))

@@ -9,15 +9,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from isthmus.a2a.coder_agent.paths import methods_of
-from isthmus.a2a.dialects import AllWires
+from isthmus.a2a.coder_agent.vocabulary import methods_of
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.vocabulary import CARD_PATHS
 from isthmus.a2a.server.access_log import begin_note
@@ -25,11 +24,11 @@ from isthmus.a2a.server.auth import NOBODY, Authenticate, Principal, Refusal, Re
 from isthmus.a2a.server.card import PORT_KEY, card_of_request, card_response
 from isthmus.a2a.server.first_step import FirstStep
 from isthmus.a2a.server.framing import json_response
-from isthmus.a2a.server.mounting import below_mount
 from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
 from isthmus.a2a.server.rest import raw_path, refusal
 from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
 from isthmus.a2a.server.users import UserTable
+from isthmus.a2a.wires import Wires
 from isthmus.client import AgentClient
 from isthmus.encoding.json_text import encode
 from isthmus.listeners.guest import token_shown
@@ -44,7 +43,7 @@ def application(
     for_user: ForUser | None = None,
     users: Callable[[], UserTable] | None = None,
     push: PushFor | None = None,
-    wires: AllWires | None = None,
+    wires: Wires | None = None,
     authenticate: Authenticate | None = None,
 ) -> "Application":
     """Return the ASGI application that serves ``agent``; it does not close the agent.
@@ -96,7 +95,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection of the ASGI server."""
         if scope["type"] == "http":
-            scope = {**below_mount(scope), PORT_KEY: self.port}
+            scope = {**_below_mount(scope), PORT_KEY: self.port}
             await self._serve(HttpRequest(scope, receive), scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
@@ -228,3 +227,28 @@ def _refused(refused: Refusal, request: HttpRequest) -> Response:
     if request.method not in methods_of(request.scope["path"]) and allowed_methods(path):
         return refusal(binding_of(path), refused.status, refused.message, refused.headers)
     return json_response(encode({"error": refused.message}), refused.status, refused.headers)
+
+
+def _below_mount(scope: Scope) -> Scope:
+    """Return the scope of a request with its paths relative to ``root_path``; they begin with exactly one slash.
+
+    In ASGI ``scope["path"]`` is the whole path, and ``root_path`` its beginning, which belongs to a mount or a proxy.
+    Paths from which the server has already removed ``root_path`` are accepted, too.
+    """
+    root: str = scope.get("root_path", "").rstrip("/")
+    path: str = scope["path"]
+    if not root and not path.startswith("//"):
+        return scope
+    changed = {**scope, "path": _below(path, root)}
+    raw: bytes | None = scope.get("raw_path")
+    if raw is not None:
+        text = raw.decode("latin-1").partition("?")[0]
+        quoted = quote(root, safe="/:@!$&'()*+,;=~")
+        changed["raw_path"] = _below(text, quoted if text.startswith(quoted) else root).encode("latin-1")
+    return changed
+
+
+def _below(path: str, root: str) -> str:
+    if path == root or path.startswith(f"{root}/"):
+        path = path[len(root) :]
+    return "/" + path.lstrip("/")

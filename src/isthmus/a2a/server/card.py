@@ -5,7 +5,7 @@ The public card must not contain anything that needs a token.
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from email.utils import formatdate, parsedate_to_datetime
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +16,6 @@ from starlette.responses import Response
 
 from isthmus.a2a.options import Identity, ServerOptions, Skill
 from isthmus.a2a.protocol.extension import DEFAULT_WORKSPACE, DESCRIPTION, TAKES_MESSAGES_ONCE, URI
-from isthmus.a2a.protocol.security_schemes import security_scheme
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.v1.wire import is_version
 from isthmus.a2a.wire import Caller
@@ -31,6 +30,14 @@ PORT_KEY = "isthmus.port"
 """Key of the port that the server listens on, in the ASGI scope of a request."""
 _PORT = re.compile(r":[0-9]{1,5}\Z")
 _BEARER: Mapping[str, JsonObject] = MappingProxyType({"bearer": {"type": "http", "scheme": "bearer"}})
+_SCHEME_MEMBERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "apiKey": ("apiKeySecurityScheme", {"in": "location", "name": "name"}),
+    "http": ("httpAuthSecurityScheme", {"scheme": "scheme", "bearerFormat": "bearerFormat"}),
+    "oauth2": ("oauth2SecurityScheme", {"flows": "flows", "oauth2MetadataUrl": "oauth2MetadataUrl"}),
+    "openIdConnect": ("openIdConnectSecurityScheme", {"openIdConnectUrl": "openIdConnectUrl"}),
+    "mutualTLS": ("mtlsSecurityScheme", {}),
+}
+"""Member of 1.0 for each type of 0.3, and the names of its fields in both."""
 
 
 def agent_card(url: str, identity: Identity, *, has_push: bool = False, version: str | None = None) -> dict[str, Any]:
@@ -75,7 +82,7 @@ def agent_card(url: str, identity: Identity, *, has_push: bool = False, version:
         "version": identity.version,
         **card,
         "capabilities": {**capabilities, "extensions": [extension]},
-        "securitySchemes": {name: security_scheme(scheme, versions) for name, scheme in schemes.items()},
+        "securitySchemes": {name: _security_scheme(scheme, versions) for name, scheme in schemes.items()},
         "defaultInputModes": list(identity.input_modes),
         "defaultOutputModes": list(identity.output_modes),
         "skills": [_skill(skill, identity) for skill in identity.skills],
@@ -150,6 +157,27 @@ def _is_since(stated: str | None, changed: float) -> bool:
         return stated is not None and parsedate_to_datetime(stated).timestamp() >= int(changed)
     except (ValueError, OverflowError):
         return False
+
+
+def _security_scheme(scheme: JsonObject, versions: Collection[str]) -> dict[str, Any]:
+    """Return a security scheme, given as in 0.3, with the members that these versions have.
+
+    Raises:
+        ValueError: its type is not one of OpenAPI's.
+    """
+    kind = str(scheme.get("type"))
+    if kind not in _SCHEME_MEMBERS:
+        raise ValueError(f"the security scheme has the type {kind!r}; expected one of {', '.join(_SCHEME_MEMBERS)}")
+    found = dict(scheme) if "0.3" in versions else {}
+    if "1.0" in versions:
+        member, names = _SCHEME_MEMBERS[kind]
+        fields = {new: scheme[old] for old, new in names.items() if old in scheme}
+        if "description" in scheme:
+            fields["description"] = scheme["description"]
+        if kind == "http" and str(fields.get("scheme", "")).lower() == "bearer":
+            fields["scheme"] = "Bearer"
+        found[member] = fields
+    return found
 
 
 def _skill(skill: Skill, identity: Identity) -> dict[str, Any]:

@@ -11,25 +11,24 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
-from isthmus.a2a.coder_agent.paths import methods_of
-from isthmus.a2a.dialects import AllWires
+from isthmus.a2a.coder_agent.vocabulary import methods_of
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.errors import internal_error
 from isthmus.a2a.protocol.extension import HEADERS, URI, Activation, activation
 from isthmus.a2a.protocol.extension_requests import COMMANDS, EXECUTE
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_request, decode_value, id_of
+from isthmus.a2a.protocol.parameters import metadata_of
 from isthmus.a2a.server.access_log import note_of
 from isthmus.a2a.server.answering import Answering, echo
 from isthmus.a2a.server.card import version_of
 from isthmus.a2a.server.framing import Framing, JsonRpcFraming, check_content_type
 from isthmus.a2a.server.rest import RestFraming, raw_path
-from isthmus.a2a.server.rest_bindings import binding_of
-from isthmus.a2a.server.rest_v03 import REST_V03
+from isthmus.a2a.server.rest_bindings import REST_V03, binding_of
 from isthmus.a2a.server.sse import OpenStreams
 from isthmus.a2a.v1.operations import METHODS as V1_METHODS
 from isthmus.a2a.v1.wire import is_version
 from isthmus.a2a.wire import Call, Caller, Wire
-from isthmus.a2a.wires import FOLLOWING, metadata_of
+from isthmus.a2a.wires import FOLLOWING, Wires
 from isthmus.errors import IsthmusError
 from isthmus.rpc.messages import Notification, Request, RpcError
 
@@ -42,9 +41,9 @@ _LOG = logging.getLogger(__name__)
 class A2AEndpoint:
     """Answers the requests of one principal."""
 
-    def __init__(self, options: ServerOptions, wires: AllWires | None = None) -> None:
+    def __init__(self, options: ServerOptions, wires: Wires | None = None) -> None:
         self._options = options
-        self._wires = wires or AllWires(strict_extension=options.strict_extension)
+        self._wires = wires or Wires(strict_extension=options.strict_extension)
         self.streams = OpenStreams()
 
     @cached_property

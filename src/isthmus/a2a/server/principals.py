@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.operations import PushService
 from isthmus.a2a.server.auth import LOCAL_USER, Principal, Refusal
 from isthmus.a2a.server.endpoint import A2AEndpoint
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.wire import Caller
+from isthmus.a2a.wires import Wires
 from isthmus.client import AgentClient, UserLimits
 
 ForUser: TypeAlias = Callable[[str, UserLimits], AgentClient]
@@ -62,13 +62,13 @@ class Principals:
         *,
         for_user: ForUser | None = None,
         push: PushFor | None = None,
-        wires: AllWires | None = None,
+        wires: Wires | None = None,
     ) -> None:
         self._agent = agent
         self._options = options
         self._for_user = for_user
         self._push = push
-        self._wires = wires or AllWires(strict_extension=options.strict_extension)
+        self._wires = wires or Wires(strict_extension=options.strict_extension)
         self._served: dict[Principal, ServedPrincipal] = {}
         self._requests: dict[str, OpenRequests] = {}
         self.closing = False

@@ -1,8 +1,8 @@
 """A2A over HTTP and JSON: paths and query parameters into the methods of JSON-RPC, errors into HTTP statuses.
 
 A request becomes the same method with the same parameters as in JSON-RPC, so that everything else is shared. A
-:class:`RestBinding` has what differs between versions; they are in :mod:`isthmus.a2a.server.rest_v1` and
-:mod:`isthmus.a2a.server.rest_v03`. Paths with a tenant are not served.
+:class:`RestBinding` has what differs between versions; they are listed in :mod:`isthmus.a2a.server.rest_bindings`.
+Paths with a tenant are not served.
 """
 
 import re

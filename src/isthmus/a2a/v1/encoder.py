@@ -4,58 +4,18 @@ Whole numbers in data stay whole. Errors have details of ``google.rpc``.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from typing_extensions import override
 
-from isthmus.a2a.protocol.jsonrpc import (
-    CONTENT_TYPE_NOT_SUPPORTED,
-    EXTENSION_REQUIRED,
-    INVALID_AGENT_RESPONSE,
-    LIMIT_REACHED,
-    NO_EXTENDED_CARD,
-    PUSH_NOT_SUPPORTED,
-    TASK_NOT_CANCELABLE,
-    TASK_NOT_FOUND,
-    UNSUPPORTED_OPERATION,
-    VERSION_NOT_SUPPORTED,
-    InvalidParamsError,
-)
+from isthmus.a2a.protocol.errors import names_of
+from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
 from isthmus.a2a.protocol.task_encoder import Shape
 from isthmus.a2a.protocol.vocabulary import V1_ROLES, V1_STATES
 from isthmus.a2a.wire import JsonDict
 from isthmus.client import PushTarget
 from isthmus.events import ArtifactPart, TaskState
-from isthmus.rpc.messages import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    RpcError,
-)
-
-REASONS: Mapping[int, str] = MappingProxyType(
-    {
-        PARSE_ERROR: "PARSE_ERROR",
-        INVALID_REQUEST: "INVALID_REQUEST",
-        METHOD_NOT_FOUND: "METHOD_NOT_FOUND",
-        INVALID_PARAMS: "INVALID_PARAMS",
-        INTERNAL_ERROR: "INTERNAL_ERROR",
-        LIMIT_REACHED: "LIMIT_REACHED",
-        TASK_NOT_FOUND: "TASK_NOT_FOUND",
-        TASK_NOT_CANCELABLE: "TASK_NOT_CANCELABLE",
-        PUSH_NOT_SUPPORTED: "PUSH_NOTIFICATION_NOT_SUPPORTED",
-        UNSUPPORTED_OPERATION: "UNSUPPORTED_OPERATION",
-        CONTENT_TYPE_NOT_SUPPORTED: "CONTENT_TYPE_NOT_SUPPORTED",
-        INVALID_AGENT_RESPONSE: "INVALID_AGENT_RESPONSE",
-        NO_EXTENDED_CARD: "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
-        EXTENSION_REQUIRED: "EXTENSION_SUPPORT_REQUIRED",
-        VERSION_NOT_SUPPORTED: "VERSION_NOT_SUPPORTED",
-    }
-)
-"""``google.rpc.ErrorInfo.reason`` of each error code."""
+from isthmus.rpc.messages import RpcError
 
 _ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 _BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest"
@@ -117,7 +77,7 @@ def encode_push(task_id: str, target: PushTarget) -> JsonDict:
 def add_details(error: RpcError) -> RpcError:
     """Return the error with the details that 1.0 requires: an ErrorInfo, and for a parameter a BadRequest."""
     metadata = {} if not isinstance(error.data, Mapping) else {name: str(value) for name, value in error.data.items()}
-    reason = REASONS.get(error.code, "INTERNAL_ERROR")
+    reason = names_of(error.code).v1_reason
     details: list[dict[str, Any]] = [{"@type": _ERROR_INFO, "reason": reason, "domain": _DOMAIN, "metadata": metadata}]
     if isinstance(error, InvalidParamsError):
         violation = {"field": error.field, "description": str(error)}

@@ -1,20 +1,44 @@
-"""Repeated sending of a message, with the same id, where it cannot be carried out twice.
+"""Retries of a client: the policy, and the repeated sending of a message.
 
-Streams that break later are resumed in :mod:`isthmus.a2a.client.streams`.
+Streams that break are resumed in :mod:`isthmus.a2a.client.streams`.
 """
 
 import asyncio
 import itertools
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import httpx2
 
 from isthmus.a2a.client.answers import ConnectionLostError
-from isthmus.a2a.client.streams import StreamRetryPolicy
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRetryPolicy:
+    """Retries of broken streams and lost messages. Times are in seconds."""
+
+    attempts: int = 8
+    """Maximum number of attempts in a row."""
+    first_wait: float = 0.1
+    """Wait before the first attempt; it doubles with each further one."""
+    longest_wait: float = 5
+    deadline: float = 60
+    """Time after which a message whose answer was lost is not repeated any more."""
+    lively_seconds: float = 10.0
+    """Time after which an open stream counts as a success, even if it sent nothing new."""
+    rest_seconds: float = 2.0
+    """Time that a stream may stay open after the work has ended, on servers that do not say that it ends."""
+    first_poll_seconds: float = 0.5
+    """Pause before a task is polled for the first time, on a server that does not stream; it grows with each poll."""
+    longest_poll_seconds: float = 5.0
+
+    def wait(self, attempt: int) -> float:
+        """Return the wait before attempt number ``attempt`` (1, 2, ...)."""
+        return min(self.first_wait * 2 ** (attempt - 1), self.longest_wait)
 
 
 async def send_until_arrived(
