@@ -187,7 +187,7 @@ async def test_a_client_that_is_refused_with_its_code_is_registered_anew_once(
 ) -> None:
     server.authorization.refuses_once = "invalid_client"
     told = await told_by(home, workspace, server.url)
-    assert (sum("registered anew" in line for line in told), told[-1]) == (1, CONNECTED)
+    assert (sum("a new one is registered" in line for line in told), told[-1]) == (1, CONNECTED)
     assert server.log.count("register") == 2
     tokens_path(home).unlink()
     server.authorization.refuses_once = "invalid_grant"

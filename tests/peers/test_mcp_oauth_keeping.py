@@ -176,14 +176,14 @@ async def test_a_logout_revokes_and_forgets(home: Path, workspace: Path, server:
     async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         scope = ToolScope(workspace)
         await log_in(host, scope)
-        assert await host.logout(scope, "s") == "Logged out of s; its server was told."
+        assert await host.logout(scope, "s") == "Logged out of s; its server has revoked the tokens."
         assert (server.authorization.tokens, server.authorization.refreshing, entries(home)) == ({}, {}, [])
         await status_when(host, scope, "s", ServerState.NEEDS_LOGIN)
         assert await host.logout(scope, "s") == "Nobody was logged in to s."
         await log_in(host, scope)
         server.authorization.metadata = {"revocation_endpoint": None}
         await log_in(host, scope)
-        assert "was not told" in await host.logout(scope, "s")
+        assert "has not revoked the token" in await host.logout(scope, "s")
 
 
 @pytest.mark.requirement("MCP-063", "MCP-064")

@@ -1,7 +1,7 @@
 """The MCP host: the ToolSource and ToolServers of an agent, over the servers of each workspace that it works in.
 
-Servers connect in the background from the moment their workspace is first heard of; whoever asks for tools waits a
-little for those that are still at it, once. A client's own servers (AgentSettings with a URL) are connected for one
+Servers connect in the background from the first use of their workspace; the first caller that asks for tools waits a
+little for those that are still connecting. A client's own servers (AgentSettings with a URL) are connected for one
 segment of its task and closed with it. A slow, hanging or dying server costs the others nothing.
 """
 

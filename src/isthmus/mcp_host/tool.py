@@ -50,7 +50,7 @@ PAGE_ROUNDS = 3
 SHOWN_ARGUMENTS = 500
 """Characters of the arguments in a call's description."""
 LONGEST_ERROR = 30_000
-"""Characters of a JSON-RPC error's message that are told."""
+"""Maximum number of characters shown of a JSON-RPC error's message."""
 LONGEST_PROGRESS = 500
 """Characters of what a server says of its progress."""
 SMALL_TEXT = MAXIMUM_CHARACTERS // 2

@@ -23,8 +23,8 @@ from isthmus.tools.base import ServerTools
 from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
 
 OnWait: TypeAlias = Callable[[Sequence[str], float], None]
-"""Told the names of the servers that are waited for, in configuration order, and for how many seconds already;
-none when the waiting is over."""
+"""Callback: takes the names of the servers that are waited for, in configuration order, and for how many seconds; no
+names when the wait is over."""
 HELD_SECONDS = 5.0
 """Wait in seconds for a server that failed quickly the last time."""
 
@@ -40,7 +40,7 @@ class Missing:
 class WorkspaceServers:
     """The servers of a workspace. ``connect`` makes the connection of a server, not started.
 
-    ``on_wait`` is told every ``report_seconds`` which servers are waited for, and how many seconds they have been.
+    ``on_wait`` is called every ``report_seconds`` while servers are waited for.
     ``is_strict``: every server is required that is not switched off.
     """
 
@@ -68,7 +68,7 @@ class WorkspaceServers:
         self._is_closed = False
 
     async def configure(self, configuration: McpConfiguration) -> None:
-        """Start what is new, close what is gone or configured anew."""
+        """Connect new servers, and close those that are gone or whose configuration changed."""
         async with self._configuring:
             self.configuration = configuration
             wanted = {server.name: server for server in configuration.servers if isinstance(server, ServerConfig)}
@@ -98,14 +98,14 @@ class WorkspaceServers:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is known of each server how connecting to it came out."""
+        """Whether the outcome of connecting is known for each server."""
         return all(found.is_settled or found.is_asleep for found in self._connections.values())
 
     async def wait_for(self, connections: Sequence[ServerConnection], seconds: float) -> None:
-        """Wait until it is known what they offer, once for each connection, and `seconds` at the most.
+        """Wait once for the catalogue of each connection, for `seconds` at most.
 
-        Those that took long to fail the last time are not waited for, and those that are required always, until it is
-        known whether they are connected, as long as their own deadline allows.
+        Servers that took long to fail the last time are not waited for. Required ones always are, until the outcome
+        of connecting is known or their own deadline has passed.
         """
         waiting = [
             found
@@ -145,18 +145,18 @@ class WorkspaceServers:
         return tuple(found)
 
     async def settle(self, seconds: float) -> None:
-        """Wait until it is known of each server how connecting to it came out, and `seconds` at the most."""
+        """Wait until the outcome of connecting is known for each server, for `seconds` at most."""
         found = self._connections.values()
         await self._wait_for([one for one in found if not (one.is_settled or one.is_asleep)], seconds)
 
     async def _wait_for(self, waiting: Sequence[ServerConnection], seconds: float) -> None:
         if waiting:
-            told = asyncio.create_task(self._tell(waiting))
+            reporting = asyncio.create_task(self._report(waiting))
             held, began = min(seconds, HELD_SECONDS), time.monotonic()
             try:
                 await asyncio.gather(*(found.settled(self._patience(found, seconds, held)) for found in waiting))
             finally:
-                told.cancel()
+                reporting.cancel()
                 if self._on_wait is not None:
                     self._on_wait((), time.monotonic() - began)
 
@@ -165,8 +165,8 @@ class WorkspaceServers:
             return max(seconds, connection.config.connect_seconds + 1)
         return held if connection.known.is_held else seconds
 
-    async def _tell(self, waiting: Sequence[ServerConnection]) -> None:
-        """Say who is waited for, as long as that is somebody."""
+    async def _report(self, waiting: Sequence[ServerConnection]) -> None:
+        """Report the servers that are waited for, until it is cancelled."""
         began = time.monotonic()
         while self._on_wait is not None:
             await asyncio.sleep(self._report_seconds)

@@ -25,7 +25,7 @@ MAXIMUM_NAME = 1_000
 SHOWN_NAME = 80
 """Number of characters of a tool's name in a message."""
 MAXIMUM_DROPPED = 50
-"""Maximum number of tools whose reason for being left out is told; of others the number is."""
+"""Maximum number of tools about which there is a message why they are left out; others are only counted."""
 SHOWN_NAMES = 10
 """Maximum number of names of tools in a message."""
 

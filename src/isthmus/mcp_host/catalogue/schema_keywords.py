@@ -121,17 +121,17 @@ _REMOVED = frozenset(
 
 def fitting(schema: Node) -> Node:
     """Return the schema without keywords that are not what they may be; older drafts' forms become today's."""
-    mended = dict(schema)
+    converted = dict(schema)
     for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-        if mended.get(exclusive) is True and is_number(mended.get(limit)):
-            mended[exclusive] = mended.pop(limit)
-    if isinstance(mended.get("items"), list):
-        mended["prefixItems"] = mended.pop("items")
-    if isinstance(mended.get("type"), list):
-        mended["type"] = list(dict.fromkeys(item for item in mended["type"] if isinstance(item, str)))
+        if converted.get(exclusive) is True and is_number(converted.get(limit)):
+            converted[exclusive] = converted.pop(limit)
+    if isinstance(converted.get("items"), list):
+        converted["prefixItems"] = converted.pop("items")
+    if isinstance(converted.get("type"), list):
+        converted["type"] = list(dict.fromkeys(item for item in converted["type"] if isinstance(item, str)))
     kept = {
         name: value
-        for name, value in mended.items()
+        for name, value in converted.items()
         if name not in _REMOVED and (name not in _FORMS or _FORMS[name](value))
     }
     kinds = kept.get("type")

@@ -68,7 +68,7 @@ def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, .
 
 
 def _cut(line: str) -> str:
-    """Return a line as it is shown: whoever wrote a project could have its configuration fill the screen."""
+    """Return a line as it is shown, cut: a project's configuration could fill the screen."""
     if len(line) <= LONGEST_LINE:
         return line
     return f"{line[:LONGEST_LINE]}… ({len(line) - LONGEST_LINE} more characters)"

@@ -28,7 +28,7 @@ class Origin(Enum):
 
     @property
     def is_of_project(self) -> bool:
-        """Whether whoever wrote the project's files wrote it."""
+        """Whether it comes from the files of the project."""
         return self in (Origin.PROJECT, Origin.MCP_JSON)
 
 

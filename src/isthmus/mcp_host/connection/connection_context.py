@@ -52,24 +52,24 @@ class McpTimeouts:
     """Timeouts for MCP servers, besides those in the configuration of each."""
 
     start_delay_seconds: float = 0.1
-    """Delay of a server that nobody waits for: whoever waits for tools gets them before its program starts, which costs
-    the event loop some time."""
+    """Delay of a server whose catalogue is cached: callers get its tools before its program starts, which keeps the
+    event loop busy for a while."""
     discover_seconds: float = 2.0
     """Maximum wait for the answer to the question before the handshake."""
     optional_listing_seconds: float = 4.0
     """Maximum wait for prompts, or resources: the tools wait with them."""
     longest_call_seconds: float = 3600.0
-    """Maximum time of a call, however much progress it tells; a longer `timeout` of the server counts instead."""
+    """Maximum time of a call, whatever progress it reports; a longer `timeout` of the server replaces it."""
     token_seconds: float = 10.0
     """Maximum wait for an answer when a login is renewed."""
     retry_url_seconds: float = 30.0
-    """Minimum delay before a URL that could not be connected to is tried again because somebody wants its tools."""
+    """Minimum delay before a URL that failed is tried again because its tools are wanted."""
     hanging_seconds: float = 4.0
-    """An unknown server that could not be connected to for so long when the agent ends is kept as an unusable one."""
+    """Time after which a new server that is still connecting when the agent ends is stored as unusable."""
     late_seconds: float = 2.0
-    """A server that failed after so long is not waited for at the next start: it would cost that much again."""
+    """Time after which a failure is late: at the next start the server is not waited for."""
     report_seconds: float = 1.5
-    """Interval at which it is told which servers are waited for."""
+    """Interval at which the servers that are waited for are reported."""
     close_seconds: float = 1.8
     """Maximum time for a connection to end."""
     exit_seconds: tuple[float, float] = (0.7, 0.5)

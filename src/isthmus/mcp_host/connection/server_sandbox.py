@@ -1,6 +1,6 @@
 """The sandbox around a server that is a program here, when its configuration asks for one.
 
-Where there is none to be had the server starts without it and everybody is told, unless its configuration requires it.
+If there is none, the server starts without it, which its status and the log say, unless its configuration requires it.
 """
 
 import asyncio

@@ -338,7 +338,7 @@ async def _listen(client: Client, on_change: Callable[[], None]) -> None:
             attempt = 0
         await asyncio.sleep(LISTEN_AGAIN_SECONDS[attempt])
         attempt += 1
-        on_change()  # What changed meanwhile was told to nobody.
+        on_change()  # changes meanwhile were not reported
 
 
 def _listed(tool: types.Tool) -> ListedTool:

@@ -37,7 +37,7 @@ def validation_error(method: str, result: JsonObject) -> str | None:
     return None
 
 
-def notification_misfit(message: JSONRPCNotification) -> str | None:
+def notification_error(message: JSONRPCNotification) -> str | None:
     """Return why the SDK would refuse a notification; None when it would not, or does not know its method."""
     try:
         parse_server_notification(message.method, _SCHEMA_VERSION, message.params)
@@ -64,7 +64,7 @@ class SessionObserver(StreamObserver):
     """Observes the messages of one session.
 
     ``on_end`` is called when the server sends no more, ``on_dropped`` with a method and the reasons why parts of its
-    result were left out, ``on_misfit`` with the reason why a notification was.
+    result were left out, ``on_left_out`` with the reason why a notification was.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class SessionObserver(StreamObserver):
         server: str,
         on_end: Callable[[], None],
         on_dropped: Callable[[str, tuple[str, ...]], None],
-        on_misfit: Callable[[str], None],
+        on_left_out: Callable[[str], None],
     ) -> None:
         self._on_end = on_end
         self._on_dropped = on_dropped
-        self._on_misfit = on_misfit
+        self._on_left_out = on_left_out
         self._methods: dict[str | int, str] = {}
         self._unanswered = UnansweredRequests(server)
 
@@ -105,8 +105,8 @@ class SessionObserver(StreamObserver):
         if isinstance(message, JSONRPCNotification):
             if message.method in _UNHEARD:
                 return None
-            if (why := notification_misfit(message)) is not None:
-                self._on_misfit(f"{message.method}: {why}")
+            if (why := notification_error(message)) is not None:
+                self._on_left_out(f"{message.method}: {why}")
                 return None
         if not await self._unanswered.admits(message):
             return None

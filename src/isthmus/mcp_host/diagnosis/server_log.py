@@ -12,7 +12,7 @@ MAXIMUM_LINES = 500
 class ServerLog:
     """The last lines of a server, bounded in bytes. ``exit_code`` is None while it runs, or for a URL.
 
-    ``sandbox`` tells what it is confined to, once it was started, where its configuration asks for that.
+    ``sandbox`` describes its sandbox, once it is started, if its configuration asks for one.
     ``on_line`` gets each line as it comes.
     """
 

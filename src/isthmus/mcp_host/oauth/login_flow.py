@@ -203,7 +203,7 @@ class Login:
         except TokenRefusedError as error:
             if not error.is_of_client or config.oauth.client_id is not None:
                 raise
-        self._tell(f"The server of {config.name} does not know us any more; we are registered anew.")
+        self._tell(f"The server of {config.name} does not know this client any more; a new one is registered.")
         client = await client_for(self._http, config, found.endpoints, receiver.uri, scope, None)
         return await self._authorized(receiver, found, client, scope)
 

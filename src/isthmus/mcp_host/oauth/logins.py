@@ -76,8 +76,9 @@ class Logins:
         await connection.refresh()
         if kept is None:
             return f"Nobody was logged in to {config.name}."
-        told = "its server was told" if is_revoked else "its server was not told, so the token holds until it ends"
-        return f"Logged out of {config.name}; {told}."
+        if is_revoked:
+            return f"Logged out of {config.name}; its server has revoked the tokens."
+        return f"Logged out of {config.name}; its server has not revoked the token, which stays valid until it ends."
 
     async def aclose(self) -> None:
         """Cancel all logins."""

@@ -293,7 +293,7 @@ def require_redirect(values: Mapping[str, str], state: str, endpoints: Endpoints
     given = values.get("state")
     is_code_alone = set(values) == {"code"}
     if not is_code_alone and (given is None or not secrets.compare_digest(given.encode(), state.encode())):
-        raise OAuthError("that is the answer to another login (its state differs); begin anew")
+        raise OAuthError("that is the answer to another login (its state differs); log in again")
     issuer = values.get("iss")
     if endpoints.issuer is not None and not is_code_alone:
         if issuer is not None and issuer != endpoints.issuer:  # RFC 9207: character by character

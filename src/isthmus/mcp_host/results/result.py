@@ -82,7 +82,7 @@ ResultPart: TypeAlias = TextPart | BinaryPart | LinkPart
 
 @dataclass(frozen=True, slots=True)
 class McpResult:
-    """The result of a call. ``structured`` is any JSON, told only where no text is."""
+    """The result of a call. ``structured`` is any JSON, which is shown only if there is no text."""
 
     parts: tuple[ResultPart, ...]
     structured: object = None

@@ -1,8 +1,7 @@
-"""Checks that a JSON body answers the request that it came to: nobody else would be told of one that does not.
+"""Checks that a JSON body answers the request that it came to.
 
-An answer with another id, and a message that is not an answer, would keep its request waiting until the call's
-deadline.
-Event streams are not looked at: the SDK takes an answer in them for that of their request.
+Without that check an answer with another id, or a message that is not an answer, would keep its request waiting until
+the call's deadline. Event streams are not checked: the SDK takes an answer in them for that of their request.
 """
 
 import json
@@ -37,7 +36,7 @@ class AnswerStream(httpx2.AsyncByteStream):
 
 
 def check_answer(response: httpx2.Response) -> None:
-    """Have the body of a response checked that is not read yet, where it is JSON and came to a JSON-RPC request."""
+    """Have the body of a response checked when it is read, if it is JSON and came to a JSON-RPC request."""
     kind = response.headers.get("content-type", "").lower()
     if response.request.method != "POST" or response.status_code >= 400 or not kind.startswith("application/json"):
         return
@@ -47,9 +46,9 @@ def check_answer(response: httpx2.Response) -> None:
 
 
 def checked(body: bytes, request_id: str | int) -> bytes:
-    """Return the body as it is given on; an error that names no request is given the id of this one.
+    """Return the body to pass on; an error that names no request gets the id of this one.
 
-    A body that is not JSON is given on, too: its reader reports it.
+    A body that is not JSON is passed on, too: its reader reports it.
 
     Raises:
         RefusedBodyError: it is not a JSON-RPC answer, or that of another request; the text says what it is.

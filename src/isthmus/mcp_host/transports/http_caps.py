@@ -21,7 +21,7 @@ NO_COMPRESSION = {"Accept-Encoding": "identity"}
 _EVENT_END = re.compile(rb"\n\n|\r\n\r\n|\r\r")
 FREE_STREAMS = 10
 STREAM_SECONDS = 0.5
-"""Minimum time in seconds between two streams, after the first few."""
+"""Minimum time in seconds between two streams, after the first `FREE_STREAMS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Bounds:
 
 
 class RefusedBodyError(httpx2.StreamError):
-    """A body that is not taken; the SDK makes it the error of the request that it answers."""
+    """A body that is refused; the SDK makes this the error of the request that it answers."""
 
 
 class CappedStream(httpx2.AsyncByteStream):
-    """A body that ends in RefusedBodyError beyond its bounds, or at once where ``refused`` says why.
+    """A body that ends in RefusedBodyError beyond its bounds, or at once if ``refused`` has a reason.
 
-    ``is_events``: it is a stream of events, which has no end; each event is bounded in values.
+    ``is_events``: it is a stream of events, which has no end; only the values of each event are bounded.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class CappedStream(httpx2.AsyncByteStream):
             values += _values(part)
             if values > self._bounds.values:
                 why = f"its answer has more than {self._bounds.values:,} objects and lists"
-                # Of another failure of a stream the SDK does not tell whoever waits for it.
+                # After any other failure of a stream the SDK leaves its waiting callers without an answer.
                 raise httpx2.SSEError(why) if self._is_events else RefusedBodyError(why)
             if self._is_events:
                 *before, rest = _EVENT_END.split(last + part)

@@ -91,6 +91,6 @@ class _Writing(_Stream):
 async def observed(
     inner: AbstractAsyncContextManager[Any], observer: StreamObserver
 ) -> AsyncGenerator[tuple[_Reading, _Writing]]:
-    """Open the transport `inner`, and yield its streams with `observer` between them and whoever uses them."""
+    """Open the transport `inner`, and yield its streams, which `observer` observes."""
     async with inner as (reading, writing):
         yield _Reading(reading, observer), _Writing(writing, observer)

@@ -1,7 +1,7 @@
 """The transport of MCP's first revision over HTTP: events come on one stream, requests go to where its first one says.
 
-The SDK's own takes no event over 1 MiB, and keeps to itself that a request was refused, so that its caller waits for
-ever. Deliberately not here: who may be connected to, and with which headers
+The SDK's own takes no event over 1 MiB, and does not report that a request was refused, so that its caller waits
+forever. Deliberately not here: who may be connected to, and with which headers
 (:mod:`isthmus.mcp_host.transports.endpoints`).
 """
 
@@ -25,7 +25,7 @@ LOST_REQUEST = "SSE stream failed: "
 
 
 class SseError(httpx2.StreamError):
-    """The stream of events is none of MCP."""
+    """A stream of events that is not one of MCP."""
 
 
 @contextlib.asynccontextmanager
@@ -58,7 +58,7 @@ async def _read(
     send: MemoryObjectSendStream[SessionMessage],
     log: ServerLog,
 ) -> None:
-    """Pass on the messages until the stream ends in any way, which is told by the end of the other one."""
+    """Pass messages on until the stream of events ends, then end the stream of messages."""
     ended = SseError("the stream of events ended before it said where requests go")
     with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
         async with send:

@@ -38,7 +38,7 @@ _CHUNK = 256 * 1024
 _FLOOD_BYTES = 4 * 1024
 """Minimum size of error output that counts as a flood when it comes at once."""
 _TURN_LINES = 20
-"""After so many lines others have their turn."""
+"""Number of lines after which other tasks run."""
 _IDLE_SHARE = 4
 """Pause after a flood, as a multiple of the time to read it: meanwhile the full pipe holds the server back."""
 MAXIMUM_JUNK_LINES = 1_000
@@ -47,7 +47,7 @@ MAXIMUM_JUNK_BYTES = 256 * 1024 * 1024
 
 
 def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a server: little of the agent's, and what is configured for it."""
+    """Return the environment of a server: a few variables of the agent's, and those configured for it."""
     return {**{name: environment[name] for name in INHERITED if name in environment}, **own}
 
 
@@ -110,9 +110,9 @@ async def _started(
 
 
 async def _end(process: Process, exit_seconds: tuple[float, float], *, is_wrapped: bool) -> None:
-    """Ask the server to end, first politely; what is left of its group is killed by whoever started it.
+    """Make the server end: close its input, then send SIGTERM, then SIGKILL. `_started` kills the rest of its group.
 
-    What is wrapped around it ends with it.
+    ``is_wrapped``: a sandbox is around the server, and ends with it.
     """
     if process.stdin is not None:
         process.stdin.close()
@@ -157,7 +157,7 @@ class Incoming:
             await self._leave_alone()
             data = await self._output.read(_CHUNK)
             if not data:
-                # So that whoever is told of the end can say why.
+                # Known now, so that the error about the end can say why.
                 with anyio.move_on_after(EXIT_SECONDS):
                     self._log.exit_code = await self._process.wait()
                 raise StopAsyncIteration
@@ -178,7 +178,7 @@ class Incoming:
         return message
 
     async def _leave_alone(self) -> None:
-        """Read no more for a while from a server that writes nothing but junk."""
+        """Pause before reading on, if the server writes nothing but junk."""
         work, self._work = self._work, 0.0
         if self._junk_lines > MAXIMUM_JUNK_LINES or self._junk_bytes > MAXIMUM_JUNK_BYTES:
             await asyncio.sleep(min(_IDLE_SHARE * work, 1.0))
