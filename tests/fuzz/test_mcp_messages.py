@@ -6,7 +6,6 @@ import contextlib
 import json
 import logging
 import random
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from isthmus.tools.failure import ToolFailure
 from support.fuzzing import TIMEOUT, cases
 from support.fuzzing_http_mcp_server import TEXT, Plan, fuzzing_http
 from support.mcp_frames import METHODS, frame, value
-from support.mcp_hosting import HOSTILE, hostile, hosting
+from support.mcp_hosting import hosting, scripted
 from support.tool_calls import result_of, said, success_of, tool_context
 
 pytestmark = [pytest.mark.timeout(TIMEOUT)]
@@ -42,7 +41,7 @@ async def hold(
 ) -> None:
     """Call a server that misbehaves as `attack` says for each case; then `attack(chance, False)` makes it behave, and
     its result is `fine`."""
-    async with hosting(home, {"s": {**server, "timeout": 60_000}, "good": hostile("plain")}) as host:
+    async with hosting(home, {"s": {**server, "timeout": 60_000}, "good": scripted("plain")}) as host:
         scope, context = ToolScope(workspace), tool_context(workspace)
         await host.tools(scope)  # the time of its imports is not part of the time for the cases
         for chance in cases(name, SHARE, least=5):
@@ -72,12 +71,11 @@ async def test_generated_messages_of_a_program_break_nothing_else(
 ) -> None:
     frames = tmp_path / "frames"
     frames.write_bytes(b"")
-    command = ["-S", str(HOSTILE.with_name("fuzzing_mcp_server.py")), str(frames)]
 
     def attack(chance: random.Random, is_on: bool) -> None:
         frames.write_bytes(b"".join(frame(chance) for _ in range(chance.randrange(1, 30) if is_on else 0)))
 
-    server = {"command": sys.executable, "args": command}
+    server = scripted("writes-frames", str(frames))
     await hold("mcp messages of a program", server, attack, "fine", own_home, workspace, caplog)
 
 

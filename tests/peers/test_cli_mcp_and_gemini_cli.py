@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from support.isthmus_program import isthmus
-from support.mcp_hosting import hostile
+from support.mcp_hosting import scripted
 from support.programs import node_package, require
 
 
@@ -33,7 +33,7 @@ def test_gemini_cli_lists_and_switches_off_what_was_added_here(workspace: Path) 
     settings = Path.home() / ".gemini" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{\n  // mine\n  "security": {"folderTrust": {"enabled": false}}\n}\n', "utf-8")
-    server = hostile("plain")
+    server = scripted("plain")
     ours(workspace, "add", "-s", "user", "plain", server["command"], *server["args"])
     ours(workspace, "add", "-s", "user", "off", "some-program", "--flag")
     ours(workspace, "add", "-s", "user", "-t", "http", "web", "http://127.0.0.1:1/mcp")

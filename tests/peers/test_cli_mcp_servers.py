@@ -26,14 +26,12 @@ import pytest
 
 from support.hostile_http_mcp_server import hostile_http
 from support.isthmus_program import ISTHMUS, InProcess, isthmus, process_ends
-from support.mcp_hosting import HOSTILE, hostile, write_servers
+from support.mcp_hosting import SCRIPTED, SUPPORT, scripted, write_servers
 from support.oauth_mcp_server import oauth_mcp_server
 from support.plain_http import plain_client
 from support.ports import free_port
 from support.vscode_companion import vscode_companion
 from support.waiting import eventually, eventually_async
-
-SUPPORT = HOSTILE.parent
 
 
 @pytest.fixture(autouse=True)
@@ -93,15 +91,15 @@ def test_the_list_has_a_line_for_each_server_in_the_documents_form(home: Path, w
         write_servers(
             home,
             {
-                "stdio-server": hostile("plain"),
+                "stdio-server": scripted("plain"),
                 "http-server": {"httpUrl": url, "headers": {"Authorization": "Bearer hunter22"}},
                 "sse-server": {"url": "http://127.0.0.1:1/sse?key=hunter22", "type": "sse"},
-                "dead": hostile("dies"),
+                "dead": scripted("dies"),
             },
         )
         listed = isthmus("mcp", "list", folder=workspace)
     assert listed.returncode == 0, listed.stderr
-    command = f"{sys.executable} -S {HOSTILE}"
+    command = f"{sys.executable} -S {SCRIPTED}"
     assert listed.stdout.splitlines() == [
         f"✓ stdio-server: command: {command} plain (stdio) - Connected",
         f"✓ http-server: {url} (http) - Connected",
@@ -142,8 +140,8 @@ def test_the_list_says_why_a_server_cannot_be_used_and_where_it_is_configured(ho
 
 def test_servers_are_tried_at_the_same_time(home: Path, workspace: Path, mcp: InProcess) -> None:
     pids = workspace / "pids"
-    servers = {f"hangs-{number}": hostile("hangs", str(pids), timeout=1500) for number in range(8)}
-    write_servers(home, {**servers, "works": hostile("plain")})
+    servers = {f"hangs-{number}": scripted("hangs", str(pids), timeout=1500) for number in range(8)}
+    write_servers(home, {**servers, "works": scripted("plain")})
     with most_at_once(pids) as most:
         status, out, _ = mcp("list", "--json")
     assert status == 0
@@ -155,7 +153,7 @@ def test_servers_are_tried_at_the_same_time(home: Path, workspace: Path, mcp: In
 
 
 def test_servers_that_are_slow_are_named_while_they_are_waited_for(home: Path, mcp: InProcess) -> None:
-    write_servers(home, {f"hangs-{number}": hostile("hangs", timeout=4500) for number in range(2)})
+    write_servers(home, {f"hangs-{number}": scripted("hangs", timeout=4500) for number in range(2)})
     status, _, err = mcp("list", "--json")
     assert status == 0
     assert "Waiting for hangs-0, hangs-1" in err
@@ -166,7 +164,7 @@ def test_however_the_list_ends_nothing_of_the_servers_is_left(
     number: signal.Signals, home: Path, workspace: Path
 ) -> None:
     pids = workspace / "pids"
-    write_servers(home, {"hangs": hostile("hangs", str(pids)), "stays": hostile("ignores-end", str(pids))})
+    write_servers(home, {"hangs": scripted("hangs", str(pids)), "stays": scripted("ignores-end", str(pids))})
     with subprocess.Popen(
         [*ISTHMUS, "mcp", "list", "--timeout", "60000"],
         cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -182,7 +180,7 @@ def test_however_the_list_ends_nothing_of_the_servers_is_left(
 
 @pytest.mark.anyio
 async def test_an_editor_that_trusts_the_folder_is_believed_as_in_a_session(home: Path, workspace: Path) -> None:
-    write_servers(workspace, {"theirs": hostile("plain")})
+    write_servers(workspace, {"theirs": scripted("plain")})
 
     async def listed(*options: str) -> str:
         return (await asyncio.to_thread(isthmus, "mcp", "list", *options, folder=workspace)).stdout
@@ -202,7 +200,7 @@ async def test_an_editor_that_trusts_the_folder_is_believed_as_in_a_session(home
 
 def test_nothing_is_left_when_the_list_ends_by_itself(home: Path, workspace: Path) -> None:
     pids = workspace / "pids"
-    write_servers(home, {"stays": hostile("ignores-end", str(pids)), "parent": hostile("grandchild", str(pids))})
+    write_servers(home, {"stays": scripted("ignores-end", str(pids)), "parent": scripted("grandchild", str(pids))})
     assert isthmus("mcp", "list", folder=workspace).returncode == 0
     assert len(pids_in(pids)) == 2
     for pid in pids_in(pids):
@@ -218,7 +216,7 @@ def test_a_program_gets_its_arguments_and_starts_in_its_own_folder(
     (workspace / "servers").mkdir()
     program = workspace / "servers" / "serve me"
     program.write_text(
-        f"#!/bin/sh\npwd > here\nprintf '%s\\n' \"$@\" > given\nexec {sys.executable} -S {HOSTILE} plain\n", "utf-8"
+        f"#!/bin/sh\npwd > here\nprintf '%s\\n' \"$@\" > given\nexec {sys.executable} -S {SCRIPTED} plain\n", "utf-8"
     )
     program.chmod(0o755)
     entry = {"command": "./serve me", "args": ["--port", "8080", "two words", ""], "cwd": "./servers"}
@@ -235,7 +233,7 @@ def test_a_program_gets_its_arguments_and_starts_in_its_own_folder(
 
 
 def test_the_doctor_shows_steps_messages_and_what_a_working_server_offers(home: Path, workspace: Path) -> None:
-    write_servers(home, {"good": hostile("bad-entries", env={"API_TOKEN": "hunter22"})})
+    write_servers(home, {"good": scripted("bad-entries", env={"API_TOKEN": "hunter22"})})
     result = isthmus("mcp", "doctor", "good", folder=workspace)
     said = result.stdout
     assert (result.returncode, result.stderr) == (0, ""), said
@@ -255,7 +253,7 @@ def test_the_doctor_shows_steps_messages_and_what_a_working_server_offers(home: 
     [
         ({"command": "no-such-program", "args": []}, ["start the program              no answer", "is installed"]),
         (
-            hostile("dies"),
+            scripted("dies"),
             [
                 "Its output\n  ImportError: no module named nothing",
                 "It ended with exit code 3.",
@@ -263,10 +261,10 @@ def test_the_doctor_shows_steps_messages_and_what_a_working_server_offers(home: 
             ],
         ),
         (
-            hostile("hangs", timeout=1000),
+            scripted("hangs", timeout=1000),
             ["initialize                     no answer", "It runs and says nothing.", "none came within 1 s"],
         ),
-        (hostile("hangs-at-list", timeout=2000), ["tools/list                     no answer", "runs and answers"]),
+        (scripted("hangs-at-list", timeout=2000), ["tools/list                     no answer", "runs and answers"]),
         ({"httpUrl": "http://127.0.0.1:1/mcp"}, ["Connection refused", "Check that something serves MCP"]),
         ({"args": []}, ["Result: it is not used (disconnected)", "expected one of command"]),
     ],
@@ -291,10 +289,10 @@ def test_the_doctor_says_that_a_url_refuses_both_ways_in_which_mcp_begins(home: 
 
 
 def test_the_doctor_without_a_name_says_of_all_of_them_in_short(home: Path, mcp: InProcess) -> None:
-    write_servers(home, {"good": hostile("plain")})
-    line = f"✓ good: command: {sys.executable} -S {HOSTILE} plain (stdio) - Connected\n    1 tool\n"
+    write_servers(home, {"good": scripted("plain")})
+    line = f"✓ good: command: {sys.executable} -S {SCRIPTED} plain (stdio) - Connected\n    1 tool\n"
     assert mcp("doctor") == (0, line, "")
-    write_servers(home, {"good": hostile("plain"), "bad": hostile("dies")})
+    write_servers(home, {"good": scripted("plain"), "bad": scripted("dies")})
     status, said, _ = mcp("doctor")
     assert status == 1
     assert "✗ bad: " in said
@@ -368,7 +366,7 @@ async def test_a_user_without_a_browser_here_pastes_the_address_that_theirs_was_
 
 
 def test_a_program_has_no_login_and_that_is_said(home: Path, workspace: Path) -> None:
-    write_servers(home, {"program": hostile("plain")})
+    write_servers(home, {"program": scripted("plain")})
     for command in ("login", "logout"):
         result = isthmus("mcp", command, "program", folder=workspace)
         assert result.returncode == 1

@@ -15,7 +15,7 @@ from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, isthmus, read_line
 from support.limited_program import limited_program
-from support.mcp_hosting import hostile, write_servers
+from support.mcp_hosting import scripted, write_servers
 from support.pty_program import PtyProgram, pty_program
 from support.vscode_companion import vscode_companion
 from support.waiting import eventually_async
@@ -26,7 +26,7 @@ PROMPT = r"(?m)^\u203a ?$"
 
 def project(workspace: Path) -> None:
     """Make a project that configures an MCP server and a custom command with a shell command in it."""
-    write_servers(workspace, {"theirs": hostile("plain")})
+    write_servers(workspace, {"theirs": scripted("plain")})
     commands = workspace / ".gemini" / "commands"
     commands.mkdir()
     (commands / "deploy.toml").write_text('prompt = "Say what came: !{./deploy.sh {{args}}}"', encoding="utf-8")
@@ -99,7 +99,7 @@ def test_ctrl_c_at_the_question_ends_the_program_and_keeps_nothing(
 
 
 def test_nobody_is_asked_where_nothing_would_be_started(isolated_folders: IsolatedFolders, workspace: Path) -> None:
-    write_servers(isolated_folders.home, {"mine": hostile("plain")})
+    write_servers(isolated_folders.home, {"mine": scripted("plain")})
     with interactive(workspace) as terminal:
         terminal.wait_for(PROMPT, 60)
         assert "trust" not in terminal.screen

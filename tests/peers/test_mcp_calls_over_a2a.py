@@ -18,7 +18,7 @@ from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.hostile_http_mcp_server import hostile_http
 from support.isolation import IsolatedFolders
 from support.isthmus_program import isthmus, process_ends
-from support.mcp_hosting import HOSTILE, hostile, write_servers
+from support.mcp_hosting import SCRIPTED, scripted, write_servers
 from support.remote_agents import remote_agent
 from support.serve_program import serve_program
 from support.shared_serve import SharedServe, shared_serve
@@ -84,7 +84,7 @@ async def answer(agent: RemoteAgent, turn: Turn, call: ToolCall, option: str) ->
 async def test_always_this_tool_is_for_one_tool_of_one_server_and_another_server_asks_too(
     isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(isolated_folders.home, {"a": hostile("plain"), "b": hostile("plain")})
+    write_servers(isolated_folders.home, {"a": scripted("plain"), "b": scripted("plain")})
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         turn = await ask(agent, workspace, "two tools")
         call = the_call(await events_of(turn))
@@ -99,7 +99,7 @@ async def test_always_this_tool_is_for_one_tool_of_one_server_and_another_server
         # Only the second server is left, and its tool takes over the allowed name.
         context = turn.snapshot.context_id
         await agent.cancel(turn.snapshot.task_id)
-    write_servers(isolated_folders.home, {"b": hostile("plain")})
+    write_servers(isolated_folders.home, {"b": scripted("plain")})
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         again = await agent.prompt(PromptMessage("go", context_id=context))
         call = the_call(await events_of(again))
@@ -111,7 +111,7 @@ async def test_always_this_tool_is_for_one_tool_of_one_server_and_another_server
 async def test_what_a_server_wrote_before_it_died_is_told_to_its_user_alone(
     shared: SharedServe,
 ) -> None:
-    place = place_with(shared, "died", {"a": hostile("dies-in-call")})
+    place = place_with(shared, "died", {"a": scripted("dies-in-call")})
     data = ("--data-dir", str(shared.folder / "data"))
     made = await asyncio.to_thread(isthmus, "serve", "token", "add", "alice", *data, folder=shared.folder)
     assert made.returncode == 0, made.stderr
@@ -123,7 +123,7 @@ async def test_what_a_server_wrote_before_it_died_is_told_to_its_user_alone(
         assert call.error is not None
         assert "whether the call had an effect is not known" in call.error.message
         assert ("Traceback: it broke" in call.error.message) is is_user
-        assert (HOSTILE.name in call.error.message) is False
+        assert (SCRIPTED.name in call.error.message) is False
 
 
 async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters_change(
@@ -136,7 +136,7 @@ async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters
         "inputSchema": {"type": "object", "properties": {"x": {}}},
     }
     listing.write_text(json.dumps([tool]))
-    write_servers(isolated_folders.home, {"a": hostile("listed", str(tmp_path / "pids"), str(listing))})
+    write_servers(isolated_folders.home, {"a": scripted("listed", str(tmp_path / "pids"), str(listing))})
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         turn = await ask(agent, workspace)
         events = await answer(agent, turn, the_call(await events_of(turn)), "proceed_always_tool")
@@ -168,7 +168,7 @@ async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters
 
 @pytest.mark.requirement("MCP-107")
 async def test_a_rejected_call_is_not_made_and_the_model_goes_on(shared: SharedServe) -> None:
-    place = place_with(shared, "rejected", {"a": hostile("dies-in-call")})
+    place = place_with(shared, "rejected", {"a": scripted("dies-in-call")})
     turn = await ask(shared.agent, place)
     events = await answer(shared.agent, turn, the_call(await events_of(turn)), "cancel")
     assert the_call(events).status is ToolCallStatus.CANCELLED
@@ -176,7 +176,7 @@ async def test_a_rejected_call_is_not_made_and_the_model_goes_on(shared: SharedS
 
 
 async def test_cancelling_the_task_cancels_the_call_at_the_server(shared: SharedServe, tmp_path: Path) -> None:
-    place = place_with(shared, "cancelled", {"a": hostile("cancellable", str(tmp_path / "pids"))})
+    place = place_with(shared, "cancelled", {"a": scripted("cancellable", str(tmp_path / "pids"))})
     turn = await ask(shared.agent, place)
     task, call = turn.snapshot.task_id, the_call(await events_of(turn))
     confirmation = [ToolCallConfirmation(call.tool_call_id, "proceed_once")]
@@ -198,8 +198,8 @@ async def test_a_call_interrupted_by_kill_9_is_repeated_only_if_it_reads_and_is_
 ) -> None:
     pids, writing, reading = (tmp_path / name for name in ("pids", "writing", "reading"))
     servers = {
-        "writes": hostile("slow", str(pids), str(writing), trust=True),
-        "reads": hostile("slow-read-only", str(pids), str(reading), trust=True),
+        "writes": scripted("slow", str(pids), str(writing), trust=True),
+        "reads": scripted("slow-read-only", str(pids), str(reading), trust=True),
     }
     write_servers(isolated_folders.home, servers)
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
@@ -232,13 +232,13 @@ async def test_what_was_approved_is_not_run_when_its_tool_is_gone_or_another_one
     (isolated_folders.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
     cases: dict[str, tuple[dict[str, Any], str]] = {
         "gone": ({}, "The MCP server 'a' does not offer ok any more, or is not connected; nothing was called"),
-        "other": ({"b": hostile("plain")}, "ok is not the tool any more that was approved; nothing was called"),
-        "changed": ({"a": hostile("needs-y")}, "'y' is a required property"),
+        "other": ({"b": scripted("plain")}, "ok is not the tool any more that was approved; nothing was called"),
+        "changed": ({"a": scripted("needs-y")}, "'y' is a required property"),
     }
     asked: dict[str, tuple[Turn, ToolCall]] = {}
     for name in cases:
         (workspace / name).mkdir()
-        write_servers(workspace / name, {"a": hostile("plain")})
+        write_servers(workspace / name, {"a": scripted("plain")})
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         for name in cases:
             turn = await ask(agent, workspace / name)
@@ -256,7 +256,7 @@ async def test_what_was_approved_is_not_run_when_its_tool_is_gone_or_another_one
 
 @pytest.mark.requirement("A2A-010")
 async def test_a_clients_own_server_is_used_for_its_task_alone_with_its_permission(shared: SharedServe) -> None:
-    place, agent = place_with(shared, "with theirs", {"mine": hostile("plain")}), shared.agent
+    place, agent = place_with(shared, "with theirs", {"mine": scripted("plain")}), shared.agent
     with hostile_http("plain") as (url, _):
         turn = await ask(agent, place, mcp_servers=[{"name": "theirs", "url": url}])
         call = the_call(await events_of(turn))
@@ -275,7 +275,7 @@ async def test_a_clients_own_server_is_used_for_its_task_alone_with_its_permissi
 
 async def test_two_workspaces_have_their_own_servers_and_settings(shared: SharedServe) -> None:
     for name in ("first", "second"):
-        folder = place_with(shared, name, {name: hostile("where", env={"NAME": name})})
+        folder = place_with(shared, name, {name: scripted("where", env={"NAME": name})})
         turn = await ask(shared.agent, folder)
         done = the_call(await answer(shared.agent, turn, the_call(await events_of(turn)), "proceed_once"))
         assert done.output is not None

@@ -13,7 +13,7 @@ from isthmus.tools.servers import ServerState
 from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, isthmus
-from support.mcp_hosting import hostile, hosting, status_when, write_servers
+from support.mcp_hosting import hosting, scripted, status_when, write_servers
 from support.pty_program import pty_program
 from support.scripted_wire import Call, Reply, Say
 from support.waiting import eventually_async
@@ -39,7 +39,7 @@ def run(wire: GeminiWire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list
 def test_the_models_next_step_has_the_tools_that_a_call_made_the_server_list(
     isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_servers(isolated_folders.home, {"s": hostile("changing", trust=True), "other": hostile("plain")})
+    write_servers(isolated_folders.home, {"s": scripted("changing", trust=True), "other": scripted("plain")})
     with GeminiWire([Reply.of(Call("ok")), Reply.of(Call("new_1")), Reply.of(Say("Done."))]) as wire:
         first, second, third = run(wire, workspace, monkeypatch)
     before = declared(first)
@@ -54,7 +54,7 @@ def test_the_models_next_step_has_the_tools_that_a_call_made_the_server_list(
 def test_a_tool_that_came_within_a_turn_is_found_by_the_search_of_the_same_turn(
     isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_servers(isolated_folders.home, {"s": hostile("changing", trust=True)})
+    write_servers(isolated_folders.home, {"s": scripted("changing", trust=True)})
     path = isolated_folders.home / ".gemini" / "settings.json"
     path.write_text(path.read_text()[:-1] + ', "isthmus": {"toolSearch": "always"}}', encoding="utf-8")
     replies = [Call("ok"), Call(SEARCH_TOOL, {"query": "select:new_1"}), Say("Done.")]
@@ -69,12 +69,12 @@ async def test_a_late_server_is_there_at_the_next_step_and_unchanged_tools_are_k
     isolated_folders: IsolatedFolders, workspace: Path, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
-    plain = hostile("plain")
+    plain = scripted("plain")
     program = shlex.join([plain["command"], *plain["args"]])
     waits = f"until [ -e {shlex.quote(str(gate))} ]; do sleep 0.05; done; exec {program}"
     late = {"command": "/bin/sh", "args": ["-c", waits], "env": {"PATH": os.environ["PATH"]}}
     scope = ToolScope(workspace, "context", "task")
-    async with hosting(isolated_folders.home, {"late": late, "there": hostile("read-only")}, patience=0.0) as host:
+    async with hosting(isolated_folders.home, {"late": late, "there": scripted("read-only")}, patience=0.0) as host:
         await status_when(host, scope, "there", ServerState.CONNECTED)
         began = await host.tools(scope)
         assert [server.name for server in began.servers if server.tools] == ["there"]
@@ -90,7 +90,7 @@ async def test_a_late_server_is_there_at_the_next_step_and_unchanged_tools_are_k
 def test_in_the_terminal_the_first_turn_names_whom_it_awaits_and_leaves_no_line(
     isolated_folders: IsolatedFolders, workspace: Path
 ) -> None:
-    write_servers(isolated_folders.home, {"hanging": hostile("hangs")})
+    write_servers(isolated_folders.home, {"hanging": scripted("hangs")})
     with GeminiWire([Reply.of(Say("Here I am."))]) as wire:
         keys = {**os.environ, "GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
         with pty_program([*ISTHMUS, "-m", "gemini:test-model"], folder=workspace, environment=keys) as terminal:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import sys
 import time
@@ -20,7 +19,7 @@ from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState
 from support.isolation import IsolatedFolders
-from support.mcp_hosting import HOSTILE, SOON_ENDED, hostile, status_when, write_servers
+from support.mcp_hosting import SCRIPTED, SOON_ENDED, scripted, status_when, write_servers
 from support.mcp_hosting import hosting_soon_ended as hosting
 from support.tool_calls import success_of, tool_context
 from support.waiting import eventually, eventually_async
@@ -39,7 +38,7 @@ async def states(host: McpHost, scope: ToolScope) -> dict[str, ServerState]:
 
 @pytest.mark.requirement("MCP-004", "MCP-077", "MCP-127", "MCP-128")
 async def test_every_configured_server_is_connecting_from_the_first_moment(home: Path, scope: ToolScope) -> None:
-    servers = {"a": hostile("hangs"), "b": hostile("plain"), "c": hostile("dies")}
+    servers = {"a": scripted("hangs"), "b": scripted("plain"), "c": scripted("dies")}
     async with hosting(home, servers) as host:
         assert await host.discovery(scope) is DiscoveryState.NOT_STARTED
         host.begin(scope.workspace)
@@ -52,8 +51,8 @@ async def test_servers_with_tools_stay_connected_and_useless_ones_are_closed_and
     home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:
     pids = {name: tmp_path / name for name in ("good", "empty")}
-    servers = {"good": hostile("plain", str(pids["good"])), "empty": hostile("nothing", str(pids["empty"]))}
-    async with hosting(home, {**servers, "bad": hostile("dies")}) as host:
+    servers = {"good": scripted("plain", str(pids["good"])), "empty": scripted("nothing", str(pids["empty"]))}
+    async with hosting(home, {**servers, "bad": scripted("dies")}) as host:
         await host.tools(scope)
         await eventually_async(lambda: not psutil.pid_exists(int(pids["empty"].read_text())))
         assert await host.discovery(scope) is DiscoveryState.COMPLETED
@@ -64,7 +63,7 @@ async def test_servers_with_tools_stay_connected_and_useless_ones_are_closed_and
 
 
 async def test_a_bad_prompt_is_dropped_with_its_reason_and_the_good_one_stays(home: Path, scope: ToolScope) -> None:
-    async with hosting(home, {"s": hostile("bad-prompts")}) as host:
+    async with hosting(home, {"s": scripted("bad-prompts")}) as host:
         await host.tools(scope)
         status = await status_when(host, scope, "s", ServerState.CONNECTED)
     assert status.prompts == ("fine",)
@@ -78,7 +77,7 @@ async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope) -
         assert seconds > 0
         told.append(servers)
 
-    servers = {"slow": hostile("hangs"), "quick": hostile("plain"), "slower": hostile("hangs")}
+    servers = {"slow": scripted("hangs"), "quick": scripted("plain"), "slower": scripted("hangs")}
     timeouts = replace(SOON_ENDED, report_seconds=0.1)
     async with hosting(home, servers, patience=1000, on_wait=tell, timeouts=timeouts) as host:
         asking = asyncio.create_task(host.tools(scope))
@@ -95,7 +94,7 @@ QUICK_MEMORY = replace(SOON_ENDED, hanging_seconds=0.2, late_seconds=0.2)
 async def test_a_server_that_hung_is_not_waited_for_at_the_next_start(
     home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:
-    servers, cache = {"s": hostile("hangs"), "good": hostile("plain")}, tmp_path / "cache"
+    servers, cache = {"s": scripted("hangs"), "good": scripted("plain")}, tmp_path / "cache"
     async with hosting(home, servers, cache=cache, patience=0.4, timeouts=QUICK_MEMORY) as host:
         await host.tools(scope)
         await status_when(host, scope, "good", ServerState.CONNECTED)
@@ -118,11 +117,11 @@ async def test_a_server_that_hung_begins_after_the_tools_of_the_others_are_there
 ) -> None:
     """Check the order: importing the SDK for it and starting it takes CPU time from a turn that does not wait."""
     pids, cache = tmp_path / "pids", tmp_path / "cache"
-    servers = {"s": hostile("hangs", str(pids))}
+    servers = {"s": scripted("hangs", str(pids))}
     async with hosting(home, servers, cache=cache, patience=0.4, timeouts=QUICK_MEMORY) as host:
         await host.tools(scope)
     begun = pids.read_text()
-    servers["new"] = hostile("plain")
+    servers["new"] = scripted("plain")
     timeouts = replace(QUICK_MEMORY, start_delay_seconds=1000)
     async with hosting(home, servers, cache=cache, patience=1000, timeouts=timeouts) as host:
         assert list((await host.tools(scope)).tools) == ["ok"]
@@ -137,7 +136,8 @@ async def test_one_that_was_late_and_comes_after_all_has_its_tools_at_the_next_s
     servers = {"s": {"command": sys.executable, "args": ["-S", str(program), "plain"]}}
     async with hosting(home, servers, cache=cache, patience=0.4, timeouts=QUICK_MEMORY) as host:
         await host.tools(scope)
-    shutil.copy(HOSTILE, program)
+    program.unlink()
+    program.symlink_to(SCRIPTED)
     async with hosting(home, servers, cache=cache, patience=1000, timeouts=QUICK_MEMORY) as host:
         tools = await host.tools(scope)
         assert tools.tools == {}
@@ -149,7 +149,7 @@ async def test_one_that_was_late_and_comes_after_all_has_its_tools_at_the_next_s
 async def test_one_that_is_required_is_waited_for_also_when_it_was_late(
     home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:
-    servers, cache = {"s": hostile("hangs", timeout=300, required=True)}, tmp_path / "cache"
+    servers, cache = {"s": scripted("hangs", timeout=300, required=True)}, tmp_path / "cache"
     for _ in range(2):
         async with hosting(home, servers, cache=cache, patience=0.01, timeouts=QUICK_MEMORY) as host:
             with pytest.raises(ToolFailure, match="MCP servers are not connected: s: no answer to") as failure:
@@ -166,7 +166,8 @@ async def test_one_that_was_quick_to_fail_is_waited_for_at_the_next_start(
     servers = {"s": {"command": sys.executable, "args": ["-S", str(program), "plain"]}}
     async with hosting(home, servers, cache=cache) as host:
         assert (await host.tools(scope)).tools == {}
-    shutil.copy(HOSTILE, program)
+    program.unlink()
+    program.symlink_to(SCRIPTED)
     async with hosting(home, servers, cache=cache) as host:
         assert list((await host.tools(scope)).tools) == ["ok"]
 
@@ -191,8 +192,8 @@ async def test_no_turn_begins_without_a_server_that_is_required(
 
 
 async def test_twenty_servers_of_which_some_hang_connect_all_others(home: Path, scope: ToolScope) -> None:
-    hanging = {f"hangs{number}": hostile("hangs") for number in range(10)}
-    async with hosting(home, {**hanging, **{f"s{number}": hostile("plain") for number in range(10)}}) as host:
+    hanging = {f"hangs{number}": scripted("hangs") for number in range(10)}
+    async with hosting(home, {**hanging, **{f"s{number}": scripted("plain") for number in range(10)}}) as host:
         host.begin(scope.workspace)
 
         async def connected() -> bool:
@@ -202,7 +203,7 @@ async def test_twenty_servers_of_which_some_hang_connect_all_others(home: Path, 
 
 
 async def test_a_flood_of_changes_is_listed_few_times_and_costs_no_memory(home: Path, scope: ToolScope) -> None:
-    async with hosting(home, {"s": hostile("flood-of-changes")}) as host:
+    async with hosting(home, {"s": scripted("flood-of-changes")}) as host:
         tool = (await host.tools(scope)).tools["ok"]
         context = tool_context(scope.workspace)
         await success_of(tool, context)
@@ -218,7 +219,7 @@ async def test_a_flood_of_changes_is_listed_few_times_and_costs_no_memory(home: 
 async def test_many_servers_are_closed_side_by_side(home: Path, scope: ToolScope, tmp_path: Path) -> None:
     """Check this with servers that ignore the signal to end."""
     pids = tmp_path / "pids"
-    servers = {f"s{number}": hostile("ignores-end", str(pids)) for number in range(20)}
+    servers = {f"s{number}": scripted("ignores-end", str(pids)) for number in range(20)}
     async with hosting(home, servers) as host:
         await host.tools(scope)
         family = [psutil.Process(int(pid)) for pid in pids.read_text().split()]
@@ -235,7 +236,7 @@ async def test_nothing_is_left_of_the_servers_of_a_turn_without_a_user_that_is_k
     isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, number: signal.Signals
 ) -> None:
     pids = tmp_path / "pids"
-    servers = {"launched": hostile("launcher", str(pids)), "hanging": hostile("hangs", str(pids))}
+    servers = {"launched": scripted("launcher", str(pids)), "hanging": scripted("hangs", str(pids))}
     write_servers(isolated_folders.home, servers)
     command = (sys.executable, "-m", "isthmus", "-p", "hi", "-m", "demo")
     null = asyncio.subprocess.DEVNULL

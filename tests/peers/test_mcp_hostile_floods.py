@@ -38,7 +38,6 @@ import contextlib
 import json
 import logging
 import subprocess
-import sys
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -57,21 +56,20 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
-from support.mcp_hosting import HOSTILE, SOON_ENDED, hostile, status_when, write_servers
+from support.mcp_hosting import SOON_ENDED, scripted, status_when, write_servers
 from support.mcp_hosting import hosting_soon_ended as hosting
 from support.tool_calls import result_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
-FLOODING = HOSTILE.with_name("flooding_mcp_server.py")
 LONGEST_TURN_SECONDS = 2.0
 """Maximum CPU seconds that one step takes on the event loop; without bounds these took ten and more."""
 MOST_MEMORY = 150 * 1024**2
 
 
 def flooding(way: str, *arguments: str, **settings: Any) -> dict[str, Any]:
-    return {"command": sys.executable, "args": ["-S", str(FLOODING), way, *arguments], **settings}
+    return scripted(f"floods-{way}", *arguments, **settings)
 
 
 @contextlib.asynccontextmanager
@@ -104,7 +102,7 @@ async def flooded(
     home: Path, workspace: Path, way: str, timeouts: McpTimeouts = SOON_ENDED, **settings: Any
 ) -> AsyncGenerator[tuple[McpHost, Tool]]:
     """Start a host with a flooding server and a good one, whose tool works before and after; yield the bad tool."""
-    servers = {"s": flooding(way, **settings), "good": hostile("plain")}
+    servers = {"s": flooding(way, **settings), "good": scripted("plain")}
     async with hosting(home, servers, timeouts=timeouts) as host, bounded():
         tools = (await host.tools(ToolScope(workspace))).tools
         yield host, tools["ok"]
@@ -184,7 +182,7 @@ async def test_an_answer_that_would_take_all_memory_or_time_fails_its_call_alone
 async def test_a_server_that_writes_without_end_is_given_up_in_time_at_low_cost(
     home: Path, workspace: Path, way: str
 ) -> None:
-    async with hosting(home, {"s": flooding(way, timeout=800), "good": hostile("plain")}) as host, bounded():
+    async with hosting(home, {"s": flooding(way, timeout=800), "good": scripted("plain")}) as host, bounded():
         assert "ok" in (await host.tools(ToolScope(workspace))).tools
         status = await status_when(host, ToolScope(workspace), "s", ServerState.DISCONNECTED)
         assert "no answer to initialize: none came within 0.8 s" in (status.problem or "")
@@ -192,7 +190,7 @@ async def test_a_server_that_writes_without_end_is_given_up_in_time_at_low_cost(
 
 @pytest.mark.requirement("MCP-083", "MCP-124")
 async def test_a_server_without_handshake_and_description_is_given_up_in_time(home: Path, workspace: Path) -> None:
-    servers = {"s": flooding("hangs-at-discover", timeout=1500), "good": hostile("plain")}
+    servers = {"s": flooding("hangs-at-discover", timeout=1500), "good": scripted("plain")}
     async with hosting(home, servers) as host:
         assert "ok" in (await host.tools(ToolScope(workspace))).tools
         status = await status_when(host, ToolScope(workspace), "s", ServerState.DISCONNECTED)
@@ -254,7 +252,7 @@ async def test_a_server_that_has_other_tools_each_time_is_listed_less_and_less_o
 def test_a_turn_goes_on_beside_all_of_them(isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path) -> None:
     floods = ("endless-junk", "endless-error-output", "hangs-at-prompts", "many-tools", "other-tools-each-time")
     servers = {
-        "good": hostile("plain", trust=True),
+        "good": scripted("plain", trust=True),
         **{way: flooding(way, str(tmp_path), timeout=2000) for way in floods},
     }
     write_servers(isolated_folders.home, servers)

@@ -14,7 +14,7 @@ from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import Approved, Tool, ToolFailed, ToolKind, ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
-from support.mcp_hosting import hostile, hosting, status_when
+from support.mcp_hosting import hosting, scripted, status_when
 from support.tool_calls import failure_of, progress_and_result, result_of, said, success_of, tool_context
 from support.waiting import eventually, eventually_async
 
@@ -40,23 +40,23 @@ async def tool_of(host: McpHost, workspace: Path, name: str = "ok") -> Tool:
             marks=pytest.mark.requirement("MCP-130"),
         ),
         pytest.param(
-            hostile("dies"),
+            scripted("dies"),
             "it ended with exit code 3 before it answered initialize; its last output: ImportError",
             marks=pytest.mark.requirement("MCP-130"),
         ),
         pytest.param(
-            hostile("hangs", timeout=700),
+            scripted("hangs", timeout=700),
             "no answer to initialize: none came within 0.7 s",
             marks=pytest.mark.requirement("MCP-082"),
         ),
-        (hostile("hangs-later", timeout=700), "no answer to initialize: none came within 0.7 s"),
-        (hostile("hangs-at-list", timeout=1500), "no answer to tools/list: none came within 1.5 s"),
-        (hostile("bad-version"), "3000-01-01"),
-        (hostile("no-list"), "nothing that can be used (tools: expected a list, received str)"),
-        (hostile("refuses-list"), "it answered tools/list with the error -32000: the index is locked"),
-        (hostile("nothing"), "it is connected and offers nothing that can be used"),
+        (scripted("hangs-later", timeout=700), "no answer to initialize: none came within 0.7 s"),
+        (scripted("hangs-at-list", timeout=1500), "no answer to tools/list: none came within 1.5 s"),
+        (scripted("bad-version"), "3000-01-01"),
+        (scripted("no-list"), "nothing that can be used (tools: expected a list, received str)"),
+        (scripted("refuses-list"), "it answered tools/list with the error -32000: the index is locked"),
+        (scripted("nothing"), "it is connected and offers nothing that can be used"),
         pytest.param(
-            hostile("plain", includeTools=["OK", "oook(x)"]),
+            scripted("plain", includeTools=["OK", "oook(x)"]),
             "offers nothing that can be used (includeTools names 'OK', 'oook', which it does not have; it has: ok)",
             marks=pytest.mark.requirement("MCP-131"),
         ),
@@ -65,7 +65,7 @@ async def tool_of(host: McpHost, workspace: Path, name: str = "ok") -> Tool:
 async def test_a_server_that_cannot_be_used_says_why_and_the_others_go_on(
     home: Path, workspace: Path, server: dict[str, object], problem: str
 ) -> None:
-    async with hosting(home, {"bad": server, "good": hostile("plain")}) as host:
+    async with hosting(home, {"bad": server, "good": scripted("plain")}) as host:
         scope = ToolScope(workspace)
         assert list((await host.tools(scope)).tools) == ["ok"]
         status = await status_when(host, scope, "bad", ServerState.DISCONNECTED)
@@ -88,7 +88,7 @@ async def test_a_token_that_a_server_repeats_in_its_error_output_is_not_shown(ho
 async def test_nothing_looks_after_the_handshake_any_more_once_a_server_is_connected(
     home: Path, workspace: Path
 ) -> None:
-    async with hosting(home, {"s": hostile("plain")}) as host:
+    async with hosting(home, {"s": scripted("plain")}) as host:
         await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
         await eventually_async(lambda: not [task for task in asyncio.all_tasks() if "connecting" in task.get_name()])
 
@@ -106,7 +106,7 @@ async def test_a_file_that_may_not_be_run_is_named(home: Path, workspace: Path, 
 async def test_bad_entries_of_a_listing_are_repaired_or_dropped_and_the_good_ones_stay(
     home: Path, workspace: Path
 ) -> None:
-    async with hosting(home, {"s": hostile("bad-entries")}) as host:
+    async with hosting(home, {"s": scripted("bad-entries")}) as host:
         tools = (await host.tools(ToolScope(workspace))).tools
         mended = ["no_schema", "php", "bad_extras", "loop", "numbers"]
         assert list(tools) == [*mended, "s__elicitation", "s__sampling", "ok"]
@@ -119,14 +119,14 @@ async def test_bad_entries_of_a_listing_are_repaired_or_dropped_and_the_good_one
 
 
 async def test_endless_pages_end(home: Path, workspace: Path) -> None:
-    async with hosting(home, {"s": hostile("endless-pages")}) as host:
+    async with hosting(home, {"s": scripted("endless-pages")}) as host:
         assert len((await host.tools(ToolScope(workspace))).tools) == 50
         status = await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
         assert "tools/list has more than 50 pages: only the first 50 entries are taken" in (status.problem or "")
 
 
 async def test_junk_on_standard_output_is_passed_over(home: Path, workspace: Path) -> None:
-    async with hosting(home, {"s": hostile("junk")}) as host:
+    async with hosting(home, {"s": scripted("junk")}) as host:
         result = await success_of(await tool_of(host, workspace), tool_context(workspace), x="a")
         assert said(result) == "ok a"
 
@@ -148,7 +148,7 @@ async def test_a_call_that_fails_says_whether_server_answer_or_time_was_the_caus
     home: Path, workspace: Path, way: str, category: str, message: str
 ) -> None:
     timeout = 2_000 if category == "mcp_timeout" else 60_000
-    async with hosting(home, {"s": hostile(way, timeout=timeout)}) as host:
+    async with hosting(home, {"s": scripted(way, timeout=timeout)}) as host:
         tool = await tool_of(host, workspace)
         with pytest.raises(ToolFailure, match=message) as failure:
             await result_of(tool, tool_context(workspace), x="a")
@@ -156,7 +156,7 @@ async def test_a_call_that_fails_says_whether_server_answer_or_time_was_the_caus
 
 
 async def test_a_huge_answer_is_not_kept_in_memory(home: Path, workspace: Path) -> None:
-    async with hosting(home, {"s": hostile("huge")}) as host:
+    async with hosting(home, {"s": scripted("huge")}) as host:
         tool = await tool_of(host, workspace)
         before = psutil.Process().memory_info().rss
         with pytest.raises(ToolFailure, match="104857"):
@@ -165,13 +165,13 @@ async def test_a_huge_answer_is_not_kept_in_memory(home: Path, workspace: Path) 
 
 
 async def test_bytes_that_are_no_utf_8_are_replaced(home: Path, workspace: Path) -> None:
-    async with hosting(home, {"s": hostile("invalid-utf8")}) as host:
+    async with hosting(home, {"s": scripted("invalid-utf8")}) as host:
         result = await success_of(await tool_of(host, workspace), tool_context(workspace))
         assert said(result) == "a��b"
 
 
 async def test_half_characters_are_replaced_everywhere_so_that_all_can_be_written(home: Path, workspace: Path) -> None:
-    async with hosting(home, {"s": hostile("surrogates")}) as host:
+    async with hosting(home, {"s": scripted("surrogates")}) as host:
         tool = await tool_of(host, workspace)
         json.dumps([tool.description, dict(tool.parameters)], ensure_ascii=False).encode()
         assert tool.description.startswith("half ?")
@@ -179,14 +179,14 @@ async def test_half_characters_are_replaced_everywhere_so_that_all_can_be_writte
 
 
 async def test_content_that_mcp_does_not_have_is_described_and_the_rest_is_kept(home: Path, workspace: Path) -> None:
-    async with hosting(home, {"s": hostile("unknown-content")}) as host:
+    async with hosting(home, {"s": scripted("unknown-content")}) as host:
         result = await success_of(await tool_of(host, workspace), tool_context(workspace))
         assert "'hologram'" in said(result)
         assert "\nfine\nbare\n[1, 2]" in said(result)
 
 
 async def test_a_flood_of_notifications_does_not_hide_the_result(home: Path, workspace: Path) -> None:
-    async with hosting(home, {"s": hostile("flood")}) as host:
+    async with hosting(home, {"s": scripted("flood")}) as host:
         result = await success_of(await tool_of(host, workspace), tool_context(workspace))
         assert said(result) == "after the flood"
 
@@ -194,14 +194,14 @@ async def test_a_flood_of_notifications_does_not_hide_the_result(home: Path, wor
 async def test_an_error_that_the_tool_reports_is_a_failed_call_that_the_model_reads(
     home: Path, workspace: Path
 ) -> None:
-    async with hosting(home, {"s": hostile("error-result")}) as host:
+    async with hosting(home, {"s": scripted("error-result")}) as host:
         failed = await failure_of(await tool_of(host, workspace), tool_context(workspace))
         assert isinstance(failed, ToolFailed)
         assert (failed.error.message, failed.error.type) == ("no such table", "mcp_tool_error")
 
 
 async def test_a_long_output_is_cut_in_the_middle_and_kept_whole_in_a_file(home: Path, workspace: Path) -> None:
-    async with hosting(home, {"s": hostile("long")}) as host:
+    async with hosting(home, {"s": scripted("long")}) as host:
         context = tool_context(workspace)
         result = await success_of(await tool_of(host, workspace), context)
         assert said(result).startswith("line 0\n")
@@ -214,7 +214,7 @@ async def test_a_long_output_is_cut_in_the_middle_and_kept_whole_in_a_file(home:
 
 async def test_progress_is_shown_and_puts_off_the_deadline_of_silence(home: Path, workspace: Path) -> None:
     # Longer altogether than it may be silent.
-    async with hosting(home, {"s": hostile("progress", timeout=2500)}) as host:
+    async with hosting(home, {"s": scripted("progress", timeout=2500)}) as host:
         tool = await tool_of(host, workspace)
         shown, result = await progress_and_result(tool, tool_context(workspace))
         assert len(shown) >= 2
@@ -226,7 +226,7 @@ async def test_leaving_a_call_tells_the_server_that_it_is_cancelled(
     home: Path, workspace: Path, tmp_path: Path
 ) -> None:
     told = tmp_path / "pid.cancelled"
-    async with hosting(home, {"s": hostile("cancellable", str(tmp_path / "pid"))}) as host:
+    async with hosting(home, {"s": scripted("cancellable", str(tmp_path / "pid"))}) as host:
         tool = await tool_of(host, workspace)
         calling = asyncio.create_task(result_of(tool, tool_context(workspace)))
         await eventually_async((tmp_path / "pid.called").exists)
@@ -238,7 +238,7 @@ async def test_leaving_a_call_tells_the_server_that_it_is_cancelled(
 
 
 async def test_a_server_that_says_its_tools_changed_is_listed_anew(home: Path, workspace: Path) -> None:
-    async with hosting(home, {"s": hostile("changing")}) as host:
+    async with hosting(home, {"s": scripted("changing")}) as host:
         await success_of(await tool_of(host, workspace), tool_context(workspace))
 
         async def changed() -> bool:
@@ -251,7 +251,7 @@ async def test_a_server_that_died_in_a_call_is_started_again_and_the_call_is_not
     home: Path, workspace: Path, tmp_path: Path
 ) -> None:
     starts = tmp_path / "starts"
-    async with hosting(home, {"s": hostile("dies-in-call", str(starts))}) as host:
+    async with hosting(home, {"s": scripted("dies-in-call", str(starts))}) as host:
         tool = await tool_of(host, workspace)
         with pytest.raises(ToolFailure, match="was not repeated"):
             await result_of(tool, tool_context(workspace))
@@ -264,7 +264,7 @@ async def test_a_server_that_was_killed_between_calls_answers_the_next_one(
     home: Path, workspace: Path, tmp_path: Path
 ) -> None:
     starts = tmp_path / "starts"
-    async with hosting(home, {"s": hostile("plain", str(starts))}) as host:
+    async with hosting(home, {"s": scripted("plain", str(starts))}) as host:
         tool = await tool_of(host, workspace)
         os.kill(int(starts.read_text()), 9)
         await eventually_async(lambda: not psutil.pid_exists(int(starts.read_text().split()[0])))
@@ -283,7 +283,7 @@ async def test_nothing_is_left_of_a_server_when_the_host_closes_without_waiting_
     home: Path, workspace: Path, tmp_path: Path, way: str
 ) -> None:
     pid_file = tmp_path / "pid"
-    async with hosting(home, {"s": hostile(way, str(pid_file))}) as host:
+    async with hosting(home, {"s": scripted(way, str(pid_file))}) as host:
         await tool_of(host, workspace)
         server = psutil.Process(int(pid_file.read_text()))
         family = [server, *server.children(recursive=True)]
@@ -294,7 +294,7 @@ async def test_nothing_is_left_of_a_server_when_the_host_closes_without_waiting_
 
 
 async def test_read_only_counts_only_for_a_server_that_the_user_trusts(home: Path, workspace: Path) -> None:
-    servers = {"trusted": hostile("read-only", trust=True), "other": hostile("read-only")}
+    servers = {"trusted": scripted("read-only", trust=True), "other": scripted("read-only")}
     async with hosting(home, servers) as host:
         found = await host.tools(ToolScope(workspace))
         assert found.trusted_servers == {"trusted"}
@@ -310,7 +310,7 @@ async def test_arguments_that_do_not_fit_the_schema_never_reach_the_server(
 ) -> None:
     noted = tmp_path / "calls"
     Path(f"{noted}.quick").touch()
-    async with hosting(home, {"s": hostile("slow", str(tmp_path / "pids"), str(noted))}) as host:
+    async with hosting(home, {"s": scripted("slow", str(tmp_path / "pids"), str(noted))}) as host:
         tool, context = await tool_of(host, workspace), tool_context(workspace)
         with pytest.raises(ToolFailure, match=r"ok: x: 3 is not of type 'string'") as failure:
             await tool.propose({"x": 3}, context)
@@ -326,7 +326,7 @@ async def test_arguments_that_do_not_fit_the_schema_never_reach_the_server(
 async def test_a_pattern_of_a_server_that_takes_for_ever_to_match_is_left_to_the_server(
     home: Path, workspace: Path
 ) -> None:
-    async with hosting(home, {"s": hostile("slow-pattern")}) as host:
+    async with hosting(home, {"s": scripted("slow-pattern")}) as host:
         tool = await tool_of(host, workspace)
         value = "a" * 60 + "!"
         assert said(await success_of(tool, tool_context(workspace), x=value)) == f"ok {value}"
@@ -338,7 +338,7 @@ async def test_a_host_that_closes_while_a_server_hangs_does_not_wait_for_it(
     home: Path, workspace: Path, tmp_path: Path
 ) -> None:
     pid_file = tmp_path / "pid"
-    async with hosting(home, {"s": hostile("hangs", str(pid_file))}, patience=0.1) as host:
+    async with hosting(home, {"s": scripted("hangs", str(pid_file))}, patience=0.1) as host:
         await host.tools(ToolScope(workspace))
         await eventually_async(lambda: pid_file.exists() and pid_file.read_text())
         began = time.monotonic()
@@ -353,7 +353,7 @@ async def test_a_session_waits_for_a_slow_server_once_only(home: Path, workspace
         if not servers:  # the waiting is over
             ends.append(seconds)
 
-    async with hosting(home, {"s": hostile("hangs")}, patience=0.5, on_wait=tell) as host:
+    async with hosting(home, {"s": scripted("hangs")}, patience=0.5, on_wait=tell) as host:
         for _ in range(3):
             await host.tools(ToolScope(workspace))
     assert len(ends) == 1
@@ -361,7 +361,7 @@ async def test_a_session_waits_for_a_slow_server_once_only(home: Path, workspace
 
 async def test_of_many_servers_those_of_the_longest_unused_workspace_are_closed(home: Path, tmp_path: Path) -> None:
     starts = tmp_path / "starts"
-    async with hosting(home, {"s": hostile("plain", str(starts))}) as host:
+    async with hosting(home, {"s": scripted("plain", str(starts))}) as host:
         for number in range(10):
             folder = tmp_path / f"workspace-{number}"
             folder.mkdir()
@@ -379,7 +379,7 @@ async def test_a_refresh_while_a_call_runs_lists_anew_and_leaves_the_call_alone(
     home: Path, workspace: Path, tmp_path: Path
 ) -> None:
     noted = tmp_path / "calls"
-    async with hosting(home, {"s": hostile("slow", str(tmp_path / "pids"), str(noted))}) as host:
+    async with hosting(home, {"s": scripted("slow", str(tmp_path / "pids"), str(noted))}) as host:
         tool = await tool_of(host, workspace)
         calling = asyncio.create_task(success_of(tool, tool_context(workspace)))
         await eventually_async(noted.exists)

@@ -16,7 +16,7 @@ from isthmus.development_tool import McpDetails, ToolCall, ToolCallConfirmation,
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, InProcess, process_ends
-from support.mcp_hosting import hostile, write_servers
+from support.mcp_hosting import scripted, write_servers
 from support.programs import node_package, require
 from support.shared_serve import SharedServe, shared_serve
 from support.turns import events_of
@@ -37,7 +37,7 @@ scenarios:
 
 @pytest.fixture(scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[SharedServe]:
-    servers = {"helper": hostile("plain"), "hanging": hostile("hangs", timeout=1000)}
+    servers = {"helper": scripted("plain"), "hanging": scripted("hangs", timeout=1000)}
     async with shared_serve(tmp_path_factory.mktemp("serve"), TWO_CALLS, servers=servers) as serve:
         yield serve
 
@@ -88,9 +88,9 @@ def test_a_headless_turn_uses_a_trusted_server_unasked_and_leaves_nothing_behind
 ) -> None:
     pid_file = tmp_path / "pid"
     servers = {
-        "helper": hostile("ignores-end", str(pid_file), trust=True),
+        "helper": scripted("ignores-end", str(pid_file), trust=True),
         "dead": {"command": "no-such-program"},
-        "hanging": hostile("hangs", timeout=1500),
+        "hanging": scripted("hangs", timeout=1500),
     }
     write_servers(isolated_folders.home, servers)
     ended = subprocess.run(
@@ -116,7 +116,7 @@ def test_a_headless_turn_uses_a_trusted_server_unasked_and_leaves_nothing_behind
 def test_a_headless_run_ends_with_45_where_a_server_is_missing_that_must_be_there(
     isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(isolated_folders.home, {"good": hostile("plain"), "dead": {"command": "no-such-program"}})
+    write_servers(isolated_folders.home, {"good": scripted("plain"), "dead": {"command": "no-such-program"}})
     command = [*ISTHMUS, "-p", "go", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")]
     ended = subprocess.run(
         [*command, "-o", "stream-json", "--strict-mcp"],
@@ -146,7 +146,7 @@ scenarios:
 def test_without_trust_a_headless_turn_refuses_the_call_and_says_how_to_allow_it(
     isolated_folders: IsolatedFolders, tmp_path: Path, isthmus_here: InProcess
 ) -> None:
-    write_servers(isolated_folders.home, {name: hostile("plain") for name in "abc"})
+    write_servers(isolated_folders.home, {name: scripted("plain") for name in "abc"})
     (tmp_path / "script.yaml").write_text(THREE_SERVERS, encoding="utf-8")
     command = ["-p", "go", "-o", "stream-json", "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide"]
     command += ["--data-dir", str(tmp_path / "data")]
@@ -210,7 +210,7 @@ def test_servers_end_with_an_agent_that_is_killed(
     isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
     pid_file = tmp_path / "pid"
-    write_servers(isolated_folders.home, {"helper": hostile("silent", str(pid_file), trust=True)})
+    write_servers(isolated_folders.home, {"helper": scripted("silent", str(pid_file), trust=True)})
     process = subprocess.Popen(
         [*ISTHMUS, "-p", "go", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")],
         cwd=workspace, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -227,7 +227,7 @@ def test_servers_end_with_an_agent_that_is_killed(
 def test_a_projects_servers_start_only_in_a_folder_that_the_user_trusts(
     isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, isthmus_here: InProcess
 ) -> None:
-    write_servers(workspace, {"theirs": hostile("plain", str(tmp_path / "started"))})
+    write_servers(workspace, {"theirs": scripted("plain", str(tmp_path / "started"))})
     command = ["-p", "go", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")]
     command += ["--approval-mode", "yolo"]
     status, _, problem = isthmus_here(*command)

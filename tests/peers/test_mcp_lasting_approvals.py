@@ -13,7 +13,7 @@ from isthmus.development_tool import ToolCall, ToolCallConfirmation
 from isthmus.events import StateChange, TaskState, ToolCallUpdate
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from support.isolation import IsolatedFolders
-from support.mcp_hosting import hostile, write_servers
+from support.mcp_hosting import scripted, write_servers
 from support.serve_program import serve_program
 from support.turns import events_of
 
@@ -55,7 +55,7 @@ async def asked(agent: RemoteAgent, workspace: Path, option: str | None = None) 
 async def test_what_is_allowed_for_good_lasts_for_the_next_process_and_that_server(
     isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    servers = {"helper": hostile("plain")}
+    servers = {"helper": scripted("plain")}
     settings(isolated_folders.home, servers, keeps=True)
     async with serve_program(tmp_path, workspace, script=ONE_CALL) as server, server.client() as agent:
         options, state = await asked(agent, workspace, FOR_GOOD)

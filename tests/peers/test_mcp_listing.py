@@ -13,7 +13,7 @@ from isthmus.client import CommandMessage, CommandScope
 from isthmus.events import StateChange, TextContent
 from support.isolation import IsolatedFolders
 from support.isthmus_program import isthmus
-from support.mcp_hosting import HOSTILE, hostile, write_servers
+from support.mcp_hosting import SCRIPTED, scripted, write_servers
 from support.serve_program import serve_program
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -31,7 +31,7 @@ def servers(
     shutil.copy(NOTES, folder / "my_mcp_server.py")
     programs = tmp_path / "programs"
     programs.mkdir()
-    (programs / "docker").write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{HOSTILE}" plain\n', encoding="utf-8")
+    (programs / "docker").write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{SCRIPTED}" plain\n', encoding="utf-8")
     (programs / "docker").chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     found: dict[str, Any] = {
@@ -42,9 +42,9 @@ def servers(
             "env": {"API_KEY": SECRET},
             "timeout": 15000,
         },
-        "nodeServer": hostile("dies", SECRET, env={"TOKEN": SECRET}),
+        "nodeServer": scripted("dies", SECRET, env={"TOKEN": SECRET}),
         "dockerizedServer": {"command": "docker", "args": ["run", "-i", "--rm", "-e", f"API_KEY={SECRET}", "image"]},
-        "emptyServer": hostile("nothing"),
+        "emptyServer": scripted("nothing"),
         "far": {"httpUrl": f"http://me:{SECRET}@127.0.0.1:9/mcp?key={SECRET}", "headers": {"X-Token": SECRET}},
     }
     write_servers(isolated_folders.home, found)

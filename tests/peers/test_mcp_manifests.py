@@ -12,7 +12,7 @@ from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import Approved, ToolScope, version_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState
-from support.mcp_hosting import hostile, hosting, status_when, write_servers
+from support.mcp_hosting import hosting, scripted, status_when, write_servers
 from support.tool_calls import result_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
@@ -34,7 +34,7 @@ class Listed:
         self.file.write_text(json.dumps(tools))
 
     def settings(self, **settings: Any) -> dict[str, Any]:
-        return hostile("listed", str(self.starts), str(self.file), **settings)
+        return scripted("listed", str(self.starts), str(self.file), **settings)
 
     @property
     def started(self) -> int:
@@ -216,7 +216,7 @@ async def test_a_lazy_server_is_started_once_to_learn_its_tools_then_at_its_firs
         assert await host.discovery(scope) is DiscoveryState.COMPLETED
         assert listed.started == 1
         # Another server that connects meanwhile does not wake it.
-        write_servers(home, {**servers, "other": hostile("nothing")})
+        write_servers(home, {**servers, "other": scripted("nothing")})
         await asyncio.wait_for(host.refresh(scope, "other"), 60)
         assert listed.started == 1
         assert "ok" in said(await success_of(tool, tool_context(scope.workspace)))

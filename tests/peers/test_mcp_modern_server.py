@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
-from support.mcp_hosting import HOSTILE, hosting, status_when
+from support.mcp_hosting import SCRIPTED, hosting, status_when
 from support.tool_calls import said, success_of, tool_context
 from support.waiting import eventually_async
 
@@ -56,7 +56,8 @@ async def test_a_servers_nature_is_kept_for_the_next_start_and_a_changed_one_is_
         way = json.loads(file.read_text())["manifest"]["way"]
         assert way["is_modern"]
         assert "2026-07-28" in way["discovered"]["supportedVersions"]
-    shutil.copy(HOSTILE, program)
+    program.unlink()
+    program.symlink_to(SCRIPTED)
     async with hosting(home, servers, cache=cache) as host:
         await status_when(host, scope, "s", ServerState.CONNECTED)
         assert list((await host.tools(scope)).tools) == ["ok"]

@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
-from support.mcp_hosting import hostile, hosting
+from support.mcp_hosting import hosting, scripted
 from support.tool_calls import result_of, said, success_of, tool_context
 
 pytestmark = pytest.mark.anyio
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 async def test_null_for_an_optional_argument_is_left_out_and_for_a_required_one_refused(
     home: Path, workspace: Path
 ) -> None:
-    async with hosting(home, {"s": hostile("plain"), "strict": hostile("needs-y")}) as host:
+    async with hosting(home, {"s": scripted("plain"), "strict": scripted("needs-y")}) as host:
         tools = (await host.tools(ToolScope(workspace))).tools
         context = tool_context(workspace)
         assert said(await success_of(tools["ok"], context, x=None)) == said(await success_of(tools["ok"], context))

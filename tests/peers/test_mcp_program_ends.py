@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from isthmus.tools.base import ToolScope
-from support.mcp_hosting import HOSTILE, hosting, write_servers
+from support.mcp_hosting import SUPPORT, hosting, write_servers
 from support.oauth_login import let_end, log_in, shows
 from support.oauth_mcp_server import oauth_mcp_server
 
 pytestmark = pytest.mark.anyio
 
-STUCK = (sys.executable, str(HOSTILE.parent / "stuck_isthmus_program.py"))
+STUCK = (sys.executable, str(SUPPORT / "stuck_isthmus_program.py"))
 UNRESOLVED = {"s": {"httpUrl": "https://stuck.example/mcp", "timeout": 1000}}
 DEADLINE = 80
 """Time limit in seconds; a program that hangs does so forever."""

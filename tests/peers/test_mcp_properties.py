@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
-from support.mcp_hosting import HOSTILE, hosting, status_when, write_servers
+from support.mcp_hosting import SCRIPTED, hosting, status_when, write_servers
 from support.oauth_authorization import Issued
 from support.oauth_login import log_in, shows
 from support.oauth_mcp_server import oauth_mcp_server
@@ -29,7 +29,7 @@ async def test_a_program_gets_its_variables_and_runs_in_the_folder_of_whichever_
     home: Path, workspace: Path
 ) -> None:
     (workspace / "mcp-servers" / "python").mkdir(parents=True)
-    variables = {"MY_PYTHON": sys.executable, "MY_SERVER": str(HOSTILE), "DB_CONNECTION_STRING": "db", "EMPTY": ""}
+    variables = {"MY_PYTHON": sys.executable, "MY_SERVER": str(SCRIPTED), "DB_CONNECTION_STRING": "db", "EMPTY": ""}
     entry = {
         "command": "${MY_PYTHON}",
         "args": ["-S", "$MY_SERVER", "${MY_WAY:-where}"],

@@ -14,7 +14,7 @@ from mcp_types.version import SUPPORTED_PROTOCOL_VERSIONS
 from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
-from support.mcp_hosting import HOSTILE, hosting, status_when
+from support.mcp_hosting import SUPPORT, hosting, scripted, status_when
 from support.ports import free_port
 from support.tool_calls import said, success_of, tool_context
 from support.waiting import eventually, eventually_async
@@ -38,7 +38,7 @@ def servers_over(kind: str, *revisions: str) -> Generator[dict[str, Any]]:
     """Start servers of these revisions in one program; yield their settings by revision."""
     ports = {revision: free_port() for revision in revisions}
     pairs = [word for revision, port in ports.items() for word in (revision, str(port))]
-    command = [sys.executable, str(HOSTILE.parent / "revisions_mcp_server.py"), kind, *pairs]
+    command = [sys.executable, str(SUPPORT / "every_revision_mcp_server.py"), kind, *pairs]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
 
         def listen() -> bool:
@@ -69,8 +69,7 @@ async def offered(host: McpHost, scope: ToolScope, server: str) -> tuple[tuple[s
 async def test_over_stdio_each_kind_of_change_is_heard_by_itself(tmp_path: Path, workspace: Path) -> None:
     home = tmp_path / "user"
     home.mkdir()
-    program = str(HOSTILE.parent / "revision_mcp_server.py")
-    servers = {name_of(found): {"command": sys.executable, "args": ["-S", program, found]} for found in HANDSHAKES}
+    servers = {name_of(found): scripted("grows", found) for found in HANDSHAKES}
     async with hosting(home, servers) as host:
         scope, context = ToolScope(workspace), tool_context(workspace)
         for name in servers:

@@ -13,7 +13,7 @@ from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
-from support.mcp_hosting import SOON_ENDED, everything_over, hostile, node_server, status_when
+from support.mcp_hosting import SOON_ENDED, everything_over, node_server, scripted, status_when
 from support.mcp_hosting import hosting_soon_ended as hosting
 from support.ports import free_port
 from support.programs import require
@@ -141,7 +141,7 @@ async def test_tools_are_those_that_are_included_without_those_that_are_excluded
 
 async def test_a_call_that_tells_progress_for_ever_ends_at_the_cap(home: Path, workspace: Path) -> None:
     timeouts = replace(SOON_ENDED, longest_call_seconds=1)
-    async with hosting(home, {"s": hostile("progress", timeout=2500)}, timeouts=timeouts) as host:
+    async with hosting(home, {"s": scripted("progress", timeout=2500)}, timeouts=timeouts) as host:
         tool = (await host.tools(ToolScope(workspace))).tools["ok"]
         with pytest.raises(ToolFailure, match=r"took longer than 2\.5 s and was cancelled") as failure:
             await result_of(tool, tool_context(workspace))
@@ -151,7 +151,7 @@ async def test_a_call_that_tells_progress_for_ever_ends_at_the_cap(home: Path, w
 async def test_what_a_server_says_of_its_progress_is_short_and_does_nothing_to_a_terminal(
     home: Path, workspace: Path
 ) -> None:
-    async with hosting(home, {"s": hostile("rude-progress")}) as host:
+    async with hosting(home, {"s": scripted("rude-progress")}) as host:
         tool = (await host.tools(ToolScope(workspace))).tools["ok"]
         shown: asyncio.Queue[str] = asyncio.Queue()
         call = asyncio.create_task(tool.run({}, running(tool_context(workspace), progress=shown.put_nowait)))
@@ -165,7 +165,7 @@ async def test_what_a_server_says_of_its_progress_is_short_and_does_nothing_to_a
 async def test_structured_content_that_misses_its_schema_is_a_warning_not_a_failure(
     home: Path, workspace: Path
 ) -> None:
-    async with hosting(home, {"s": hostile("bad-structured")}) as host:
+    async with hosting(home, {"s": scripted("bad-structured")}) as host:
         tools = (await host.tools(ToolScope(workspace))).tools
         result = await success_of(tools["ok"], tool_context(workspace))
         assert said(result) == "taken as it is"

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,16 @@ from isthmus.tools.servers import ServerState
 from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
 from support.isthmus_program import isthmus
-from support.mcp_hosting import hostile, hosting, status_when, write_servers
+from support.mcp_hosting import hosting, scripted, status_when, write_servers
 from support.model_bench import GEMINI, Provider, each_built_in_provider
 from support.scripted_wire import Call, Reply, Say
 
-MANY = Path(__file__).resolve().parent.parent / "support" / "many_tools_mcp_server.py"
 COUNT = 300
 
 
 def many(count: int = COUNT, **settings: Any) -> dict[str, Any]:
     # Required: waited for, however long it takes to start on a busy machine.
-    return {"command": sys.executable, "args": ["-S", str(MANY), str(count)], "required": True, **settings}
+    return scripted("many-records", str(count), required=True, **settings)
 
 
 def lists_hints(folder: Path) -> dict[str, Any]:
@@ -35,7 +33,7 @@ def lists_hints(folder: Path) -> dict[str, Any]:
     hints: dict[str, Any] = {"look": {"readOnlyHint": True}, "wipe": {"destructiveHint": True}, "says_nothing": {}}
     tools = [{"name": name, "inputSchema": schema, "annotations": found} for name, found in hints.items()]
     (folder / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
-    return hostile("listed", str(folder / "starts"), str(folder / "tools.json"))
+    return scripted("listed", str(folder / "starts"), str(folder / "tools.json"))
 
 
 def declared(provider: Provider, body: Mapping[str, Any]) -> list[str]:

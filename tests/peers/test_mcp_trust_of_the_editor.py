@@ -11,7 +11,7 @@ import pytest
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.local_agent import trust_of
 from isthmus.tools.base import ToolScope
-from support.mcp_hosting import hostile, hosting, write_servers
+from support.mcp_hosting import hosting, scripted, write_servers
 from support.vscode_companion import VsCodeCompanion, vscode_companion
 from support.waiting import eventually_async
 
@@ -38,7 +38,7 @@ async def test_the_editors_word_on_trust_counts_before_the_file_and_when_it_chan
     if by_file:
         rules = json.dumps({str(workspace): "TRUST_FOLDER"})
         (home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
-    write_servers(workspace, {"theirs": hostile("plain")})
+    write_servers(workspace, {"theirs": scripted("plain")})
     async with vscode_companion(as_json=True) as window:
         window.discovery(workspace, ideInfo={"name": "vscode", "displayName": "VS Code"})
         trusts = trust_of(editors, home)

@@ -1,23 +1,20 @@
 """The MCP server that probes its sandbox: its configuration, the environment of its host, and calls of its tools."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
-from support.mcp_hosting import status_when
+from support.mcp_hosting import scripted, status_when
 from support.sandboxing import machine_paths, with_bubblewrap
 from support.tool_calls import success_of, tool_context
-
-CURIOUS = Path(__file__).resolve().parent / "curious_mcp_server.py"
 
 
 def curious(*arguments: str, paths: tuple[str, ...] = (), **sandbox: Any) -> dict[str, Any]:
     """Return the configuration of the probing server in a sandbox."""
     opened = {"paths": [*machine_paths(), *paths], **sandbox}
-    return {"command": sys.executable, "args": ["-S", str(CURIOUS), *arguments], "sandbox": opened}
+    return scripted("probes-its-sandbox", *arguments, sandbox=opened)
 
 
 def surrounding(home: Path, **more: str) -> dict[str, str]:

@@ -6,18 +6,17 @@ At ``/mcp`` it speaks streamable HTTP, at ``/sse`` the transport of MCP's first 
 import json
 import queue
 import random
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from support.mcp_frames import ID, events, frame, pieces
+from support.mcp_http_handler import McpHandler, body_of, serving
+from support.mcp_servers.stdio_server import text
 
 TEXT = "fine: \u00e9 \u4e16\u754c \U0001f600"
 """Text of a valid result, with characters of several bytes."""
-TOOL: dict[str, Any] = {"name": "ok", "description": "Works.", "inputSchema": {"type": "object"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +48,16 @@ class Plan:
         return Plan(events(chance), chance.getrandbits(32), has_answer=chance.random() < 0.9)
 
 
-class FuzzingHandler(BaseHTTPRequestHandler):
+class FuzzingHandler(McpHandler):
     """The handler of one connection; ``plan`` and ``stream`` are those of the server."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+    revision = "2025-03-26"
     plan: Plan | None
     stream: "queue.Queue[bytes | None]"
 
     def do_GET(self) -> None:
         if self.path != "/sse":
-            self._respond(405, b"")
+            self.answer(405, b"")
             return
         type(self).stream = stream = queue.Queue[bytes | None]()
         self.close_connection = True
@@ -70,25 +68,19 @@ class FuzzingHandler(BaseHTTPRequestHandler):
                 self.wfile.write(part)
 
     def do_POST(self) -> None:
-        message: Any = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        match message.get("method"):
-            case "initialize":
-                info = {"name": "fuzzing", "version": "1"}
-                result: Any = {"protocolVersion": "2025-03-26", "capabilities": {"tools": {}}, "serverInfo": info}
-            case "tools/list":
-                result = {"tools": [TOOL]}
-            case "tools/call":
-                result = {"content": [{"type": "text", "text": TEXT}]}
-            case _:
-                self._respond(202, b"")
-                return
-        answer = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}, ensure_ascii=False).encode()
-        plan = self.plan if message["method"] == "tools/call" else None
+        message = self.message()
+        is_call = message.get("method") == "tools/call"
+        result = text(TEXT) if is_call else self.usual_result(message)
+        if result is None:
+            self.answer(202, b"")
+            return
+        answer = body_of(message, result)
+        plan = self.plan if is_call else None
         if self.path == "/messages":
-            self._respond(202, b"")
+            self.answer(202, b"")
             self._push(message["id"], answer, plan)
         elif plan is None:
-            self._respond(200, answer)
+            self.answer(200, answer)
         else:
             self._perform(message["id"], answer, plan)
 
@@ -115,31 +107,16 @@ class FuzzingHandler(BaseHTTPRequestHandler):
             for part in pieces(chance, head + chunks + (b"" if is_cut else b"0\r\n\r\n")):
                 self.wfile.write(part)
 
-    def _respond(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
     def do_DELETE(self) -> None:
-        self._respond(204, b"")
-
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        del code, size
+        self.answer(204, b"")
 
 
 @contextmanager
 def fuzzing_http() -> Generator[tuple[str, type[FuzzingHandler]]]:
     """Run the server; yield its origin and its handler, whose plan is used for the next call."""
     handler = type("FuzzingHandlerOfOneServer", (FuzzingHandler,), {"plan": None, "stream": queue.Queue()})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", handler
-    finally:
-        handler.stream.put(None)
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(handler) as origin:
+        try:
+            yield origin, handler
+        finally:
+            handler.stream.put(None)

@@ -8,10 +8,10 @@ import json
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-TOOL: dict[str, Any] = {"name": "ok", "description": "Works.", "inputSchema": {"type": "object", "properties": {}}}
+from support.mcp_http_handler import McpHandler, body_of, serving
+from support.mcp_servers.stdio_server import text
 
 QUESTIONS: dict[str, Any] = {
     "discover-hangs": "silence",
@@ -67,15 +67,9 @@ NO_ANSWERS: dict[str, Any] = {
 NOTE = {"level": "info", "data": "[{note}]"}
 
 
-def text(value: str) -> Any:
-    return {"content": [{"type": "text", "text": value}]}
-
-
-class Handler(BaseHTTPRequestHandler):
+class Handler(McpHandler):
     """The handler of one connection; ``way`` and the counts are those of the server."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
     way = ""
     sent = 0
     calls = 0
@@ -84,7 +78,7 @@ class Handler(BaseHTTPRequestHandler):
     is_over: threading.Event
 
     def do_POST(self) -> None:
-        message: Any = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        message = self.message()
         type(self).methods.append(message["method"])
         match message["method"]:
             case "server/discover" if self.way in QUESTIONS:
@@ -100,13 +94,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(400, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode())
             case "initialize" if self.way == "redirected-hello":
                 self.answer(307, b"", {"location": "http://localhost:9/elsewhere"})
-            case "initialize":
-                info = {"name": "hostile", "version": "1"}
-                self.reply(
-                    message, {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
-                )
-            case "tools/list":
-                self.reply(message, {"tools": [TOOL]})
+            case "initialize" | "tools/list":
+                self.reply(message, self.usual_result(message))
             case "tools/call":
                 self.call(message)
             case _:
@@ -201,15 +190,10 @@ class Handler(BaseHTTPRequestHandler):
                 self.reply(message, result)
 
     def reply(self, message: Any, result: Any) -> None:
-        self.answer(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode())
+        self.answer(200, body_of(message, result))
 
     def answer(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in {"content-type": "application/json", "mcp-session-id": "1", **(headers or {})}.items():
-            self.send_header(name, value)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        super().answer(status, body, {"mcp-session-id": "1", **(headers or {})})
 
     def stream(self, events: bytes) -> None:
         self.send_response(200)
@@ -245,21 +229,13 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.answer(204, b"")
 
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        del code, size
-
 
 @contextmanager
 def hostile_http(way: str, port: int = 0) -> Generator[tuple[str, type[Handler]]]:
     """Run the server; yield its URL and its handler, which counts what it sent."""
     handler = type("HandlerOfOneServer", (Handler,), {"way": way, "is_over": threading.Event(), "methods": []})
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/mcp", handler
-    finally:
-        handler.is_over.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(handler, port) as origin:
+        try:
+            yield f"{origin}/mcp", handler
+        finally:
+            handler.is_over.set()

@@ -1,7 +1,6 @@
 """A harness with the real MCP host and test servers that have prompts, resources and instructions."""
 
 import json
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,15 +8,13 @@ from typing import Any
 
 from isthmus.tools.builtin import builtin_tools
 from support.command_harness import CommandHarness, OpenHarness
-from support.mcp_hosting import hosting
-
-SERVER = Path(__file__).resolve().parent / "contents_mcp_server.py"
+from support.mcp_hosting import hosting, scripted
 
 
 def contents_server(folder: Path, **settings: Any) -> dict[str, Any]:
     """Return the configuration of a server whose folder is `folder`."""
     folder.mkdir(exist_ok=True)
-    return {"command": sys.executable, "args": ["-S", str(SERVER), str(folder)], **settings}
+    return scripted("contents", str(folder), **settings)
 
 
 def write_listing(folder: Path, **listings: Any) -> None:

@@ -21,12 +21,13 @@ from support.programs import node_package, require
 from support.waiting import eventually, eventually_async
 
 PACKAGES = "@modelcontextprotocol"
-HOSTILE = Path(__file__).resolve().parent / "hostile_mcp_server.py"
+SUPPORT = Path(__file__).resolve().parent
+SCRIPTED = SUPPORT / "mcp_servers" / "scripted_mcp_server.py"
 
 
-def hostile(way: str, *arguments: str, **settings: Any) -> dict[str, Any]:
-    """Return the configuration of a server that misbehaves in the way `way`."""
-    return {"command": sys.executable, "args": ["-S", str(HOSTILE), way, *arguments], **settings}
+def scripted(behaviour: str, *arguments: str, **settings: Any) -> dict[str, Any]:
+    """Return the configuration of the server on stdio that behaves so: ``plain`` or any other name in its program."""
+    return {"command": sys.executable, "args": ["-S", str(SCRIPTED), behaviour, *arguments], **settings}
 
 
 def write_servers(home: Path, servers: Mapping[str, Any]) -> None:

@@ -5,29 +5,31 @@ The code describes each way. It runs in this process.
 
 import json
 import queue
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-TOOL: dict[str, Any] = {"name": "ok", "description": "Works.", "inputSchema": {"type": "object", "properties": {}}}
+from support.mcp_http_handler import McpHandler, body_of, serving
+from support.mcp_servers.stdio_server import text
+
 PLACES = {"elsewhere": "http://other.invalid/messages", "no-place": "http://[not-an-address"}
 LARGE = 3 * 1024**2
 
 
-class SseHandler(BaseHTTPRequestHandler):
+class SseHandler(McpHandler):
     """The handler of one connection; ``way``, ``events`` and ``calls`` are those of the server."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+    revision = "2024-11-05"
     way = ""
     events: "queue.Queue[bytes | None]"
+    """What the stream that was opened last sends."""
+    opened: "list[queue.Queue[bytes | None]]"
     calls = 0
 
     def do_GET(self) -> None:
         events: queue.Queue[bytes | None] = queue.Queue()
         type(self).events = events
+        self.opened.append(events)
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
@@ -44,29 +46,22 @@ class SseHandler(BaseHTTPRequestHandler):
             return
 
     def do_POST(self) -> None:
-        message: Any = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        message = self.message()
         status = 202
         match message["method"]:
-            case "initialize":
-                info = {"name": "sse", "version": "1"}
-                self.reply(
-                    message, {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": info}
-                )
-            case "tools/list":
-                self.reply(message, {"tools": [TOOL]})
+            case "initialize" | "tools/list":
+                self.reply(message, self.usual_result(message))
             case "tools/call":
                 type(self).calls += 1
                 status = self.call(message)
             case _:
                 pass
-        self.send_response(status)
-        self.send_header("content-length", "0")
-        self.end_headers()
+        self.answer(status, b"")
 
     def call(self, message: Any) -> int:
         match self.way:
             case "large":
-                self.reply(message, {"content": [{"type": "text", "text": "x" * LARGE}]})
+                self.reply(message, text("x" * LARGE))
             case "forgets" if self.calls == 1:
                 return 404
             case "refuses":
@@ -81,7 +76,7 @@ class SseHandler(BaseHTTPRequestHandler):
                 for number in range(500):
                     self.events.put(b'{"jsonrpc": "2.0", "id": "q%d", "method": "ping"}' % number)
                 self.events.put(b"[1, 2\ndata: junk")
-                self.reply(message, {"content": [{"type": "text", "text": "fine"}]})
+                self.reply(message, text("fine"))
             case "invalid-utf8":
                 self.events.put(
                     b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [{"type": "text", "text": "fine\xff"}]}}'
@@ -91,29 +86,20 @@ class SseHandler(BaseHTTPRequestHandler):
                 head = b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [' % message["id"]
                 self.events.put(head + b'{"a":1},' * 1_500_000 + b"1]}}")
             case _:
-                self.reply(message, {"content": [{"type": "text", "text": "fine"}]})
+                self.reply(message, text("fine"))
         return 202
 
     def reply(self, message: Any, result: Any) -> None:
-        self.events.put(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode())
-
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        del code, size
+        self.events.put(body_of(message, result))
 
 
 @contextmanager
 def sse_server(way: str) -> Generator[tuple[str, type[SseHandler]]]:
     """Run the server; yield its URL and its handler, which counts calls."""
-    handler = type("SseHandlerOfOneServer", (SseHandler,), {"way": way})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/sse", handler
-    finally:
-        if hasattr(handler, "events"):
-            handler.events.put(None)
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    handler = type("SseHandlerOfOneServer", (SseHandler,), {"way": way, "opened": []})
+    with serving(handler) as origin:
+        try:
+            yield f"{origin}/sse", handler
+        finally:
+            for events in handler.opened:
+                events.put(None)

@@ -1,4 +1,4 @@
-"""MCP servers of every revision over HTTP, in one program: ``python revisions_mcp_server.py KIND REVISION PORT ...``.
+"""MCP servers of every revision over HTTP, in one program: ``every_revision_mcp_server.py KIND REVISION PORT ...``.
 
 Each has the tool ``grow``, which adds a tool, a prompt and a resource, and notifies as its revision defines. KIND is
 ``http`` or ``sse``.

@@ -1,6 +1,6 @@
-"""A program, an MCP server on stdio whose tools try actions that a sandbox may forbid, and report the outcome.
+"""``probes-its-sandbox [EXIT_CODE]``: a server whose tools try what a sandbox may forbid, and tell how it ended.
 
-``python curious_mcp_server.py [EXIT_CODE]``: with an exit code it writes to standard error and ends at once.
+With an exit code it writes to standard error and ends at once.
 """
 
 import os
@@ -10,8 +10,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from plain_mcp_server import serve
+from stdio_server import StdioServer
 
 
 def write(path: str, text: str) -> str:
@@ -66,10 +67,16 @@ TOOLS: dict[str, Callable[..., str]] = {
 }
 
 
-if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        sys.stderr.write("something is missing\n")
-        sys.exit(int(sys.argv[1]))
-    listed = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
-    serve("curious", listed, lambda name, arguments: TOOLS[name](**arguments))
-    Path("ended").write_text("as it should", encoding="utf-8")
+class Server(StdioServer):
+    def run(self) -> None:
+        if self.arguments:
+            sys.stderr.write("something is missing\n")
+            sys.exit(int(self.arguments[0]))
+        super().run()
+        Path("ended").write_text("as it should", encoding="utf-8")
+
+    def listing(self) -> dict[str, Any]:
+        return {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]}
+
+    def text_of(self, tool: str, arguments: dict[str, Any]) -> str:
+        return TOOLS[tool](**arguments)
