@@ -37,7 +37,10 @@ def to_json(value: object) -> dict[str, Any]:
     encoded: dict[str, Any] = {}
     for name in _field_names(type(value)):
         item = getattr(value, name)
-        if item is not None:
+        kind: type[object] = item.__class__
+        if kind is str or kind is dict:  # as most are
+            encoded[name] = item
+        elif item is not None:
             encoded[name] = _encode(item)
     return encoded
 
