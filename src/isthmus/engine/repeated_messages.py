@@ -14,11 +14,13 @@ from isthmus.encoding.codec import to_json
 from isthmus.events import ConfirmationAccepted, Prompt, TaskState
 from isthmus.journal.base import Journal, TaskRow
 
+_CANONICAL_JSON = json.JSONEncoder(sort_keys=True).encode
+
 
 def digest_of(message: PromptMessage) -> str:
     """Return a digest of the content of a message that begins a task."""
     content = [message.context_id, message.task_id, message.text, [to_json(part) for part in message.parts]]
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(_CANONICAL_JSON(content).encode("utf-8", "replace")).hexdigest()
 
 
 async def begun_before(journal: Journal, user: str, message_id: str, digest: str) -> str | None:

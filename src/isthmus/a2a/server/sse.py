@@ -89,25 +89,26 @@ class EventStream(StreamingResponse):
 
         The stream ends early with a comment when the server stops, and with an error when it is ended for a reason.
         """
+        end = b""
         work = self._streams.enter()
         watch = _StreamWatch(receive, send, work, self._keep_alive)
         try:
             with work:
                 await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
                 async with aclosing(self._frames) as frames:
-                    await self._send_frames(frames, watch, send)
+                    end = await self._send_frames(frames, watch, send)
         finally:
             self._streams.leave(work)
             watch.end()
         if watch.reader_has_left:
             return
-        end = b""
         if work.cancelled_caught:
             reason = self._streams.reason
             end = STOPPING if reason is None or self._last_frame is None else self._last_frame(reason)
         await send({"type": "http.response.body", "body": end, "more_body": False})
 
-    async def _send_frames(self, frames: AsyncGenerator[bytes, None], watch: "_StreamWatch", send: Send) -> None:
+    async def _send_frames(self, frames: AsyncGenerator[bytes, None], watch: "_StreamWatch", send: Send) -> bytes:
+        """Send the frames, and return the last of them, which are sent together with the end."""
         gathered: list[bytes] = []
         size = 0
 
@@ -129,7 +130,7 @@ class EventStream(StreamingResponse):
                 if size >= GATHERED_BYTES:
                     await flush()
         except StopAsyncIteration:
-            await flush()
+            return b"".join(gathered)
 
 
 class _StreamWatch:
