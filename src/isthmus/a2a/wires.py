@@ -1,4 +1,4 @@
-"""Choice of the wire for a request: a dialect that claims it, else the version that has its method.
+"""Choose the wire for a request: a dialect that claims it, else the version that has its method.
 
 No method of 0.3 has a name of 1.0, so both versions are served at one URL. ``A2A-Version`` may be absent, but a request
 that has it must fit it.
@@ -7,12 +7,12 @@ that has it must fit it.
 from isthmus.a2a.coder_agent.dialect import CoderAgentDialect
 from isthmus.a2a.coder_agent.reservations import Reservations
 from isthmus.a2a.protocol.extension_requests import METHODS as METHODS_OF_BOTH
-from isthmus.a2a.v03.proto_wire import ProtoWireV03
-from isthmus.a2a.v03.wire import WireV03
+from isthmus.a2a.v03.wire import ProtoWireV03, WireV03
 from isthmus.a2a.v1.operations import METHODS as V1_METHODS
-from isthmus.a2a.v1.wire import NoSuchMethod, UnknownVersion, WireV1, is_version
+from isthmus.a2a.v1.wire import WireV1, is_version, version_not_supported
 from isthmus.a2a.wire import Call, Dialect, Wire
 from isthmus.client import AgentClient
+from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
 FOLLOWING = ("tasks/resubscribe", "SubscribeToTask")
 """Methods that resume after an event.
@@ -38,27 +38,29 @@ class Wires:
         """A2A 1.0, for requests whose path already says so (REST)."""
         self.v03_rest: Wire = ProtoWireV03(strict_extension=strict_extension)
         """A2A 0.3 over HTTP and JSON."""
-        self._unknown: Wire = UnknownVersion()
-        self._no_such_method: Wire = NoSuchMethod()
         served = (self._v03, self.v1, *(each.wire for each in dialects))
         self._by_name: dict[str, Wire] = {wire.name: wire for wire in served}
 
     async def choose(self, call: Call, agent: AgentClient) -> Wire:
-        """Return the wire that reads the request and writes its answer; ``agent`` is the caller's."""
+        """Return the wire that reads the request and writes its answer; ``agent`` is the caller's.
+
+        Raises:
+            RpcError: the stated version is not served, or does not have the method.
+        """
         for dialect in self._dialects:
             if await dialect.claims(call, agent):
                 return dialect.wire
-        version = call.version
-        if version is None:
-            return self.v1 if call.method in V1_METHODS else self._v03
-        if is_version(version, "1.0"):
-            return self.v1 if call.method in V1_METHODS or call.method in METHODS_OF_BOTH else self._no_such_method
-        if is_version(version, "0.3"):
-            return self.v1 if call.method in V1_METHODS else self._v03
-        return self._unknown
+        method, version = call.method, call.version
+        if version is None or is_version(version, "0.3"):
+            return self.v1 if method in V1_METHODS else self._v03
+        if not is_version(version, "1.0"):
+            raise version_not_supported(f"A2A-Version {version[:40]!r} is not served; this server speaks 1.0 and 0.3")
+        if method not in V1_METHODS and method not in METHODS_OF_BOTH:
+            raise RpcError(METHOD_NOT_FOUND, f"A2A {version} has no method {method[:100]!r}")
+        return self.v1
 
     def of_version(self, version: str | None) -> Wire:
-        """Return the wire that reports errors in a body that is not a request."""
+        """Return the wire that reports errors of a request for which none could be chosen."""
         return self._v03 if version is None or is_version(version, "0.3") else self.v1
 
     def named(self, name: str) -> Wire:

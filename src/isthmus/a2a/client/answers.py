@@ -1,4 +1,4 @@
-"""Reading of an A2A server's answers: results out of their envelopes, and errors that say what to do. Sans-I/O."""
+"""Read the answers of an A2A server: results out of their envelopes, and errors that say what to do. Sans-I/O."""
 
 import json
 from collections.abc import Generator, Mapping

@@ -1,4 +1,4 @@
-"""Fetching of a server's agent card over HTTP: its address, the trusted authorities, and the endpoint that it names.
+"""Fetch a server's agent card over HTTP: its address, the trusted authorities, and the endpoint that it names.
 
 A card is first requested without the token; the token is never sent to another origin than the one that the user named.
 The card is read in :mod:`isthmus.a2a.client.discovery`.

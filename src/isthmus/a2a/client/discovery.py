@@ -1,4 +1,4 @@
-"""Reading of an agent card by the client: the interface to use, and the dialect. Sans-I/O.
+"""Read an agent card as a client: choose the interface and the dialect. Sans-I/O.
 
 Cards of A2A 0.3 (and 0.2) have one main interface and additional ones, cards of 1.0 have a list, cards for both have
 both. They are fetched in :mod:`isthmus.a2a.client.card`.

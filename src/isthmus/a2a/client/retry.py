@@ -1,4 +1,4 @@
-"""Retries of a client: the policy, and the repeated sending of a message.
+"""Retry policy of a client, and sending a message until it has arrived.
 
 Streams that break are resumed in :mod:`isthmus.a2a.client.streams`.
 """

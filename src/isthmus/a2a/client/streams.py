@@ -1,4 +1,4 @@
-"""Reading of one task's deliveries, over any number of connections.
+"""Read one task's deliveries, over any number of connections.
 
 A broken stream is resumed: after the last event if the server numbers its events, otherwise with the current Task. A
 server that does not stream is polled until the work has ended or a user is asked. Decoders read the items

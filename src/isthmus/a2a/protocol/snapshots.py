@@ -1,4 +1,4 @@
-"""Conversion of a Task from a server to a TaskSnapshot; a server without the extension fills fewer fields. Sans-I/O."""
+"""Convert a server's Task to a TaskSnapshot; a server without the extension fills fewer fields. Sans-I/O."""
 
 from collections.abc import Iterator
 

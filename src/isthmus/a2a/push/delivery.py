@@ -36,9 +36,9 @@ GATHER_SECONDS = 0.005
 SLACK_SECONDS = 60.0
 """Overlap in seconds of two checks of the journal, since a commit may come late."""
 MAX_SEEN = 10_000
-"""Maximum number of targets whose last look is remembered."""
+"""Maximum number of targets whose last check is remembered."""
 MAX_ROWS = 32_768
-"""Maximum number of targets that are read together, while all that were read before go to busy hosts."""
+"""Maximum number of targets that are read together; more than usual are read only if those all go to busy hosts."""
 LATEST_ATTEMPT_SECONDS = 2 * RETRY_AFTER_SECONDS
 """Maximum time in seconds until a scheduled attempt; a later one was scheduled by a different clock."""
 
@@ -196,7 +196,10 @@ class PushDelivery:
         return max(seconds, 0.01)
 
     async def _behind(self) -> tuple[Sequence[tuple[PushRow, int]], bool]:
-        """Return targets with possible changes, until one is within the limits; and whether these are all targets."""
+        """Return targets that may have changes to send, and whether these are all; at least one can be sent to now.
+
+        If none can, they are all, or as many as are ever read together.
+        """
         limit = self._limits.rows
         while True:
             behind = await self._pushes.behind(limit, self._since, self._owner)

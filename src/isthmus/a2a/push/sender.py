@@ -1,4 +1,4 @@
-"""Sending of one push notification over HTTP, to an address that was checked.
+"""Send one push notification over HTTP, to an address that was checked.
 
 The host's name is resolved here, every address is checked against the rule, and the connection goes to one of the
 checked addresses, with the name in Host and TLS: changing the name's addresses in between gains an attacker nothing.

@@ -1,4 +1,4 @@
-"""Answering of one request: its operation is performed on the caller's agent, and its wire writes the result.
+"""Answer one request: perform its operation on the caller's agent, and let its wire write the result.
 
 The request was read in :mod:`isthmus.a2a.server.endpoint`.
 """

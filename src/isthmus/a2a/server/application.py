@@ -180,7 +180,7 @@ class Application:
             return too_large
         try:
             first = FirstStep(_read(request, limit))
-            if first.is_done:  # the body came with the head, as small ones do: a deadline would cost more than it
+            if first.is_done:  # small bodies come with the head; a deadline would cost more than reading them
                 body = first.result
             else:
                 async with asyncio.timeout(self._options.body_deadline):

@@ -1,6 +1,6 @@
-"""Running of an awaitable's first step at once, since its result is usually there already.
+"""Take the first step of an awaitable at once, as its result is usually ready.
 
-Work that is only needed before a wait (a timer, sending what was gathered) is then done only when there is a wait.
+Work that is needed only before a wait (a timer, sending gathered events) can then be saved if there is no wait.
 """
 
 from collections.abc import Awaitable, Callable, Generator

@@ -1,6 +1,6 @@
-"""Framing of results, errors and stream items in HTTP; here is the one of JSON-RPC.
+"""The port Framing, which puts answers into HTTP, and the framing of JSON-RPC.
 
-REST has its own (:mod:`isthmus.a2a.server.rest`).
+The framing of REST is in :mod:`isthmus.a2a.server.rest`.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The wire of A2A 0.3: its requests and answers together."""
+"""The wires of A2A 0.3: over JSON-RPC, and over HTTP and JSON."""
 
 from collections.abc import Sequence
 
@@ -10,6 +10,7 @@ from isthmus.a2a.protocol.operations import Operation
 from isthmus.a2a.protocol.task_encoder import Shape, StatusEncoder, encode_task
 from isthmus.a2a.v03.encoder import ShapeV03, encode_push
 from isthmus.a2a.v03.operations import SEND, STREAM, decode_operation
+from isthmus.a2a.v03.proto_json import ProtoShapeV03, encode_named_push
 from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage, Wire
 from isthmus.client import PushTarget, TaskSnapshot
 from isthmus.errors import IsthmusError
@@ -76,3 +77,32 @@ class WireV03(Wire):
     @override
     def error(self, error: IsthmusError) -> RpcError:
         return rpc_error(error)
+
+
+class ProtoWireV03(WireV03):
+    """A2A 0.3 over HTTP and JSON: requests as in JSON-RPC, answers as ProtoJSON.
+
+    It shares the name of 0.3, so push notifications are written as in JSON-RPC.
+    """
+
+    shape: Shape = ProtoShapeV03()
+
+    @override
+    def task_item(self, task: JsonDict) -> JsonDict:
+        return {"task": task}
+
+    @override
+    def message_item(self, answer: AgentMessage, context_id: str) -> JsonDict:
+        return {"message": super().message_item(answer, context_id)}
+
+    @override
+    def push(self, task_id: str, target: PushTarget) -> JsonDict:
+        return encode_named_push(task_id, target)
+
+    @override
+    def pushes(self, task_id: str, targets: Sequence[PushTarget]) -> object:
+        return {"configs": [encode_named_push(task_id, target) for target in targets], "nextPageToken": ""}
+
+    @override
+    def nothing(self) -> object:
+        return {}

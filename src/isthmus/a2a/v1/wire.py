@@ -1,4 +1,4 @@
-"""The wire of A2A 1.0: its requests and answers together, for JSON-RPC and REST."""
+"""The wire of A2A 1.0, for JSON-RPC and REST."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage, Wire
 from isthmus.client import PushTarget, TaskSnapshot
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage
-from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
+from isthmus.rpc.messages import RpcError
 
 _SHAPE = ShapeV1()
 
@@ -32,7 +32,7 @@ class WireV1(Wire):
     def decode(self, call: Call) -> Operation:
         if call.version is not None and not is_version(call.version, "1.0"):
             message = f"{call.method} is a method of A2A 1.0, but A2A-Version says {call.version[:40]!r}"
-            raise RpcError(VERSION_NOT_SUPPORTED, message, {"supported": "1.0, 0.3"})
+            raise version_not_supported(message)
         if self._strict_extension and not call.activation.active and call.method in (SEND, STREAM):
             message = f"this server requires the development-tool extension: activate {URI} in A2A-Extensions"
             raise RpcError(EXTENSION_REQUIRED, message, {"uri": URI})
@@ -87,21 +87,9 @@ class WireV1(Wire):
         return add_details(rpc_error(error))
 
 
-class UnknownVersion(WireV1):
-    """Refuses requests for a version of A2A that is not served, with the errors of 1.0."""
-
-    @override
-    def decode(self, call: Call) -> Operation:
-        message = f"A2A-Version {(call.version or '')[:40]!r} is not served; this server speaks 1.0 and 0.3"
-        raise RpcError(VERSION_NOT_SUPPORTED, message, {"supported": "1.0, 0.3"})
-
-
-class NoSuchMethod(WireV1):
-    """Refuses a method that the version in ``A2A-Version`` does not have."""
-
-    @override
-    def decode(self, call: Call) -> Operation:
-        raise RpcError(METHOD_NOT_FOUND, f"A2A {call.version} has no method {call.method[:100]!r}")
+def version_not_supported(message: str) -> RpcError:
+    """Return the error for a request that states a version of A2A which does not fit it, or is not served."""
+    return RpcError(VERSION_NOT_SUPPORTED, message, {"supported": "1.0, 0.3"})
 
 
 def is_version(stated: str, version: str) -> bool:
