@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from isthmus.ide.agent_server import AgentServer
     from isthmus.ide.clients.ide_client import ConnectableClient
     from isthmus.ide.companion import Companion
+    from isthmus.network.checked_transport import AddressPolicy
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteEndpoint:
     """An endpoint that a client named by its URL; ``headers`` go with each request and are never shown.
 
-    ``why_not`` returns why nothing may be sent to an address that the URL's host resolves to; None: all are allowed.
+    ``address_policy`` decides on each address that the URL's host resolves to; None allows all of them.
     """
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
-    why_not: Callable[[str, str], str | None] | None = None
+    address_policy: "AddressPolicy | None" = None
 
 
 @dataclass(frozen=True, slots=True)

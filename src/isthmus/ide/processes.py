@@ -1,6 +1,6 @@
 """Processes of this machine: whether one that a file names still runs, and the ancestors of this one.
 
-Does not contain how agents are recognised: see :mod:`lineage`.
+:mod:`isthmus.ide.control.lineage` recognises agents among them.
 """
 
 import os

@@ -99,7 +99,7 @@ def _is_taken(path: Path) -> bool:
 
 
 def _sweep(state: RestartState) -> None:
-    """Remove the discovery files that a dead companion left; one that another program has rewritten stays."""
+    """Remove the discovery files that a dead companion left; a file that another program has rewritten stays."""
     kept = [state.server(name) or {} for name in state.servers]
     tokens = [server["token"] for server in kept if isinstance(server.get("token"), str)]
     for path in map(Path, state.discovery_files):

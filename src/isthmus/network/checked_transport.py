@@ -21,9 +21,9 @@ class AddressRefusedError(httpx2.ConnectError):
 class CheckedTransport(httpx2.AsyncHTTPTransport):
     """Connects to a checked address, with the name in Host and TLS; never through a proxy."""
 
-    def __init__(self, why_not: AddressPolicy) -> None:
+    def __init__(self, policy: AddressPolicy) -> None:
         super().__init__(trust_env=False)
-        self._why_not = why_not
+        self._policy = policy
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Resolve the name, check each of its addresses, and send to the first."""
@@ -35,7 +35,7 @@ class CheckedTransport(httpx2.AsyncHTTPTransport):
             raise httpx2.ConnectError(f"the name {host} cannot be resolved", request=request) from error
         addresses = [str(entry[4][0]) for entry in found]
         for address in addresses:
-            if (kind := self._why_not(host, address)) is not None:
+            if (kind := self._policy(host, address)) is not None:
                 raise AddressRefusedError(f"{host} leads to {kind}, which this server does not connect to")
         request.extensions = {**request.extensions, "sni_hostname": host}
         request.url = request.url.copy_with(host=addresses[0])

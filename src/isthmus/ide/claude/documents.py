@@ -87,11 +87,15 @@ async def require_openable(companion: Companion, path: str) -> None:
     Raises:
         EditorError: the file is outside the workspace, missing, not a regular file or too large.
     """
-    companion.hidden.opens(path, _require_openable(path, await companion.workspace_folders()))
+    companion.hidden.opens(path, _openable_target(path, await companion.workspace_folders()))
 
 
-def _require_openable(path: str, folders: tuple[str, ...]) -> str:
-    """Return the real path of a file that may be opened, or raise :class:`EditorError`."""
+def _openable_target(path: str, folders: tuple[str, ...]) -> str:
+    """Return the real path of a file that may be opened.
+
+    Raises:
+        EditorError: it may not be opened.
+    """
     real = os.path.realpath(path)
     if not is_inside(path, folders):
         raise EditorError(

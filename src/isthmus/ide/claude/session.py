@@ -154,7 +154,7 @@ class ClaudeSession:
         return None
 
     def review_closed(self, review: DiffReview) -> None:
-        """Answer the openDiff of a review that was closed (close_tab, closeAllDiffTabs), replaced, or ended with us."""
+        """Answer the openDiff of a review that was closed, replaced, or ended with the companion."""
         self._resolve(review)
 
     def discard_decisions(self, file_path: str) -> None:

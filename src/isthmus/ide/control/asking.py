@@ -31,7 +31,7 @@ class CompanionQuestions:
 
     @property
     def open_questions(self) -> tuple[ClientQuestion, ...]:
-        """Return the waiting questions, oldest first."""
+        """Waiting questions, oldest first."""
         return self._table.all()
 
     @property
@@ -45,10 +45,10 @@ class CompanionQuestions:
             del self._allowed[key]
 
     async def ask(self, client: str, title: str, text: str, client_id: str = "", about: str = "") -> bool:
-        """Return whether the user allows it. No answer within 10 minutes is a no. Cancelling withdraws the question.
+        """Ask in the editor and in terminals; return whether the user allows it. No answer within 10 minutes is a no.
 
-        A yes for the session counts for every later question of ``client_id`` with the same ``about`` (such as the path
-        of a notebook; empty: it counts once), until :meth:`forget`.
+        Cancelling withdraws the question. A yes for the session counts for every later question of ``client_id`` with
+        the same ``about`` (such as the path of a notebook; empty: it counts once), until :meth:`forget`.
 
         Raises:
             TooManyQuestionsError: too many questions wait already; this one was not asked.

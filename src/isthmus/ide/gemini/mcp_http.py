@@ -96,7 +96,7 @@ class McpConnection:
         self._core = McpClient()
         self._session_id: str | None = None
         self._last_event_id: str | None = None
-        rule = endpoint.remote.why_not if endpoint.remote is not None else None
+        policy = endpoint.remote.address_policy if endpoint.remote is not None else None
         # trust_env: no proxy between two processes of one machine.
         self._http = httpx2.AsyncClient(
             headers=dict(endpoint.headers),
@@ -104,7 +104,7 @@ class McpConnection:
             follow_redirects=False,
             # Making the usual context, with every certificate authority in it, takes longer than a request.
             verify=not endpoint.url.startswith("http://") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-            transport=None if rule is None else CheckedTransport(rule),
+            transport=None if policy is None else CheckedTransport(policy),
         )
 
     async def initialize(self, timeout: float) -> None:

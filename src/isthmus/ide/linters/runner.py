@@ -135,7 +135,7 @@ class _OneLinter:
             if self.problem is None:
                 _log.warning("%s: %s", self._linter.name, error)
             self.problem = str(error)
-            # Not tried again before the file is written again.
+            # No other run before the file is written again.
             found: tuple[Diagnostic, ...] = ()
         else:
             self.problem = None

@@ -2,9 +2,9 @@
 
 Covers what IDE clients use, of protocol versions 2024-11-05 to 2025-11-25: initialize, ping, tools/list, tools/call,
 notifications and their errors (JSON-RPC 2.0). Lists of prompts and resources are empty, for clients that ask for them
-although none were declared. Does not contain sessions, HTTP, batches (removed from MCP in 2025-06-18) or the tools
-themselves. Any transport can drive it: one message at a time goes into :meth:`McpPeer.receive`; a tool call's outcome
-comes back through :meth:`McpPeer.finish`.
+although none were declared. Batches are refused: MCP removed them in 2025-06-18. Any transport can drive it: it passes
+one message at a time to :meth:`McpPeer.receive`, runs the tool calls that come out, and passes each result to
+:meth:`McpPeer.finish`.
 """
 
 from collections.abc import Sequence
