@@ -396,6 +396,7 @@ async def test_files_without_findings_have_no_diagnostics(driver: EditorDriver, 
 async def test_a_message_is_shown_without_waiting_for_the_user(driver: EditorDriver) -> None:
     async with asyncio.timeout(60):
         await driver.editor.show_message("An agent says: 'hello'\nand\t\"more\" | quit")
+    await eventually_async(lambda: driver.has_message("An agent says: 'hello'"), what="the message")
 
 
 async def test_the_events_end_when_the_editor_quits_and_then_it_is_gone(

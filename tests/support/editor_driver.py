@@ -52,6 +52,10 @@ class EditorDriver(Protocol):
         """Close a diff view without accepting."""
         ...
 
+    async def has_message(self, text: str) -> bool:
+        """Return whether the editor has shown a message with this text."""
+        ...
+
     async def quit(self) -> None:
         """Quit the editor without saving."""
         ...
@@ -86,6 +90,9 @@ class HeadlessDriver:
 
     async def reject(self, review: DiffReview) -> None:
         self._editor.reject_diff(review.id)
+
+    async def has_message(self, text: str) -> bool:
+        return any(text in message for message in self._editor.messages)
 
     async def quit(self) -> None:
         self._editor.quit()
@@ -146,6 +153,9 @@ class NeovimDriver:
     async def reject(self, review: DiffReview) -> None:
         await self._go_to(review)
         await self._neovim.command("quit")
+
+    async def has_message(self, text: str) -> bool:
+        return await self._neovim.lua("return vim.fn.execute('messages'):find(..., 1, true) ~= nil", text)
 
     async def quit(self) -> None:
         await self._neovim.quit()

@@ -190,6 +190,10 @@ class EmacsDriver:
     async def reject(self, review: DiffReview) -> None:
         await self._in_review(review, "(kill-buffer)")
 
+    async def has_message(self, text: str) -> bool:
+        search = f"(save-excursion (goto-char (point-min)) (search-forward {lisp_string(text)} nil t))"
+        return await self.emacs.evaluate(f'(and (with-current-buffer "*Messages*" {search}) t)') is True
+
     async def quit(self) -> None:
         await self.emacs.quit()
 

@@ -41,6 +41,9 @@ class JupyterDriver:
     async def reject(self, review: DiffReview) -> None:
         await self._answer(review, "reject")
 
+    async def has_message(self, text: str) -> bool:
+        return any(text in message for message in self._editor.messages)
+
     async def quit(self) -> None:
         self._jupyter.end()
 

@@ -27,8 +27,9 @@ from support.waiting import eventually_async
 class RemoteEditorDriver:
     """A user who answers in the editor behind; `editor` is the remote one."""
 
-    def __init__(self, protocol: str, behind: HeadlessEditor, editor: RemoteEditor) -> None:
+    def __init__(self, protocol: str, behind: HeadlessEditor, editor: RemoteEditor, printed: list[str]) -> None:
         self.protocol = protocol
+        self._printed = printed
         self._behind = behind
         self._editor = editor
         self._path = ""
@@ -55,6 +56,9 @@ class RemoteEditorDriver:
 
     async def reject(self, review: DiffReview) -> None:
         self._behind.reject_diff(await self._id(review))
+
+    async def has_message(self, text: str) -> bool:
+        return any(text in line for line in self._printed)
 
     async def quit(self) -> None:
         self._behind.quit()
@@ -109,9 +113,10 @@ def remote_editor_driver(protocol: str) -> Callable[[Path], AbstractAsyncContext
             else:
                 client = GeminiPeer(folder, os.environ, deadlines=deadlines)
             await client.connect()
-            editor = RemoteEditor(client, print, lost_seconds=0.5, shown_seconds=60)
+            printed: list[str] = []
+            editor = RemoteEditor(client, printed.append, lost_seconds=0.5, shown_seconds=60)
             try:
-                yield RemoteEditorDriver(protocol, behind, editor)
+                yield RemoteEditorDriver(protocol, behind, editor, printed)
             finally:
                 await editor.aclose()
         finally:

@@ -116,6 +116,9 @@ class StdioDriver:
     async def reject(self, review: DiffReview) -> None:
         await self.plugin.do("reject", review=review.id)
 
+    async def has_message(self, text: str) -> bool:
+        return any(text in message["params"]["message"] for message in await self.plugin.heard("window/showMessage"))
+
     async def quit(self) -> None:
         await self.plugin.do("quit")
 
