@@ -81,7 +81,7 @@ class Hosting:
     server: ServerOptions | None = field(default=None)
     """All other options of the server; token, hosts, public_url and identity are filled in."""
 
-    def place(self) -> Path:
+    def data_folder(self) -> Path:
         """Return the folder of the journal and the token."""
         word = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "agent"
         return self.folder if self.folder is not None else data_directory() / "agents" / word
@@ -160,7 +160,7 @@ class HostedApplication:
         from isthmus.a2a.wires import Wires
 
         hosting = self._hosting
-        folder = hosting.place()
+        folder = hosting.data_folder()
         make_private_directory(folder)
         is_trusting = hosting.authenticate is not None
         token = hosting.token or ("" if is_trusting else ensure_token_file(folder / TOKEN_FILE))
@@ -242,7 +242,7 @@ async def _serve(agent: AgentPort, hosting: Hosting, host: str, port: int) -> No
         def say_ready() -> None:
             sys.stdout.write(f"A2A server ready at {server.url}\n")
             sys.stdout.flush()
-            sys.stderr.write(f"Token: {hosting.place() / TOKEN_FILE}\n")
+            sys.stderr.write(f"Token: {hosting.data_folder() / TOKEN_FILE}\n")
 
         server = A2AServer(await hosted.open(), listener, on_ready=say_ready)
         await server.run_until_stopped()
