@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CONTRACT = Path(__file__).parent
+CONTRACT = Path(__file__).resolve().parents[1] / "contract"
 
 
 def test_careless_requests_are_answered_the_same_without_httptools(tmp_path: Path) -> None:
