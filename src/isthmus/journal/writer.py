@@ -29,7 +29,7 @@ CROWDED_SECONDS = 0.1
 """Time in seconds, after writes that came together, in which a group waits for more of them."""
 CROWDED_TURNS = 4
 """Maximum number of turns of the event loop for which a group waits while each brings more writes."""
-COMMITS_ON_LOOP = 64
+COMMITS_ON_LOOP = 24
 """Number of commits on the event loop after which the thread commits, which empties SQLite's log when it is long."""
 COMMITS_BETWEEN = 2
 """Number of commits on the thread then: one may empty the log, and the next one begins it anew."""
