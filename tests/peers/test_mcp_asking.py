@@ -273,7 +273,7 @@ async def test_a_client_of_gemini_clis_own_server_edits_the_document(
 @pytest.mark.parametrize(
     ("arguments", "model_said"),
     [
-        ([], "needs a user's permission and no user can be asked here"),
+        ([], "needs a user's permission, and no user can be asked here"),
         (["--approval-mode", "yolo"], "forty-two"),
     ],
 )
