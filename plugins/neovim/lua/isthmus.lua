@@ -1,6 +1,6 @@
--- The companion's life inside Neovim (0.8 or newer): it starts and stops with the editor. What agents see and do is the
--- companion's, which attaches to this Neovim by its socket; its commands (:IsthmusDiffAccept, :IsthmusDiffReject,
--- :IsthmusMention, :IsthmusAllow, :IsthmusRefuse) take the place of the ones here while it is attached.
+-- Starts and stops the companion with Neovim (0.8 or newer). The companion attaches to this Neovim by its socket and does
+-- the rest; while it is attached, its commands (:IsthmusDiffAccept, :IsthmusDiffReject, :IsthmusMention, :IsthmusAllow,
+-- :IsthmusRefuse) replace those here.
 --
 --   vim.g.isthmus = {
 --     program = "isthmus",          -- the program, or a list with its first arguments
@@ -9,8 +9,8 @@
 --   }
 
 local M = {}
--- The first restart is quick, as agent CLIs come back after five seconds, once. More follow while the companion crashes
--- within WELL_MS; one that ran longer begins with the first again.
+-- The first restart is quick, because agent CLIs reconnect once, after five seconds. Later ones follow while the companion
+-- crashes within WELL_MS; after a longer run the delays begin anew.
 local RESTART_MS, WELL_MS, SHOWN_BYTES = { 100, 1000, 2000, 3000, 4000 }, 5000, 4096
 
 local job -- while the companion runs

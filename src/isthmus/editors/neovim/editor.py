@@ -55,15 +55,15 @@ _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
 )
 _CALL: Final = "local channel, name = ...; return _G.isthmus_sessions[channel][name](select(3, ...))"
 _START: Final = """
-local channel, files, focus, documents, reviews, user = ...
-local session = assert(loadstring(files, "=neovim.lua"))(channel)
-assert(loadstring(focus, "=neovim_focus.lua"))(session)
-assert(loadstring(documents, "=neovim_documents.lua"))(session)
-assert(loadstring(reviews, "=neovim_review.lua"))(session)
-assert(loadstring(user, "=neovim_user.lua"))(session)
+local channel, session_script, focus, documents, reviews, user = ...
+local session = assert(loadstring(session_script, "=isthmus/session.lua"))(channel)
+assert(loadstring(focus, "=isthmus/focus.lua"))(session)
+assert(loadstring(documents, "=isthmus/documents.lua"))(session)
+assert(loadstring(reviews, "=isthmus/review.lua"))(session)
+assert(loadstring(user, "=isthmus/user.lua"))(session)
 return { pid = vim.fn.getpid(), folders = session.folders() }
 """
-_SCRIPTS: Final = ("neovim.lua", "neovim_focus.lua", "neovim_documents.lua", "neovim_review.lua", "neovim_user.lua")
+_SCRIPTS: Final = ("session.lua", "focus.lua", "documents.lua", "review.lua", "user.lua")
 _TYPING: Final = "iRvVsS\x16\x13"
 """Modes in which keys would change or select text: insert, replace, visual and select."""
 _WAITS: Final = "it waits at a prompt, or is busy or still starting; answer it there and try again"

@@ -1,4 +1,4 @@
-"""Decoding of the tables that neovim.lua sends into types of the Editor port. Pure.
+"""Decoding of the tables that session.lua sends into types of the Editor port. Pure.
 
 Positions are sent as ``[line, character]``, 0-based, in UTF-16 code units like the port's: the Lua converts.
 """

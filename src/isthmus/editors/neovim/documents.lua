@@ -1,7 +1,7 @@
--- What a companion does with the files of a Neovim: opens and closes them, reads and saves their text, tells their
--- diagnostics, and leads new terminals to itself. Argument: the session that neovim.lua made.
+-- Operations of a companion on Neovim's files: open, close, read and save them, list their diagnostics, and set
+-- variables for new terminals. Argument: the session that session.lua made.
 --
--- Nothing here asks the user anything: where Neovim would, the careful answer is given, or an error says why not.
+-- Nothing here asks the user: where Neovim would ask, the safe answer is given, or an error says why not.
 
 local session = ...
 local api, fn = vim.api, vim.fn
@@ -115,8 +115,8 @@ function session.text(path)
   }
 end
 
--- Of all companions of this Neovim: the channel of the one that set variables last, and what they were before any did.
--- One that is killed takes nothing back itself, and would leave terminals that lead nowhere.
+-- _G.isthmus_environment, for all companions of this Neovim: the channel of the last one that set variables, and the
+-- values before any did. A killed companion cannot restore them, and new terminals would lead to it.
 function session.set_environment(variables)
   local ours = _G.isthmus_environment or { former = {} }
   for name, value in pairs(variables) do
@@ -179,7 +179,7 @@ function session.save(path)
   end
   local reason = changed_on_disk(buffer)
   if reason then
-    error("the file changed on disk since Neovim read it (" .. reason .. "); decide in Neovim with :w! or :e!", 0)
+    error("the file changed on disk since Neovim read it (" .. reason .. "); choose in Neovim with :w! or :e!", 0)
   end
   api.nvim_buf_call(buffer, function()
     vim.cmd("silent write")

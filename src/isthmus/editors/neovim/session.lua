@@ -1,9 +1,9 @@
--- What Isthmus runs inside Neovim (0.8 or newer) while a companion is attached: files, focus, selection, diagnostics.
--- Argument: our channel. Everything is kept in _G.isthmus_sessions[channel] and taken away by detach(). Nothing here
--- waits, prompts or writes a file that the user did not name. neovim_focus.lua, neovim_documents.lua,
--- neovim_review.lua and neovim_user.lua add to the session what a companion does with files, its reviews, and what the user does.
+-- A session of Isthmus inside Neovim (0.8 or newer), while a companion is attached: files, focus, selection and
+-- diagnostics. Argument: the companion's channel. The session is in _G.isthmus_sessions[channel], and detach() removes
+-- it. Nothing here waits, prompts, or writes a file that the user did not name. focus.lua, documents.lua, review.lua and
+-- user.lua add the keyboard, the companion's operations on files, reviews, and the user's commands.
 --
--- Positions leave and enter as {line, character}, 0-based, character in UTF-16 units; times are Unix seconds.
+-- Positions are exchanged as {line, character}, 0-based, character in UTF-16 units; times are Unix seconds.
 
 local channel = ...
 local api, fn = vim.api, vim.fn
@@ -50,8 +50,8 @@ local function changed()
   end
 end
 
--- A line that is longer than the screen, or a second one, would make a prompt that blocks the editor. So a long text
--- comes line by line, each on a screen that is drawn anew; `:messages` has all of it.
+-- A line that is longer than the screen, or a second line, would cause a prompt that blocks the editor. So a long text
+-- is shown line by line, with a redraw between them; `:messages` has all of it.
 local function tell(text, level)
   local room = math.max(20, vim.o.columns - 20)
   local lines, line = {}, ""
@@ -325,7 +325,7 @@ on("DiagnosticChanged", function(event)
   end
 end)
 
--- Nothing tells that a channel was closed; what was asked of a Neovim at a prompt before that is never carried out.
+-- There is no event for a closed channel, and requests that wait behind a prompt of Neovim are dropped with it.
 local watching = fn.timer_start(WATCH_MS, function()
   if next(api.nvim_get_chan_info(channel)) == nil then
     orphan()
@@ -349,7 +349,7 @@ function session.detach()
   forget()
 end
 
--- The companion is gone without detach(): what the user typed stays, everything else goes.
+-- The companion is gone without detach(): keep what the user typed, and remove everything else.
 orphan = function()
   if _G.isthmus_sessions[channel] ~= session then
     return
@@ -357,14 +357,14 @@ orphan = function()
   forget()
   session.close_questions()
   session.keep_reviews()
-  tell("the companion is gone", vim.log.levels.WARN)
+  tell("the companion has ended unexpectedly", vim.log.levels.WARN)
 end
 
 local latest = 0
 for _, buffer in ipairs(api.nvim_list_bufs()) do
   local used = (fn.getbufinfo(buffer)[1] or { lastused = 0 }).lastused -- whole seconds; 0: never
   focused[buffer] = used > 0 and used or now() - 1
-  -- The companion is often started in a terminal: the file before it is the one that the user looks at.
+  -- The companion is often started in a terminal: the file before it is the one that the user is working on.
   if file_name(buffer) and (used > latest or used == latest and buffer == fn.bufnr("#")) then
     active, latest = buffer, used
   end
@@ -375,7 +375,7 @@ function session.touch(buffer) -- as if the user had looked at it now
   focused[buffer] = now()
 end
 
-function session.active_window() -- that of the file that has, or had last, the focus
+function session.active_window() -- the window of the file that has, or had last, the focus
   return active_window
 end
 

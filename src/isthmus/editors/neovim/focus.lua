@@ -1,9 +1,9 @@
--- When a review or a question may have the keyboard, so that keys meant for something else never answer it. Argument:
--- the session that neovim.lua made.
+-- Keyboard focus of reviews and questions: keys that are meant for another window never answer one. Argument: the
+-- session that session.lua made.
 --
 -- A view comes to the front only when the user has paused: in Normal mode or in a terminal, with no key for a second.
--- Keys that come before it could be read go back to where the user was. An answer counts when the command that gives it
--- began after that time: what a timer or a program writes, or what was typed before, is no answer.
+-- Keys that come before it could be read are returned to the window where the user was. Only a command of the user that
+-- began after that time answers: no timer, no program, and no earlier key.
 --
 --   vim.g.isthmus_review = {
 --     pause = 1.0,    -- seconds without a key after which a view may come to the front
@@ -51,9 +51,9 @@ local function has_paused()
     and fn.reg_executing() == ""
 end
 
--- A view: {is_open(), is_front(), to_front(), ready(boolean), returned()}. `came_from` is the window to which its keys go
--- back, `from_terminal` whether the user typed into a terminal there. `takes_keys_at` is since when it takes keys, in ms;
--- nil: it is not in front. `gives_back`: keys that come before that go back.
+-- A view: {is_open(), is_front(), to_front(), ready(boolean), returned()}. `came_from` is the window where the user was,
+-- `from_terminal` whether they typed into a terminal there. `takes_keys_at` is the time in ms from which on it takes
+-- keys; nil: it is not in front. `gives_back`: keys before that time are returned to `came_from`.
 
 local function leave(view)
   view.takes_keys_at = nil
@@ -86,17 +86,17 @@ function focus.may_come()
   return has_paused()
 end
 
--- The view has just been brought to the front, because the user had paused.
+-- Note that a view was just brought to the front, because the user had paused.
 function focus.came(view)
   takes_keys(view, now() + setting("reading"), true)
 end
 
--- The view was focused because another one was closed: its keys cannot go back.
+-- Note that a view got the focus because another one was closed: keys cannot be returned.
 function focus.follows(view)
   takes_keys(view, now() + math.min(NEXT_MS, setting("reading")))
 end
 
--- The view got the focus: the user went there, unless this script did.
+-- Note that a view got the focus: the user went there, unless this script did.
 function focus.entered(view)
   if ours then
     return
@@ -152,7 +152,7 @@ function focus.wait(view)
   look_later(LOOK_MS)
 end
 
--- Run what moves the focus or feeds keys without taking either for the user's.
+-- Run a function that moves the focus or feeds keys; neither counts as the user's.
 function focus.by_us(act, ...)
   local before = ours
   ours = true
@@ -164,7 +164,7 @@ function focus.by_us(act, ...)
   return result[2]
 end
 
--- Why what happens now is no answer to the view; nil: it is one.
+-- Return why the running command is not an answer to the view; nil if it is one.
 function focus.why_not(view)
   if not began then
     return "that did not come from a key"
@@ -174,7 +174,7 @@ function focus.why_not(view)
   return nil
 end
 
--- When the command began that runs now; nil: it does not come from a key.
+-- Return when the running command began; nil if it does not come from a key.
 function focus.began()
   return began
 end
@@ -247,7 +247,7 @@ on({ "WinClosed", "TabClosed" }, function()
     closing = false
   end)
 end)
--- `:q!` was meant for the view, and would throw away the user's own unsaved changes.
+-- A returned `:q!` was meant for the view; here it would discard the user's own unsaved changes.
 on("CmdlineLeave", function()
   if not returned_at or vim.v.event.abort then
     return

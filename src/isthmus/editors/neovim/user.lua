@@ -1,8 +1,8 @@
--- What the user does by command while a companion is attached, and questions that wait for a yes or a no in a small
--- window of their own. Argument: the session that neovim.lua made; reviews are in it already.
+-- Commands of the user while a companion is attached, and yes-or-no questions in small windows. Argument: the session
+-- that session.lua made and review.lua completed.
 --
--- The commands act on every attached companion. An answer leaves as a notification, once; a question that is taken back
--- (close_question) is answered by nobody.
+-- The commands act on all attached companions. An answer is sent once, as a notification; after close_question none
+-- follows.
 
 local session = ...
 local api, fn = vim.api, vim.fn
@@ -99,7 +99,7 @@ function session.ask(id, title, text)
     answer(id, true)
   end)
   map({ "n", "N", "q", "<Esc>" }, function() answer(id, false) end)
-  -- Keys that are under way must not answer: see neovim_focus.lua.
+  -- Keys that are under way must not answer: see focus.lua.
   local enter = focus.may_come()
   question.came_from, question.from_terminal = api.nvim_get_current_win(), api.nvim_get_mode().mode == "t"
   local row = math.max(0, math.floor((vim.o.lines - height) / 2) - 1)
@@ -183,7 +183,7 @@ end
 define("IsthmusMention", function(command)
   local name = session.file_name(api.nvim_get_current_buf())
   if not name then
-    tell("this buffer is no file on disk", vim.log.levels.WARN)
+    tell("this buffer is not a file on disk", vim.log.levels.WARN)
     return
   end
   sessions(function(each)

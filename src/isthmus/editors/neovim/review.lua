@@ -1,7 +1,7 @@
--- Reviews inside Neovim: a tab page with the file on disk beside the proposal. `:w` accepts what is in the proposal,
--- closing it in any way rejects; nothing is written to the file. Argument: the session that neovim.lua made.
+-- Reviews inside Neovim: a tab page with the file on disk beside the proposal. `:w` accepts the text of the proposal,
+-- and closing it in any way rejects; the file is not written. Argument: the session that session.lua made.
 --
--- A decision leaves as a notification, once; taken back by the client (close_diff) none follows.
+-- A decision is sent once, as a notification; after close_diff by the client none follows.
 
 local session = ...
 local api, fn = vim.api, vim.fn
@@ -53,7 +53,7 @@ end
 
 local function new_buffer(review, side, text)
   local buffer = api.nvim_create_buf(false, side == "current")
-  -- Without folders: Neovim cuts those to single letters in the label of a tab.
+  -- Without folders, which Neovim cuts to single letters in the label of a tab.
   local path = review.options.path
   local name = ("isthmus://%s %s"):format(side, fn.fnamemodify(path, ":t"))
   local longer = ("%s in %s"):format(name, fn.fnamemodify(path, ":h:t"))
@@ -156,7 +156,7 @@ local function decided(review)
   end
 end
 
--- The agent writes the file in its own time, and not always at one stroke: look until what was accepted stands there.
+-- The agent writes the file later, and perhaps in parts: check until it has the accepted text.
 local function reload_when_written(path, lines)
   local timer, looks = uv.new_timer(), 0
   timer:start(100, 200, vim.schedule_wrap(function()
@@ -199,8 +199,8 @@ local function reject(review)
   end)
 end
 
--- An undecided proposal counts as modified, so that :x and ZZ write it and nothing discards it unasked. A quitting
--- command has to find it unmodified; if it does not quit after all, the mark comes back.
+-- An undecided proposal counts as modified, so that :x and ZZ write it and nothing discards it without asking. A command
+-- that quits has to find it unmodified; if Neovim does not quit, the mark is set again.
 local function let_go(review)
   vim.bo[review.proposed].modified = false
   vim.schedule(function()
@@ -229,7 +229,7 @@ local function write(review, event)
     local reason = focus.why_not(review)
     if reason then
       vim.bo[review.proposed].modified = true -- so that :wq does not close it either
-      vim.schedule(function() -- said also where `silent!` hides what is said now
+      vim.schedule(function() -- later, because `silent!` would hide it now
         tell(("the edit of %s is not accepted: %s; :w once more accepts"):format(review.options.label, reason))
       end)
     else
@@ -238,7 +238,7 @@ local function write(review, event)
   end
 end
 
--- So that little is lost when Neovim crashes: what a view holds is told soon after it changes.
+-- Send the text of a view soon after it changes, so that little is lost when Neovim crashes.
 local function note_edit(review)
   if review.noted then
     return
@@ -341,7 +341,7 @@ local function tell_where(review)
   end
 end
 
--- What neovim_focus.lua has to know of a review; see there.
+-- The view of a review for focus.lua.
 local function make_view(review)
   function review.is_open()
     return reviews[review.id] == review
@@ -427,8 +427,8 @@ function session.close_diff(id)
   return { text = text or vim.NIL }
 end
 
--- By command: the review of the current window, else the only one. Accepting is refused where another review stood when
--- the command was begun, as it was meant for that one.
+-- Decide by command: the review of the current window, or else the only one. If another review was there when the
+-- command began, which was meant for that one, accepting is refused.
 function session.decide_here(accepting)
   local current, found, count = api.nvim_get_current_buf(), nil, 0
   for _, review in pairs(reviews) do
@@ -534,7 +534,7 @@ function session.close_reviews()
   end
 end
 
--- Give what the user typed the name of a file beside those that a companion keeps: `:w` writes it there.
+-- Name the buffer like a file in the folder where a companion keeps texts, so that `:w` writes it there.
 local function name_kept(review)
   local folder, buffer = review.options.kept_folder, review.proposed
   local label = fn.fnamemodify(review.options.path, ":t"):sub(-80)
@@ -554,7 +554,7 @@ local function name_kept(review)
   tell(("what you typed into the review of %s is not decided and not saved: :w keeps it in %s"):format(review.options.label, path))
 end
 
-function session.keep_reviews() -- nobody waits any more: what the user typed stays, the other views go
+function session.keep_reviews() -- no agent waits any more: keep what the user typed, and close the other views
   for _, review in pairs(reviews) do
     local touched = text_of(review) ~= nil
     decided(review)
@@ -569,8 +569,8 @@ function session.keep_reviews() -- nobody waits any more: what the user typed st
         end
       end
       vim.bo[review.proposed].modified = true
-      -- Beside a text that is closed is nothing to be seen. In no group, as that of the session is gone; and not of
-      -- the buffer, which loses its own when :w FILE gives it a name.
+      -- When the text is closed, close the view beside it. The autocommand is in no group, because the session's is
+      -- gone, and not local to the buffer, because `:w FILE` would remove it.
       local watching
       watching = api.nvim_create_autocmd({ "WinClosed", "BufWinLeave" }, {
         callback = vim.schedule_wrap(function()
