@@ -16,9 +16,9 @@
 ;; In a review: C-c C-c accepts what is in the buffer, with your edits; C-c C-k, or killing the buffer, rejects.
 ;;
 ;; How it works: it starts `isthmus companion --editor stdio' and speaks JSON-RPC with it, framed as in the Language
-;; Server Protocol; docs/reference/editor-port.md says what goes over the wire.  Messages are handled from timers, never in the
-;; middle of a command; nothing here waits for the companion, and nothing that an agent asks for can make Emacs ask you
-;; something (`inhibit-interaction').  It never writes a file but on a request to save one that you have open.
+;; Server Protocol; docs/reference/editor-port.md describes the messages.  They are handled from timers, never in the
+;; middle of a command.  Nothing here waits for the companion, and no request of an agent can make Emacs ask you
+;; something (`inhibit-interaction').  A file is written only on a request to save one that you have open.
 
 ;;; Code:
 
@@ -64,41 +64,41 @@ Or a list of it and its first arguments, such as (\"uvx\" \"isthmus\")."
   :type '(repeat string))
 
 (defcustom isthmus-workspace-folders nil
-  "The folders that agents may work in.
+  "Folders that agents may work in.
 Nil means the projects of the open files, and the folder Emacs was started in."
   :type '(repeat directory))
 
 (defcustom isthmus-restart-delays '(0.1 1 2 4 8 16 30)
-  "Seconds to wait before each new start of a companion that crashed.
-After the last one it is given up.  A companion that ran for a minute
-begins with the first again."
+  "Seconds to wait before each restart of a companion that crashed.
+After the last one there are no more.  For a companion that ran for a
+minute, the delays begin anew."
   :type '(repeat number))
 
 (defcustom isthmus-review-when-idle 1.0
   "Seconds without a key after which a review may take the window.
-Thus an agent's edit never catches what you type."
+So your keys never go into an agent's edit by accident."
   :type 'number)
 
 (defcustom isthmus-review-reading 2.0
   "Seconds after a review took the window in which it takes no keys.
-What you type then goes where you were: it was meant for that."
+Keys that you type then go to the window where you were."
   :type 'number)
 
 (defface isthmus-review-removed '((t :inherit diff-removed :extend t))
-  "Lines on disk that the proposal has not.")
+  "Lines on disk that are not in the proposal.")
 
 (defface isthmus-review-added '((t :inherit diff-added :extend t))
-  "Lines of the proposal that the file on disk has not.")
+  "Lines of the proposal that are not in the file on disk.")
 
 (defface isthmus-review-gap '((t :inherit shadow :extend t))
-  "Filling beside lines that only the other side has.")
+  "Filler beside lines that only the other side has.")
 
 (define-error 'isthmus-error "Isthmus")
 
 (defvar isthmus--active nil "The buffer of the file that has, or had last, the focus.")
 (defvar isthmus--active-window nil "The window in which it has, or had, the focus.")
-(defvar isthmus--tell-timer nil "Runs when the companion is to be told of a change; nil: nothing to tell.")
-(defvar isthmus--folders nil "The workspace folders as they were told last.")
+(defvar isthmus--tell-timer nil "Timer that reports a change to the companion; nil: there is none to report.")
+(defvar isthmus--folders nil "The workspace folders as the companion knows them.")
 (defvar isthmus--reviews nil "The undecided reviews, newest first.")
 (defvar isthmus--questions nil "The buffers of open questions.")
 (defvar isthmus--variables nil "Environment variables that the companion set: (NAME . FORMER-VALUE).")
@@ -107,11 +107,11 @@ What you type then goes where you were: it was meant for that."
 (defvar-local isthmus--line-count nil "(TICK . COUNT): the lines at this modification tick.")
 (defvar-local isthmus--review nil "The review that this buffer is a side of.")
 (defvar-local isthmus--question nil "The request that this buffer asks the user about.")
-(defvar-local isthmus--takes-keys t "Whether the keys of this review are taken: the user could read it.")
+(defvar-local isthmus--takes-keys t "Whether this review takes keys, because the user could read it.")
 (put 'isthmus--takes-keys 'risky-local-variable t) ; so that the faces in the header line stay
 
 (defmacro isthmus--without-questions (&rest body)
-  "Run BODY; what would ask the user something is an error instead."
+  "Run BODY; if it would ask the user something, signal an error instead."
   (declare (indent 0) (debug t))
   `(cl-letf (((symbol-function 'sit-for) #'always))
      (condition-case nil
@@ -123,7 +123,7 @@ What you type then goes where you were: it was meant for that."
                (find-file-suppress-same-file-warnings t))
            ,@body)
        (inhibited-interaction
-        (signal 'isthmus-error (list "Emacs would have to ask the user something first; it is left to them"))))))
+        (signal 'isthmus-error (list "Emacs would have to ask the user something first; the user has to do this"))))))
 
 (defun isthmus--fail (format &rest arguments)
   "Refuse a request with a text for the agent: FORMAT with ARGUMENTS."
@@ -133,8 +133,8 @@ What you type then goes where you were: it was meant for that."
   "Matches a character that reorders the text around it on the screen.")
 
 (defun isthmus--visible (text)
-  "TEXT with the characters that reorder it shown as escapes.
-Else the name of a file could look like another one's."
+  "Return TEXT with escapes for the characters that reorder it.
+Without them the name of a file could look like another one's."
   (replace-regexp-in-string
    isthmus--reordering (lambda (found) (format "\\u%04x" (aref found 0))) text t t))
 
@@ -157,14 +157,14 @@ Else the name of a file could look like another one's."
 (defvar-local isthmus--awaited nil "Bytes of the frame that is being received; nil: its header is not complete.")
 
 (defun isthmus--unicode (text)
-  "TEXT with U+FFFD for what is no Unicode.
-That is bytes that could not be decoded, and halves of surrogate pairs."
+  "Return TEXT with U+FFFD for everything that is not Unicode.
+These are bytes that could not be decoded, and lone surrogates."
   (if (multibyte-string-p text)
       (replace-regexp-in-string "[\xD800-\xDFFF\x3FFF80-\x3FFFFF]" "\xFFFD" text t t)
     (replace-regexp-in-string "[^[:ascii:]]" "\xFFFD" (string-to-multibyte text) t t)))
 
 (defun isthmus--parse (text)
-  "The JSON TEXT: objects are plists, arrays lists, false and null nil."
+  "Parse the JSON TEXT: objects are plists, arrays lists, false and null nil."
   (condition-case nil
       (if (fboundp 'json-parse-string)
           (json-parse-string text :object-type 'plist :array-type 'list :null-object nil :false-object nil)
@@ -174,7 +174,7 @@ That is bytes that could not be decoded, and halves of surrogate pairs."
        (json-read-from-string text)))))
 
 (defun isthmus--serialize (object)
-  "OBJECT as JSON, in bytes."
+  "Return OBJECT as JSON, in bytes."
   (encode-coding-string
    (if (fboundp 'json-serialize)
        (json-serialize object)
@@ -191,14 +191,14 @@ That is bytes that could not be decoded, and halves of surrogate pairs."
         (error nil))
       (condition-case nil
           (process-send-string isthmus--process body)
-        (error nil))))) ; it is dying: the sentinel sees to it
+        (error nil))))) ; it has ended, which the sentinel handles
 
 (defun isthmus--notify (method &optional params)
-  "Tell the companion METHOD with PARAMS."
+  "Send the companion the notification METHOD with PARAMS."
   (isthmus--send `((method . ,method) (params . ,(or params isthmus--empty)))))
 
 (defun isthmus--request (method params callback)
-  "Ask the companion METHOD with PARAMS.
+  "Send the companion the request METHOD with PARAMS.
 CALLBACK gets the result and the error, one of them nil."
   (let ((id (cl-incf isthmus--last-id)))
     (push (cons id callback) isthmus--callbacks)
@@ -269,7 +269,7 @@ Nil when it is not complete."
     ("editor/setTerminalEnvironment" . isthmus--on-terminal-environment)
     ("companion/ready" . isthmus--on-ready)
     ("$/cancelRequest" . isthmus--on-cancel))
-  "What the companion may ask and tell: (METHOD . FUNCTION).
+  "Requests and notifications of the companion: (METHOD . FUNCTION).
 FUNCTION gets the params and the id of the request, nil for a notification.")
 
 (defun isthmus--handle (message)
@@ -313,7 +313,7 @@ FUNCTION gets the params and the id of the request, nil for a notification.")
           (delete-region (point-min) (- (point-max) isthmus--longest-log)))))))
 
 (defun isthmus--last-log-line ()
-  "The last line that the companion wrote for people, or nil."
+  "Return the last line that the companion wrote to its stderr, or nil."
   (when-let ((buffer (get-buffer "*isthmus log*")))
     (with-current-buffer buffer
       (car (last (split-string (buffer-string) "\n" t "[ \r]+"))))))
@@ -366,20 +366,20 @@ Signals `user-error' when there is no such program."
        (isthmus--changed)))))
 
 (defun isthmus--environment-without-ours ()
-  "The variable `process-environment' without what a companion set for terminals."
+  "Return `process-environment' without what a companion set for terminals."
   (let ((process-environment (copy-sequence (default-value 'process-environment))))
     (pcase-dolist (`(,name . ,former) isthmus--variables)
       (setenv name former))
     process-environment))
 
 (defun isthmus--on-ready (_params _id)
-  "Agents can find the companion."
+  "Tell the user that agents can find the companion."
   (setq isthmus--ready t)
   (force-mode-line-update t)
   (isthmus--say "agents can find this Emacs"))
 
 (defun isthmus--sentinel (process _event)
-  "PROCESS, the companion, ended: start it again unless it was told to end."
+  "Start the companion again if its PROCESS ended by itself."
   (unless (process-live-p process)
     (isthmus--sweep process)
     (when (eq process isthmus--process)
@@ -393,14 +393,14 @@ Signals `user-error' when there is no such program."
         (isthmus--plan-restart process)))))
 
 (defun isthmus--sweep (process)
-  "Let go of what belongs to PROCESS."
+  "Remove the buffer and the log process of PROCESS."
   (when (buffer-live-p (process-buffer process))
     (kill-buffer (process-buffer process)))
   (when-let ((log (process-get process 'isthmus-log)))
-    (run-at-time 1 nil #'delete-process log))) ; its last words are still coming
+    (run-at-time 1 nil #'delete-process log))) ; its last lines are still coming
 
 (defun isthmus--plan-restart (process)
-  "PROCESS crashed: start another one in a while, or give up."
+  "Plan a restart after PROCESS crashed, or give up."
   (when (> (- (float-time) isthmus--started-at) 60)
     (setq isthmus--attempts 0))
   (let ((delay (nth isthmus--attempts isthmus-restart-delays))
@@ -408,7 +408,7 @@ Signals `user-error' when there is no such program."
         (is-killed (eq (process-status process) 'signal))
         (attempt (cl-incf isthmus--attempts)))
     (run-at-time
-     0.2 nil ; when its last words are in
+     0.2 nil ; after its last lines have come
      (lambda ()
        (let* ((words (and (not is-killed) (isthmus--last-log-line)))
               (how (concat (format (if is-killed "was killed by signal %d" "ended with code %d") code)
@@ -430,13 +430,13 @@ Signals `user-error' when there is no such program."
     (error (isthmus--say "%s" (error-message-string problem)))))
 
 (defun isthmus--cancel-restart ()
-  "Start no companion again."
+  "Cancel a planned restart of the companion."
   (when isthmus--restart-timer
     (cancel-timer isthmus--restart-timer)
     (setq isthmus--restart-timer nil)))
 
 (defun isthmus--stop-companion ()
-  "Tell the companion to end; it is not waited for."
+  "Ask the companion to end, without waiting for it."
   (isthmus--cancel-restart)
   (when (process-live-p isthmus--process)
     (setq isthmus--stopping t)
@@ -457,17 +457,16 @@ Signals `user-error' when there is no such program."
 (defvar isthmus--has-left nil "Whether the companion was waited for as Emacs quits.")
 
 (defun isthmus--about-to-quit ()
-  "Note that all questions were answered before Emacs quits; unless one follows."
+  "Note that Emacs quits now, unless another question follows."
   (setq isthmus--quits t)
   (run-at-time 0 nil (lambda () (setq isthmus--quits nil))))
 
 (defun isthmus--leave ()
-  "Emacs quits: what is undecided is rejected, and the companion takes leave.
-It keeps what the user typed.
-It gets two seconds, as Emacs then hangs up on it; but only when Lisp quits
-Emacs, in whatever way, as this also runs in the handler of a signal that
-ends it, where nothing may be waited for: not even when Emacs asks whether
-it is to quit at that moment, or waits here already."
+  "Reject what is undecided and end the companion, because Emacs quits.
+The companion keeps what the user typed.  It gets two seconds for that,
+but only when Lisp quits Emacs: this also runs in the handler of a signal
+that ends Emacs, where waiting is not allowed, not even while Emacs asks
+whether to quit or already waits here."
   (dolist (review isthmus--reviews)
     (isthmus--notify "editor/didRejectDiff" (isthmus--id-and-text review)))
   (setq isthmus--reviews nil)
@@ -531,11 +530,11 @@ The companion is started, and stops with Emacs."
 ;;;; Paths, positions and texts
 
 (defun isthmus--file-coding ()
-  "How file names are encoded."
+  "Return the coding system of file names."
   (or file-name-coding-system default-file-name-coding-system 'utf-8))
 
 (defun isthmus--uri (path)
-  "The URI of PATH."
+  "Return the URI of PATH."
   (concat "file://"
           (unless (string-prefix-p "/" path) "/")
           (mapconcat (lambda (byte)
@@ -546,24 +545,24 @@ The companion is started, and stops with Emacs."
                      "")))
 
 (defun isthmus--path (uri)
-  "The path of URI."
+  "Return the path of URI."
   (unless (string-match "\\`file://[^/]*\\(/.*\\)\\'" (or uri ""))
-    (isthmus--fail "%S is no file: URI" uri))
+    (isthmus--fail "%S is not a file: URI" uri))
   (let ((path (decode-coding-string (url-unhex-string (match-string 1 uri) t) (isthmus--file-coding))))
-    (when (file-remote-p path) ; agents choose paths, and looking at such a one starts ssh or sudo
-      (isthmus--fail "%s: to Emacs this is no file of this machine" path))
+    (when (file-remote-p path) ; agents choose paths, and access to such a path starts ssh or sudo
+      (isthmus--fail "%s: for Emacs this is not a file on this machine" path))
     (if (memq system-type '(windows-nt ms-dos))
         (string-remove-prefix "/" path)
       path)))
 
 (defun isthmus--is-regular (path)
-  "Whether there is a regular file at PATH.
+  "Return non-nil if there is a regular file at PATH.
 The function `file-regular-p' says no to names that are not UTF-8."
   (when-let ((attributes (file-attributes (file-truename path))))
     (eq (aref (file-attribute-modes attributes) 0) ?-)))
 
 (defun isthmus--file-of (buffer)
-  "The absolute path of the file in BUFFER.
+  "Return the absolute path of the file in BUFFER.
 Nil when it is no local file, or not for agents (such as a review)."
   (let ((path (buffer-local-value 'buffer-file-name buffer)))
     (and path
@@ -573,16 +572,16 @@ Nil when it is no local file, or not for agents (such as a review)."
          (expand-file-name path))))
 
 (defun isthmus--buffer-of (path)
-  "The buffer in which the file PATH is open, or nil."
+  "Return the buffer in which the file PATH is open, or nil."
   (let ((buffer (find-buffer-visiting path)))
     (and buffer (isthmus--file-of buffer) buffer)))
 
 (defun isthmus--file-buffers ()
-  "The buffers of all open files."
+  "Return the buffers of all open files."
   (seq-filter #'isthmus--file-of (buffer-list)))
 
 (defun isthmus--position (place)
-  "PLACE in the current buffer as on the wire: 0-based, in UTF-16 units."
+  "Return PLACE in the current buffer as 0-based line and UTF-16 character."
   (save-restriction
     (widen)
     (save-excursion
@@ -598,7 +597,7 @@ Nil when it is no local file, or not for agents (such as a review)."
         `((line . ,(1- (line-number-at-pos place t))) (character . ,units))))))
 
 (defun isthmus--place (position)
-  "Where POSITION, as it came over the wire, is in the current buffer.
+  "Return the place of POSITION, as of `isthmus--position', in this buffer.
 The buffer is widened."
   (save-excursion
     (let ((inhibit-field-text-motion t)
@@ -612,11 +611,11 @@ The buffer is widened."
       (point))))
 
 (defun isthmus--range (start end)
-  "The range from START to END in the current buffer."
+  "Return the range from START to END in the current buffer."
   `((start . ,(isthmus--position start)) (end . ,(isthmus--position end))))
 
 (defun isthmus--with-newlines (text coding)
-  "TEXT of a buffer as it is in a file that is written in CODING."
+  "Return the TEXT of a buffer as it is in a file with CODING."
   (let ((whole (pcase (coding-system-eol-type coding)
                  (1 (string-replace "\n" "\r\n" text))
                  (2 (string-replace "\n" "\r" text))
@@ -626,7 +625,7 @@ The buffer is widened."
       whole)))
 
 (defun isthmus--text-of (buffer)
-  "The whole text of BUFFER as it would be in the file."
+  "Return the whole text of BUFFER as it would be in the file."
   (with-current-buffer buffer
     (save-restriction
       (widen)
@@ -634,7 +633,7 @@ The buffer is widened."
                               (or buffer-file-coding-system 'utf-8-unix)))))
 
 (defun isthmus--language ()
-  "LSP's name for the language of the current buffer."
+  "Return LSP's name for the language of the current buffer."
   (or (get major-mode 'eglot-language-id)
       (let ((name (replace-regexp-in-string "\\(-ts\\)?-mode\\'" "" (symbol-name major-mode))))
         (or (cdr (assoc name '(("js" . "javascript") ("js2" . "javascript") ("js-jsx" . "javascriptreact")
@@ -646,13 +645,13 @@ The buffer is widened."
                                ("fundamental" . "plaintext"))))
             name))))
 
-;;;; What the user does
+;;;; Actions of the user
 
 (defconst isthmus--most-files 1000 "More open files are not told of.")
 (defconst isthmus--tell-after 0.02 "Seconds in which further changes are told along with the first.")
 
 (defun isthmus--watch (change)
-  "Put our functions on, or take them off, the hooks.
+  "Add our functions to the hooks, or remove them.
 CHANGE is `add-hook' or `remove-hook'."
   (dolist (hook '(post-command-hook buffer-list-update-hook first-change-hook after-save-hook find-file-hook
                   after-revert-hook after-set-visited-file-name-hook activate-mark-hook deactivate-mark-hook))
@@ -673,11 +672,11 @@ This runs after every command, so it does nothing else."
     (setq isthmus--tell-timer (run-at-time isthmus--tell-after nil #'isthmus--tell))))
 
 (defun isthmus--changed-in (_frame)
-  "Another window has the focus, or another buffer: see `isthmus--changed'."
+  "Note that another window or buffer has the focus."
   (isthmus--changed))
 
 (defun isthmus--tell ()
-  "Tell the companion that something changed; it asks what."
+  "Tell the companion that something changed; it asks for the new state."
   (setq isthmus--tell-timer nil)
   (isthmus--note-focus)
   (when isthmus--greeted
@@ -699,7 +698,7 @@ This runs after every command, so it does nothing else."
           (setq isthmus--focused-at (float-time)))))))
 
 (defun isthmus--root-of (buffer)
-  "The root of the project that BUFFER's file belongs to, or nil."
+  "Return the root of the project that BUFFER's file belongs to, or nil."
   (with-current-buffer buffer
     (when (eq isthmus--root 'unknown)
       (setq isthmus--root
@@ -711,7 +710,7 @@ This runs after every command, so it does nothing else."
     isthmus--root))
 
 (defun isthmus--workspace-folders ()
-  "The absolute paths of the workspace folders, at least one."
+  "Return the absolute paths of the workspace folders, at least one."
   (let* ((started-in (directory-file-name (expand-file-name (or command-line-default-directory "~"))))
          (is-narrow (not (or (equal started-in "/") (equal started-in (directory-file-name (expand-file-name "~"))))))
          (buffers (isthmus--file-buffers)))
@@ -733,7 +732,7 @@ This runs after every command, so it does nothing else."
   (vconcat (mapcar #'isthmus--describe (seq-take (isthmus--file-buffers) isthmus--most-files))))
 
 (defun isthmus--describe (buffer)
-  "What the companion may know of the file in BUFFER."
+  "Return the file in BUFFER in the protocol's form."
   (with-current-buffer buffer
     (unless isthmus--focused-at
       (setq isthmus--focused-at (if buffer-display-time (float-time buffer-display-time) (1- (float-time)))))
@@ -747,7 +746,7 @@ This runs after every command, so it does nothing else."
           (isthmus--describe-selection)))))
 
 (defun isthmus--count-lines ()
-  "The number of lines of the current buffer, counted anew only when it changed."
+  "Return the number of lines of this buffer, counted once after a change."
   (let ((tick (buffer-chars-modified-tick)))
     (unless (eql tick (car isthmus--line-count))
       (setq isthmus--line-count
@@ -757,7 +756,7 @@ This runs after every command, so it does nothing else."
     (cdr isthmus--line-count)))
 
 (defun isthmus--window-of-active ()
-  "The window whose cursor is that of the active file, or nil."
+  "Return the window whose cursor is that of the active file, or nil."
   (let ((shows (lambda (window)
                  (and (window-live-p window)
                       (let ((buffer (window-buffer window)))
@@ -765,7 +764,7 @@ This runs after every command, so it does nothing else."
     (seq-find shows (cons isthmus--active-window (get-buffer-window-list isthmus--active nil t)))))
 
 (defun isthmus--describe-selection ()
-  "The cursor and the selection in the active file, the current buffer."
+  "Return the cursor and the selection in the active file, the current buffer."
   (let ((window (isthmus--window-of-active)))
     (with-current-buffer (if window (window-buffer window) isthmus--active) ; perhaps an indirect buffer
       (save-excursion
@@ -779,7 +778,7 @@ This runs after every command, so it does nothing else."
                 `((selectedText . ,text)))))))))
 
 (defun isthmus--region-text ()
-  "The text in the region, also of a rectangle; nil when it is empty."
+  "Return the text in the region, also of a rectangle; nil when it is empty."
   (let ((text (condition-case nil
                   (funcall region-extract-function nil)
                 (error nil))))
@@ -794,7 +793,7 @@ This runs after every command, so it does nothing else."
          (path (isthmus--file-of buffer)))
     (cond
      ((null path) (user-error "Isthmus: this buffer is no file on disk"))
-     ((not isthmus--greeted) (user-error "Isthmus: no agent can be told; M-x isthmus-start"))
+     ((not isthmus--greeted) (user-error "Isthmus: no companion runs; M-x isthmus-start"))
      (t
       (isthmus--notify "editor/didMention"
                        `((uri . ,(isthmus--uri path))
@@ -803,23 +802,23 @@ This runs after every command, so it does nothing else."
       (deactivate-mark)
       (isthmus--say "mentioned %s" (file-name-nondirectory path))))))
 
-;;;; What agents ask for: files
+;;;; Requests of agents: files
 
 (defun isthmus--open (path)
-  "The buffer of the file PATH, which is opened if need be."
+  "Return the buffer of the file PATH, which is opened if need be."
   (or (isthmus--buffer-of path)
       (progn
         (unless (isthmus--is-regular path)
           (isthmus--fail "%s: no such file" path))
         (when (eq (find-file-name-handler path 'insert-file-contents) 'epa-file-handler)
-          (isthmus--fail "%s is encrypted; only the user opens it" path))
+          (isthmus--fail "%s is encrypted; only the user may open it" path))
         (isthmus--without-questions
           (with-current-buffer (find-file-noselect path t)
             (setq isthmus--focused-at (float-time))
             (current-buffer))))))
 
 (defun isthmus--window-for-files ()
-  "A window that may show another file.
+  "Return a window that may show another file.
 Not the minibuffer, a side window, a terminal or a review."
   (let ((usable (lambda (window)
                   (and (window-live-p window)
@@ -835,7 +834,7 @@ Not the minibuffer, a side window, a terminal or a review."
           (error (frame-first-window))))))
 
 (defun isthmus--is-terminal ()
-  "Whether the current buffer is a terminal or a shell."
+  "Return non-nil if the current buffer is a terminal or a shell."
   (derived-mode-p 'term-mode 'vterm-mode 'eat-mode 'eshell-mode 'comint-mode))
 
 (defun isthmus--on-show-document (params _id)
@@ -856,7 +855,7 @@ Not the minibuffer, a side window, a terminal or a review."
     '((success . t))))
 
 (defun isthmus--when-free (action)
-  "Call ACTION now, or when the user has answered what Emacs asks them.
+  "Call ACTION now, or after the user has answered Emacs's question.
 On the way out of the minibuffer Emacs shows the windows as they were before."
   (if (zerop (minibuffer-depth))
       (funcall action)
@@ -908,7 +907,7 @@ On the way out of the minibuffer Emacs shows the windows as they were before."
         (unless (and (file-writable-p path) (not buffer-read-only))
           (isthmus--fail "%s is read-only" path))
         (when-let ((place (isthmus--unencodable)))
-          (isthmus--fail "%s: the character in line %d cannot be written as %s; it is left to the user"
+          (isthmus--fail "%s: the character in line %d cannot be written as %s; the user has to save it"
                          path (line-number-at-pos place t) buffer-file-coding-system))
         (isthmus--without-questions
           (let ((require-final-newline (and (not (symbolp require-final-newline)) require-final-newline))
@@ -921,8 +920,8 @@ On the way out of the minibuffer Emacs shows the windows as they were before."
     :null))
 
 (defun isthmus--unencodable ()
-  "Where the current buffer has a character that its coding system lacks, or nil.
-Emacs would take another coding system, or ask."
+  "Return the place of a character that this buffer's coding system lacks.
+For such a one Emacs would take another coding system, or ask."
   (save-restriction
     (widen)
     (and buffer-file-coding-system
@@ -934,7 +933,7 @@ Emacs would take another coding system, or ask."
   (isthmus--say "%s" (string-trim (plist-get params :message))))
 
 (defun isthmus--setenv (name value)
-  "Set the environment variable NAME to VALUE, or take it away, for all of Emacs."
+  "Set the environment variable NAME of Emacs to VALUE, or unset it if nil."
   (with-temp-buffer ; a buffer may have an environment of its own
     (setenv name value)))
 
@@ -947,7 +946,7 @@ Emacs would take another coding system, or ask."
                 (isthmus--setenv name value)))
   :null)
 
-;;;; What agents ask for: diagnostics
+;;;; Requests of agents: diagnostics
 
 (defun isthmus--on-diagnostic (params _id)
   "Answer textDocument/diagnostic with PARAMS."
@@ -964,7 +963,7 @@ Emacs would take another coding system, or ask."
                                (isthmus--file-buffers))))))
 
 (defun isthmus--diagnostics (buffer)
-  "What Flymake and Flycheck found in BUFFER."
+  "Return the diagnostics of Flymake and Flycheck in BUFFER."
   (with-current-buffer buffer
     (save-restriction
       (widen)
@@ -974,7 +973,7 @@ Emacs would take another coding system, or ask."
                  (delq nil (mapcar #'isthmus--of-flycheck flycheck-current-errors)))))))
 
 (defun isthmus--finding (start end severity text source code)
-  "A finding from START to END with SEVERITY and TEXT.
+  "Return a diagnostic from START to END with SEVERITY and TEXT.
 SOURCE is a string or nil, CODE anything printable or nil."
   `((range . ,(isthmus--range start end))
     (severity . ,severity)
@@ -983,7 +982,7 @@ SOURCE is a string or nil, CODE anything printable or nil."
     ,@(when code `((code . ,(isthmus--unicode (format "%s" code)))))))
 
 (defun isthmus--of-flymake (diagnostic)
-  "The finding DIAGNOSTIC of Flymake; nil when it is not placed in this buffer."
+  "Return Flymake's DIAGNOSTIC; nil when it is not in this buffer."
   (require 'warnings)
   (let* ((start (flymake-diagnostic-beg diagnostic))
          (end (flymake-diagnostic-end diagnostic))
@@ -1003,7 +1002,7 @@ SOURCE is a string or nil, CODE anything printable or nil."
                         (plist-get of-server :code)))))
 
 (defun isthmus--of-flycheck (finding)
-  "The FINDING of Flycheck; nil when it is of the whole file."
+  "Return Flycheck's FINDING; nil when it is about the whole file."
   (when-let ((region (flycheck-error-region-for-mode finding 'symbols)))
     (isthmus--finding (car region) (cdr region)
                       (pcase (flycheck-error-level finding) ('error 1) ('warning 2) (_ 3))
@@ -1011,7 +1010,7 @@ SOURCE is a string or nil, CODE anything printable or nil."
                       (symbol-name (flycheck-error-checker finding))
                       (flycheck-error-id finding))))
 
-;;;; What agents ask for: an answer to a question
+;;;; Requests of agents: questions
 
 (defvar isthmus-question-mode-map
   (let ((map (make-sparse-keymap)))
@@ -1022,12 +1021,12 @@ SOURCE is a string or nil, CODE anything printable or nil."
   "Keys in a question.")
 
 (define-derived-mode isthmus-question-mode special-mode "Question"
-  "A question of an agent: y answers yes, n answers no; killing the buffer is a no."
+  "A question of an agent: y is yes, n or killing the buffer is no."
   (setq header-line-format (substitute-command-keys
                             "\\<isthmus-question-mode-map>\\[isthmus-answer-yes] yes   \\[isthmus-answer-no] no")))
 
 (defun isthmus--on-question (params id)
-  "Ask the user what is in PARAMS, in a window that does not take the focus.
+  "Ask the user the question in PARAMS, in a window that takes no focus.
 The request ID is answered later."
   (let ((text (plist-get params :message)))
     (with-current-buffer (generate-new-buffer "*Isthmus asks*")
@@ -1048,7 +1047,7 @@ The request ID is answered later."
                                (inhibit-same-window . t))))))
 
 (defun isthmus--question-closed ()
-  "The current buffer, a question, is killed: without an answer that is a no."
+  "Answer the question in this buffer, which is killed, with no."
   (setq isthmus--questions (remq (current-buffer) isthmus--questions))
   (when isthmus--question
     (isthmus--answer isthmus--question :null))
@@ -1090,10 +1089,10 @@ Without an ANSWER it is only closed."
       (if (buffer-live-p buffer)
           (with-current-buffer buffer
             (isthmus--close-question answer))
-        (isthmus--say "nobody needs this answer any more")))))
+        (isthmus--say "this answer is not needed any more")))))
 
 (defun isthmus--on-cancel (params _id)
-  "The request that PARAMS names needs no answer any more."
+  "Close the question of the request that PARAMS names."
   (dolist (buffer isthmus--questions)
     (when (equal (buffer-local-value 'isthmus--question buffer) (plist-get params :id))
       (with-current-buffer buffer
@@ -1152,11 +1151,11 @@ shown as it is."
     (list (if is-dos shown rest) (if is-dos 'utf-8-dos 'utf-8-unix) mark)))
 
 (defun isthmus--read-file (path)
-  "The text of the file PATH as it is on disk; nil when there is none.
+  "Return the text of the file PATH as it is on disk; nil when there is none.
 Bytes that are not UTF-8 stay bytes."
   (when-let ((attributes (file-attributes path)))
     (cond
-     ((not (isthmus--is-regular path)) (isthmus--fail "%s is no regular file" path))
+     ((not (isthmus--is-regular path)) (isthmus--fail "%s is not a regular file" path))
      ((> (file-attribute-size (file-attributes (file-truename path))) isthmus--largest-file)
       (isthmus--fail "%s is too large to be shown" path)))
     (with-temp-buffer
@@ -1179,7 +1178,7 @@ TARGET is the buffer in which that is open, or nil."
           (let ((enable-local-variables nil)
                 (inhibit-message t))
             (when (< (buffer-size) 1000000)
-              (delay-mode-hooks ; of language servers and the like, which have no business here
+              (delay-mode-hooks ; no language servers and the like
                 (if target
                     (funcall (buffer-local-value 'major-mode target))
                   (let ((buffer-file-name path))
@@ -1194,7 +1193,7 @@ TARGET is the buffer in which that is open, or nil."
     (set-buffer-modified-p nil)))
 
 (defun isthmus--show-reordering ()
-  "Show the characters that reorder text in this buffer, not what they do.
+  "Show the characters that reorder text in this buffer, without effect.
 What is read has to be what is accepted."
   (goto-char (point-min))
   (while (re-search-forward isthmus--reordering nil t)
@@ -1203,7 +1202,7 @@ What is read has to be what is accepted."
                            rear-nonsticky (display)))))
 
 (defun isthmus--existing-folder (path)
-  "The innermost folder above PATH that exists."
+  "Return the innermost folder above PATH that exists."
   (or (locate-dominating-file path #'file-directory-p) "/"))
 
 (defun isthmus--on-open-diff (params _id)
@@ -1256,7 +1255,7 @@ WAITING stands there while the review takes no keys."
 ;; Showing
 
 (defun isthmus--may-show ()
-  "Whether a review may be shown now.
+  "Return non-nil if a review may be shown now.
 That is when the user does not type, and answers no question of Emacs."
   (and (zerop (minibuffer-depth))
        (not (or defining-kbd-macro executing-kbd-macro (bound-and-true-p isearch-mode)))
@@ -1321,7 +1320,7 @@ RETURNS: see `isthmus--fresh'."
         (force-mode-line-update)))))
 
 (defun isthmus--is-fresh (review)
-  "Whether REVIEW took the window only a moment ago."
+  "Return non-nil if REVIEW took the window only a moment ago."
   (and (eq review (car isthmus--fresh)) (< (float-time) (cadr isthmus--fresh))))
 
 (defun isthmus--before-command ()
@@ -1345,12 +1344,12 @@ The review's own keys decide nothing then, and do nothing elsewhere."
                     (file-name-nondirectory (isthmus-review-path review)))))))
 
 (defun isthmus--is-shown (review)
-  "Whether a side of REVIEW is in a window."
+  "Return non-nil if a side of REVIEW is in a window."
   (seq-some (lambda (buffer) (and (buffer-live-p buffer) (get-buffer-window buffer t)))
             (list (isthmus-review-current review) (isthmus-review-proposal review))))
 
 (defun isthmus--show-what-is-next ()
-  "A review was closed: show the next one, or the windows as they were."
+  "Show the next review, or the windows as they were, after one was closed."
   (isthmus--when-free
    (lambda ()
      (cond
@@ -1372,10 +1371,10 @@ The review's own keys decide nothing then, and do nothing elsewhere."
       (setq isthmus--reviews (append (delq shown isthmus--reviews) (list shown)))))
   (isthmus--show (car isthmus--reviews)))
 
-;; What is different
+;; Differences
 
 (defun isthmus--proposal-changed (&rest _)
-  "The user edits the current buffer, a proposal: compare again soon."
+  "Compare again soon, because the user edits the proposal in this buffer."
   (when-let ((review isthmus--review))
     (let ((comparing (isthmus-review-comparing review)))
       (when (timerp comparing)
@@ -1387,13 +1386,13 @@ The review's own keys decide nothing then, and do nothing elsewhere."
             (run-with-timer (if (> (buffer-size) 1000000) 5 1) nil #'isthmus--tell-text review)))))
 
 (defun isthmus--tell-text (review)
-  "Tell the companion what is in REVIEW: all that is left when Emacs crashes."
+  "Send the companion the text in REVIEW, for the case that Emacs crashes."
   (setf (isthmus-review-telling review) nil)
   (when (and (memq review isthmus--reviews) (process-live-p isthmus--process))
     (isthmus--notify "editor/didEditDiff" (isthmus--id-and-text review))))
 
 (defun isthmus--compare (review)
-  "Find with the program diff what is different in REVIEW.
+  "Find the differences in REVIEW with the program diff.
 It runs beside whatever else Emacs does."
   (when (and (memq review isthmus--reviews) (executable-find "diff"))
     (let* ((tick (buffer-chars-modified-tick (isthmus-review-proposal review)))
@@ -1423,7 +1422,7 @@ It runs beside whatever else Emacs does."
                  (kill-buffer output))))))))
 
 (defun isthmus--read-hunks ()
-  "What is different, out of the current buffer, the output of diff.
+  "Return the differences in this buffer, which has the output of diff.
 Each is (FIRST AFTER FIRST AFTER): 1-based lines of the old and the new side."
   (goto-char (point-min))
   (let (hunks)
@@ -1438,7 +1437,7 @@ Each is (FIRST AFTER FIRST AFTER): 1-based lines of the old and the new side."
     (nreverse hunks)))
 
 (defun isthmus--mark (review hunks)
-  "Mark HUNKS, what is different, in the two sides of REVIEW."
+  "Mark the differences HUNKS in the two sides of REVIEW."
   (require 'smerge-mode)
   (let ((is-first (null (isthmus-review-hunks review)))
         (old (isthmus-review-current review))
@@ -1511,7 +1510,7 @@ Fill up MISSING lines that only the other side has."
                     (recenter (/ (window-body-height) 3)))))))
 
 (defun isthmus--here ()
-  "The review in whose buffer the user is, or the only one that waits.
+  "Return the review in whose buffer the user is, or the only one that waits.
 Signals `user-error' when there is none."
   (cond
    (isthmus--review)
@@ -1539,7 +1538,7 @@ Signals `user-error' when there is none."
   (isthmus-review-next t))
 
 (defun isthmus-review-ediff ()
-  "Look at this review with Ediff; it is decided here all the same."
+  "Compare this review in Ediff; accept or reject it here."
   (interactive)
   (let ((review (isthmus--here)))
     (ediff-buffers (isthmus-review-current review) (isthmus-review-proposal review))))
@@ -1547,7 +1546,7 @@ Signals `user-error' when there is none."
 ;; Deciding
 
 (defun isthmus--edited-text (review)
-  "The text in the proposal of REVIEW as it belongs into the file.
+  "Return the text in the proposal of REVIEW as it belongs in the file.
 Nil means exactly as proposed."
   (with-current-buffer (isthmus-review-proposal review)
     (save-restriction
@@ -1558,12 +1557,12 @@ Nil means exactly as proposed."
                   (isthmus--unicode (isthmus--with-newlines text (isthmus-review-coding review)))))))))
 
 (defun isthmus--id-and-text (review)
-  "The id of REVIEW, and its text when the user changed it."
+  "Return the id of REVIEW, and its text when the user changed it."
   (let ((text (isthmus--edited-text review)))
     `((id . ,(isthmus-review-id review)) ,@(when text `((text . ,text))))))
 
 (defun isthmus-review-accept ()
-  "Accept what is in this review; the agent writes it into the file."
+  "Accept the text in this review; the agent writes it to the file."
   (interactive)
   (let* ((review (isthmus--here))
          (said (isthmus--id-and-text review)))
@@ -1589,12 +1588,12 @@ Nil means exactly as proposed."
   (isthmus--say "rejected %s" (file-name-nondirectory (isthmus-review-path review))))
 
 (defun isthmus-review-save ()
-  "Say how a review is decided; nothing here is saved."
+  "Explain how to decide a review, which cannot be saved."
   (interactive)
   (user-error "%s" (isthmus--keys)))
 
 (defun isthmus--keys ()
-  "How a review is decided, in words."
+  "Return a text that explains how to decide a review."
   (concat (substitute-command-keys "\\<isthmus-review-mode-map>\\[isthmus-review-accept] accepts, ")
           (substitute-command-keys "\\<isthmus-review-mode-map>\\[isthmus-review-reject] rejects")))
 
@@ -1610,7 +1609,7 @@ Nil means exactly as proposed."
         (if text `((text . ,text)) isthmus--empty)))))
 
 (defun isthmus--close (review)
-  "Take away the view of REVIEW, which has been decided."
+  "Close the view of REVIEW, which has been decided."
   (let ((was-shown (isthmus--is-shown review))
         (sides (list (isthmus-review-current review) (isthmus-review-proposal review))))
     (setq isthmus--reviews (delq review isthmus--reviews))
@@ -1639,8 +1638,7 @@ Nil means exactly as proposed."
           (error nil))))))
 
 (defun isthmus--buffer-killed ()
-  "The current buffer is killed.
-A review is rejected with it, a question answered with no."
+  "Reject the review, or refuse the question, in this buffer, which is killed."
   (when isthmus--review
     (let* ((review isthmus--review)
            (said (isthmus--id-and-text review)))
@@ -1654,8 +1652,8 @@ A review is rejected with it, a question answered with no."
   (isthmus--changed))
 
 (defun isthmus--keep-reviews ()
-  "Nobody waits for a decision any more.
-What the user typed stays in its buffer, everything else goes."
+  "Close the reviews, for which no agent waits any more.
+Text that the user edited stays in its buffer."
   (dolist (review isthmus--reviews)
     (when (isthmus--edited-text review)
       (with-current-buffer (isthmus-review-proposal review)
@@ -1670,8 +1668,8 @@ What the user typed stays in its buffer, everything else goes."
     (isthmus--close review)))
 
 (defun isthmus--reload-when-written (path &optional looks)
-  "Read PATH again when the agent has written it.
-It does so in its own time; LOOKS is how often that was tried."
+  "Read PATH again after the agent has written it.
+The agent takes its time for that; LOOKS is the number of tries so far."
   (let ((buffer (isthmus--buffer-of path))
         (looks (or looks 0)))
     (when (and buffer (not (buffer-modified-p buffer)) (not (verify-visited-file-modtime buffer))

@@ -79,17 +79,17 @@ async def test_a_path_served_by_a_machine_or_a_program_is_refused_before_emacs_a
         f'(progn (push {folder} exec-path) (setenv "PATH" (concat {folder} ":" (getenv "PATH"))) t)'
     )
     for path in ("/ssh:nowhere:/etc/passwd", "/sudo::/etc/shadow", "/ssh:user@nowhere|sudo:nowhere:/x"):
-        with pytest.raises(EditorError, match="no file of this machine"):
+        with pytest.raises(EditorError, match="not a file on this machine"):
             await driver.editor.open_diff(review(path, "new\n"))
-        with pytest.raises(EditorError, match="no file of this machine"):
+        with pytest.raises(EditorError, match="not a file on this machine"):
             await driver.editor.diagnostics(path)
-        with pytest.raises(EditorError, match="no file of this machine"):
+        with pytest.raises(EditorError, match="not a file on this machine"):
             await driver.editor.text(path)
     assert not called.exists()
 
 
 async def test_what_is_encrypted_is_not_decrypted_for_an_agent(driver: EmacsDriver, workspace: Path) -> None:
-    with pytest.raises(EditorError, match="is encrypted; only the user opens it"):
+    with pytest.raises(EditorError, match="is encrypted; only the user may open it"):
         await driver.editor.open_file(str(_file(workspace, "secret.gpg")))
     assert await driver.editor.open_files() == ()
     await driver.editor.open_diff(review(str(workspace / "secret.gpg"), "new\n"))

@@ -35,18 +35,18 @@ from isthmus.ide.processes import process_is_alive
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 
 SHOWN_SECONDS: Final = 1.0
-"""Maximum wait in seconds for the IDE to refuse a review; with one of the protocols it does not report success."""
+"""Maximum wait in seconds for the IDE to refuse a review; one of the protocols has no message for success."""
 LOST_SECONDS: Final = 60.0
-"""Time in seconds without a connection after which the IDE counts as quit; if its process is dead, it does at once."""
+"""Time in seconds without a connection after which an IDE whose process may still run counts as quit."""
 CHECK_SECONDS: Final = 1.0
 """Interval in seconds at which a lost IDE's process is checked."""
-_TERMINALS: Final = "the terminals of an IDE are its own; start agents with `isthmus companion exec`"
+_TERMINALS: Final = "no extension sets variables of its terminals; start agents with `isthmus companion exec`"
 
 T = TypeVar("T")
 
 
 class RemoteEditor(EditorBase):
-    """An IDE behind ``client``, which is connected and closed with the editor. For one event loop.
+    """An IDE, reached by ``client``, which is connected, and is closed with the editor. For one event loop.
 
     ``tell`` shows a text to the user. The identity has the IDE's name, and its process id if the IDE reports it. The
     events end when that process is dead, or after ``lost_seconds`` without a connection.

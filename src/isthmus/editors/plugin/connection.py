@@ -82,7 +82,7 @@ class JsonRpcConnection:
         if self._closed or self._writer.is_closing():
             raise RpcClosedError(f"{method}: the connection is closed")
         if not self._has_room():
-            raise RpcTimeoutError(f"{method}: {self._writer.get_write_buffer_size()} bytes wait to be read already")
+            raise RpcTimeoutError(f"{method}: {self._writer.get_write_buffer_size()} bytes already wait to be read")
         number, framed = self._peer.request(method, params)
         self._writer.write(framed)
         try:
@@ -108,7 +108,7 @@ class JsonRpcConnection:
         self._input.close()
         await asyncio.sleep(0)  # the transports close in the loop's next turn
 
-    def lost(self) -> None:
+    def end_soon(self) -> None:
         """End soon, because the peer does not read any more; its last messages are still taken.
 
         There is a deadline because our input may never end: a program that the peer started can hold its other end.
@@ -173,19 +173,19 @@ async def open_connection(
     source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(incoming, "rb", 0))
     sink, output = await loop.connect_write_pipe(_Output, os.fdopen(outgoing, "wb", 0))
     connection = JsonRpcConnection(reader, (source, sink), on_request, on_notification, on_close, limits)
-    output.on_lost = connection.lost
+    output.on_end = connection.end_soon
     return connection
 
 
 class _Output(asyncio.Protocol):
-    """Our output; calls ``on_lost`` when its other end is closed."""
+    """Our output; calls ``on_end`` when its other end is closed."""
 
     def __init__(self) -> None:
-        self.on_lost: Callable[[], None] = lambda: None
+        self.on_end: Callable[[], None] = lambda: None
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        self.on_lost()
+        self.on_end()
 
 
 def take_standard_streams() -> tuple[int, int]:

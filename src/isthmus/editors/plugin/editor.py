@@ -15,8 +15,7 @@ from typing import Any, Final, TypeVar
 from typing_extensions import override
 
 from isthmus.editors.editor_base import EditorBase
-from isthmus.editors.plugin import lsp_diagnostics
-from isthmus.editors.plugin import wire as editor_wire
+from isthmus.editors.plugin import lsp_diagnostics, wire
 from isthmus.editors.plugin.connection import JsonRpcConnection, PipeLimits, open_connection
 from isthmus.editors.plugin.lsp_shapes import encode_range
 from isthmus.editors.plugin.recoding import Recoder
@@ -147,7 +146,7 @@ class StdioEditor(EditorBase):
         self._require_alive()
         if self._session.folders_changed:
             self._session.folders_changed = False
-            await asyncio.wait({self._later(self._take_folders())}, timeout=self._limits.snapshot_seconds)
+            await asyncio.wait({self._in_background(self._take_folders())}, timeout=self._limits.snapshot_seconds)
         return self._session.folders or (str(Path.cwd()),)
 
     @override
@@ -174,7 +173,7 @@ class StdioEditor(EditorBase):
         self._require(Capability.OPEN)
         if not await asyncio.to_thread(os.path.isfile, path):
             raise EditorError(f"{path}: no such file")
-        params: dict[str, Any] = {**editor_wire.encode_document(path), "takeFocus": focus}
+        params: dict[str, Any] = {**wire.encode_document(path), "takeFocus": focus}
         if at is not None:
             params["selection"] = encode_range(await self._recoder.to_plugin(path, at, self._text_of))
         if await self._ask(path, "window/showDocument", params) == {"success": False}:
@@ -186,7 +185,7 @@ class StdioEditor(EditorBase):
         self._require(Capability.CLOSE)
         if Capability.DIRTY not in self.unavailable and await self.is_dirty(path):
             raise EditorError(f"{path}: it has unsaved changes; save it first")
-        await self._ask(path, "editor/closeDocument", editor_wire.encode_document(path))
+        await self._ask(path, "editor/closeDocument", wire.encode_document(path))
 
     @override
     async def open_diff(self, review: DiffReview) -> None:
@@ -194,11 +193,11 @@ class StdioEditor(EditorBase):
         is_new = not await asyncio.to_thread(os.path.exists, review.file_path)
         self._session.reviews[review.id] = review
         try:
-            await self._ask(review.file_path, "editor/openDiff", editor_wire.encode_review(review, is_new=is_new))
+            await self._ask(review.file_path, "editor/openDiff", wire.encode_review(review, is_new=is_new))
         except BaseException:
             self._session.reviews.pop(review.id, None)
             # The view may still appear; this closes it then.
-            self._later(self._ask(review.file_path, "editor/closeDiff", {"id": review.id}))
+            self._in_background(self._ask(review.file_path, "editor/closeDiff", {"id": review.id}))
             raise
 
     @override
@@ -211,7 +210,7 @@ class StdioEditor(EditorBase):
         text: str | None = None
         try:
             answer = await self._ask(review.file_path, "editor/closeDiff", {"id": review_id})
-            closed = self._decoded(editor_wire.decode_closed, answer)
+            closed = self._decoded(wire.decode_closed, answer)
             if closed is None:
                 reviews.pop(review_id, None)
                 return None
@@ -235,7 +234,7 @@ class StdioEditor(EditorBase):
             )
             found = self._decoded(lsp_diagnostics.decode_workspace_report, report)
         else:
-            params = {"textDocument": editor_wire.encode_document(path)}
+            params = {"textDocument": wire.encode_document(path)}
             report = await self._ask(path, "textDocument/diagnostic", params, seconds=self._limits.snapshot_seconds)
             found = self._decoded(lambda value: lsp_diagnostics.decode_document_report(path, value), report)
         return await self._recoder.diagnostics(found, self._text_of)
@@ -243,7 +242,7 @@ class StdioEditor(EditorBase):
     @override
     async def is_dirty(self, path: str) -> bool | None:
         self._require(Capability.DIRTY)
-        files = self._decoded(editor_wire.decode_files, await self._ask(path, "editor/openFiles", {}))
+        files = self._decoded(wire.decode_files, await self._ask(path, "editor/openFiles", {}))
         return next((file.is_dirty for file in files if file.path == path), None)
 
     @override
@@ -257,16 +256,16 @@ class StdioEditor(EditorBase):
                     return
                 case True:
                     pass
-        await self._ask(path, "editor/saveDocument", editor_wire.encode_document(path))
+        await self._ask(path, "editor/saveDocument", wire.encode_document(path))
 
     @override
     async def text(self, path: str) -> str | None:
         self._require(Capability.TEXT)
-        text = await self._ask(path, "editor/text", editor_wire.encode_document(path))
+        text = await self._ask(path, "editor/text", wire.encode_document(path))
         if not isinstance(text, str):
             return None
         on_disk = await asyncio.to_thread(_text_on_disk, path) if self._session.knows_only_lf else None
-        return text if on_disk is None else editor_wire.with_form_of(on_disk, text)
+        return text if on_disk is None else wire.with_form_of(on_disk, text)
 
     @override
     async def show_message(self, text: str) -> None:
@@ -276,12 +275,12 @@ class StdioEditor(EditorBase):
     @override
     async def confirm(self, title: str, text: str) -> bool:
         self._require(Capability.CONFIRM)
-        params = editor_wire.encode_question(title, text)
+        params = wire.encode_question(title, text)
         with contextlib.suppress(_NoAnswerError):
             answer = await self._ask(
                 "question", "window/showMessageRequest", params, seconds=self._limits.confirm_seconds
             )
-            return editor_wire.decode_answer(answer)
+            return wire.decode_answer(answer)
         return False
 
     @override
@@ -290,7 +289,7 @@ class StdioEditor(EditorBase):
         answer = await self._ask(
             "code", "editor/executeCode", {"code": code, "notebook": notebook}, seconds=self._limits.execute_seconds
         )
-        return self._decoded(editor_wire.decode_execution, answer)
+        return self._decoded(wire.decode_execution, answer)
 
     @override
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
@@ -373,14 +372,14 @@ class StdioEditor(EditorBase):
         except _NoAnswerError:
             session.folders_changed = True
             return
-        folders = self._decoded(editor_wire.decode_folders, answer)
+        folders = self._decoded(wire.decode_folders, answer)
         if folders != session.folders:
             session.folders = folders
             self._events.put(WorkspaceChanged())
 
     async def _take_snapshot(self) -> None:
         answer = await self._ask("open files", "editor/openFiles", {}, seconds=self._limits.late_snapshot_seconds)
-        files = self._decoded(editor_wire.decode_files, answer)
+        files = self._decoded(wire.decode_files, answer)
         self._unsaved = frozenset(file.path for file in files if file.is_dirty)
         self._files = await self._recoder.files(files, self._text_of)
 
@@ -396,7 +395,7 @@ class StdioEditor(EditorBase):
                 return await self.text(path)
         return await asyncio.to_thread(_text_on_disk, path)
 
-    def _later(self, work: Coroutine[None, None, object]) -> asyncio.Task[None]:
+    def _in_background(self, work: Coroutine[None, None, object]) -> asyncio.Task[None]:
         task = asyncio.create_task(_without_errors(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -8,7 +8,7 @@ import logging
 from typing import Final
 
 from isthmus import __version__
-from isthmus.editors.plugin import wire as editor_wire
+from isthmus.editors.plugin import wire
 from isthmus.editors.plugin.lsp_diagnostics import MAXIMUM_FILES, decode_pushed
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
@@ -41,7 +41,7 @@ class PluginSession:
     """
 
     def __init__(self) -> None:
-        self.attached: editor_wire.Attached | None = None
+        self.attached: wire.Attached | None = None
         self.is_ready = False
         self.has_left = False
         self.folders: tuple[str, ...] = ()
@@ -100,17 +100,17 @@ class PluginSession:
         """Return the text of a view with the proposal's newlines; ``text`` None: the proposal itself."""
         if text is None:
             return review.proposed
-        return editor_wire.with_form_of(review.proposed, text) if self.knows_only_lf else text
+        return wire.with_form_of(review.proposed, text) if self.knows_only_lf else text
 
     def _initialize(self, params: JsonObject) -> JsonObject:
         if self.attached is not None:
             raise RpcError(INVALID_REQUEST, "initialize: it was sent before")
         try:
-            attached = editor_wire.decode_initialize(params)
+            attached = wire.decode_initialize(params)
         except DecodeError as error:
             raise RpcError(INVALID_PARAMS, str(error)) from error
         self.attached, self.folders, self.is_trusted = attached, attached.folders, attached.is_trusted
-        return editor_wire.encode_initialized(attached, __version__)
+        return wire.encode_initialized(attached, __version__)
 
     def _event(self, method: str, params: JsonObject) -> EditorEvent | None:
         match method:
@@ -122,10 +122,10 @@ class PluginSession:
                 self.folders_changed = True
                 return WorkspaceChanged()
             case "editor/didChangeTrust":
-                self.is_trusted = editor_wire.decode_trust(params)
+                self.is_trusted = wire.decode_trust(params)
                 return WorkspaceChanged()
             case "editor/didMention":
-                return editor_wire.decode_mention(params)
+                return wire.decode_mention(params)
             case "editor/didAcceptDiff" | "editor/didRejectDiff" | "editor/didEditDiff":
                 return self._decision(method, params)
             case "textDocument/publishDiagnostics":
@@ -137,7 +137,7 @@ class PluginSession:
         return None
 
     def _decision(self, method: str, params: JsonObject) -> EditorEvent | None:
-        review_id, text = editor_wire.decode_decision(params, method)
+        review_id, text = wire.decode_decision(params, method)
         review = self.reviews.get(review_id)
         if review is None:
             return None

@@ -73,7 +73,7 @@ class ReviewPage:
     def __init__(self, reviews: PendingReviews, port: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._reviews = reviews
         self._clock = clock
-        self._asked: dict[str, tuple[tuple[str, ...], float]] = {}
+        self._shown_questions: dict[str, tuple[tuple[str, ...], float]] = {}
         """Ids of the questions that each visit shows, and since when."""
         self._port = port
         self._hosts = frozenset(f"{host}:{port}" for host in ("127.0.0.1", "localhost"))
@@ -96,10 +96,10 @@ class ReviewPage:
             case ["open", _] if request.method == "GET":
                 return None
             case ["visit", name, *_]:
-                visit = self._visit(name, request.headers.get("cookie", ""))
+                visit = self._known_visit(name, request.headers.get("cookie", ""))
                 if visit is None:
                     return _refused(403, _EXPIRED)
-                return self._foreign(request) if request.method == "POST" else None
+                return self._refusal_of_foreign(request) if request.method == "POST" else None
             case _:
                 return _refused(404 if request.method == "GET" else 405, _EXPIRED)
 
@@ -114,11 +114,11 @@ class ReviewPage:
             return refusal
         match _parts(request):
             case ["visit", name, *rest]:
-                return await self._visited(self._visits[name], rest, request)
+                return await self._answer_in_visit(self._visits[name], rest, request)
             case parts:
-                return self._open(parts[-1])
+                return self._begin_visit(parts[-1])
 
-    def _open(self, token: str) -> PageResponse:
+    def _begin_visit(self, token: str) -> PageResponse:
         known = self._known_link(token)
         if known is None:
             return _refused(403, _EXPIRED)
@@ -127,7 +127,7 @@ class ReviewPage:
         self._visits[visit.id] = visit
         while len(self._visits) > MAXIMUM_VISITS:
             ended, _ = self._visits.popitem(last=False)
-            self._asked.pop(ended, None)
+            self._shown_questions.pop(ended, None)
         # Not a redirect: the browser would send no cookie along if the link was clicked on another site.
         cookie = f"{COOKIE}={visit.cookie}; Path={visit.base}; HttpOnly; SameSite=Strict"
         body = html.link(f"{visit.base}/", "Go on to the review")
@@ -136,14 +136,14 @@ class ReviewPage:
     def _known_link(self, token: str) -> str | None:
         return next((link for link in self._links if same_secret(token, link)), None)
 
-    def _visit(self, name: str, cookies: str) -> _Visit | None:
+    def _known_visit(self, name: str, cookies: str) -> _Visit | None:
         visit = self._visits.get(name)
         sent = [part.strip().removeprefix(f"{COOKIE}=") for part in cookies.split(";")]
         if visit is None or not any(same_secret(value, visit.cookie) for value in sent):
             return None
         return visit
 
-    async def _visited(self, visit: _Visit, rest: list[str], request: PageRequest) -> PageResponse:
+    async def _answer_in_visit(self, visit: _Visit, rest: list[str], request: PageRequest) -> PageResponse:
         form = html.PageForm(visit.base, visit.secret)
         match request.method, rest:
             case "GET", []:
@@ -164,7 +164,7 @@ class ReviewPage:
             case _:
                 return _refused(404, "There is no such page here.")
 
-    def _foreign(self, request: PageRequest) -> PageResponse | None:
+    def _refusal_of_foreign(self, request: PageRequest) -> PageResponse | None:
         """Return the refusal of a request that, by its head, comes from no form of our own page."""
         host, origin = request.headers.get("host", ""), request.headers.get("origin", "")
         own_origins = {f"http://{name}" for name in self._hosts}
@@ -188,11 +188,11 @@ class ReviewPage:
     def _note_questions(self, visit: _Visit) -> None:
         """Note which questions a visit shows, and since when."""
         asked = tuple(question.id for question in self._reviews.questions)
-        if self._asked.get(visit.id, ((), 0.0))[0] != asked:
-            self._asked[visit.id] = (asked, self._clock())
+        if self._shown_questions.get(visit.id, ((), 0.0))[0] != asked:
+            self._shown_questions[visit.id] = (asked, self._clock())
 
     def _question(self, visit: _Visit, question_id: str, fields: Mapping[str, str]) -> PageResponse:
-        asked, since = self._asked.get(visit.id, ((), self._clock()))
+        asked, since = self._shown_questions.get(visit.id, ((), self._clock()))
         is_unread = question_id not in asked or self._clock() - since < READING_SECONDS
         action = fields.get("action")
         consent = next((each for each in Consent if each.value == action), Consent.NO)
@@ -217,7 +217,7 @@ class ReviewPage:
             ticked = {change.number for change in changes.all if not accepting or f"change-{change.number}" in fields}
             if not ticked:
                 return await self._show(view, form, "Nothing is ticked. To accept nothing at all, reject.")
-            text = await asyncio.to_thread(_chosen, changes, ticked, fields)
+            text = await asyncio.to_thread(_text_with_ticked, changes, ticked, fields)
         else:
             text = _typed(view.text, fields.get("text"))
         if accepting:
@@ -266,7 +266,7 @@ def _state(old: str | None, view: ReviewView) -> str:
     return seen.hexdigest()
 
 
-def _chosen(changes: NotebookChanges, ticked: set[int], fields: Mapping[str, str]) -> str:
+def _text_with_ticked(changes: NotebookChanges, ticked: set[int], fields: Mapping[str, str]) -> str:
     sources: dict[int, str] = {}
     for change in changes.all:
         _, new = changes.cells(change)
