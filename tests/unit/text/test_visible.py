@@ -1,12 +1,105 @@
+import re
+import unicodedata
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.text.visible import with_ellipsis
+from isthmus.text.visible import output_lines, visible, visible_line, visible_prose, with_ellipsis, without_escapes
 
-TEXTS = st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)))
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+INVISIBLE = re.compile(
+    "[\u00ad\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2064\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+)
+ANY_TEXT = st.text(st.characters() | st.sampled_from("\x1b[]\\\x07\r\n\t\x9b\x9d\u202e\u2066\ud800m2JK0;"))
+WHOLE_TEXT = st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)))
 
 
-@given(TEXTS, st.integers(1, 20))
+@given(ANY_TEXT)
+def test_no_control_character_gets_through(text: str) -> None:
+    for cleaned in (visible(text), without_escapes(text), "\n".join(output_lines(text))):
+        assert not CONTROLS.search(cleaned)
+        cleaned.encode("utf-8")
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]", visible(text))
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Zl", "Zp")) | st.sampled_from("\n\t")))
+def test_ordinary_text_is_left_as_it_is(text: str) -> None:
+    assert without_escapes(text) == text
+    seen = INVISIBLE.sub("", text)
+    assert visible(seen) == visible_prose(seen) == seen
+
+
+@given(st.text(st.characters(codec="utf-8") | st.sampled_from("\u200b\u200d\ufe0f\u3164\u00ad\U000e0041\U000e0101")))
+def test_nothing_that_is_approved_is_invisible(text: str) -> None:
+    assert not INVISIBLE.search(visible(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("rm\u200b -rf", "rm\\u200b -rf"),
+        ("pay\u2063pal", "pay\\u2063pal"),
+        ("a\u3164b\uffa0c", "a\\u3164b\\uffa0c"),
+        ("x\U000e0072\U000e006d", "x\\U000e0072\\U000e006d"),
+        ("v\U000e0101", "v\\U000e0101"),
+        ("\u2764\ufe0f", "\u2764\\ufe0f"),
+    ],
+)
+def test_what_is_invisible_is_shown_in_what_is_approved(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_emoji_and_joined_scripts_stay_legible_in_prose() -> None:
+    for text in (
+        "\u2764\ufe0f",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "1\ufe0f\u20e3",
+        "\u0645\u06cc\u200c\u062e",
+    ):
+        assert visible_prose(text) == text
+    assert visible_prose("pay\u200dpal \u200b\u00ad") == "pay\\u200dpal \\u200b\\u00ad"
+
+
+def test_what_was_hidden_is_shown() -> None:
+    assert visible("a\x1b[2Jb") == "a\u241b[2Jb"
+    assert visible("\x9b31m") == "\\x9b31m"
+    assert visible("exe.\u202egpj") == "exe.\\u202egpj"
+    assert visible("one\r\ntwo\rthree") == "one\ntwo\u240dthree"
+    assert visible_line("one\ntwo\t") == "one\u240atwo\u2409"
+    assert visible("\ud800") == "\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://example.org\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1bPq#0\x1b\\after", "after"),
+        ("\x9b2Jcleared", "cleared"),
+        ("\x1b(Btext", "text"),
+        ("unfinished \x1b[3", "unfinished 3"),
+    ],
+)
+def test_terminal_sequences_are_dropped_whole(text: str, plain: str) -> None:
+    assert without_escapes(text) == plain
+
+
+def test_of_a_line_that_was_redrawn_the_last_version_is_kept() -> None:
+    assert output_lines(" 10%\r 50%\r100%\ndone\r\n\n") == ["100%", "done"]
+    assert output_lines("") == []
+    assert output_lines("a\tb") == ["a       b"]
+
+
+def test_letters_with_marks_and_wide_characters_survive() -> None:
+    text = unicodedata.normalize("NFD", "żółć") + " 漢字 👩"
+    assert visible(text) == text
+    assert visible_prose(text + "‍💻") == text + "‍💻"
+
+
+@given(WHOLE_TEXT, st.integers(1, 20))
 def test_a_long_text_is_cut_to_its_length_and_shows_that_it_was(text: str, longest: int) -> None:
     shown = with_ellipsis(text, longest)
     assert len(shown) == min(len(text), longest)
