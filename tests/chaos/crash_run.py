@@ -313,7 +313,7 @@ class CrashRun:
         responses = await asyncio.gather(*answers)
         refused = [item["error"] for item in responses if "error" in item]
         for error in refused:
-            if "does not wait for an answer" not in error:
+            if "is not waiting for an answer" not in error:
                 raise AssertionError(f"an answer to {call} of task {task.number} was refused: {error}")
         if len(refused) == 1:
             self.late_answers += 1

@@ -126,7 +126,7 @@ async def test_a_workspace_that_became_a_link_out_of_the_allowed_folders_is_refu
         same = prompt("go on", contextId=task["contextId"])
         for refused in (answer(task["id"], allow("one")), prompt("more", taskId=task["id"]), same):
             error = await alice.error("message/send", refused)
-            assert (error["code"], "leads to another place now" in error["message"]) == (-32602, True)
+            assert (error["code"], "now leads to a folder that is not allowed" in error["message"]) == (-32602, True)
         assert (await alice.result("tasks/get", {"id": task["id"]}))["status"] == task["status"]
         project.unlink()
         project.mkdir()

@@ -85,7 +85,7 @@ async def test_an_answer_that_comes_when_the_question_was_taken_back_does_no_har
         try:
             await user.answer("accept", question)
         except TaskError as error:
-            assert "does not wait for an answer" in str(error)  # noqa: PT017 - both may come first
+            assert "is not waiting for an answer" in str(error)  # noqa: PT017 - both may come first
         await user.ended()
         assert "never mind" in tool.log[1]
         assert user.calls[question.tool_call_id].status is ToolCallStatus.CANCELLED

@@ -1,4 +1,4 @@
-"""Takes leases and runs the next segment of a task; serves those who follow it."""
+"""The engine: takes leases, runs the next segment of a task and serves its subscribers."""
 
 from isthmus.engine.engine import Engine
 from isthmus.engine.runner import EngineOptions

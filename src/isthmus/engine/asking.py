@@ -1,4 +1,4 @@
-"""Answers checked against a task's questions, and its history and title. Pure."""
+"""Checks of a user's answers against a task's questions; a task's history, artifacts and title. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,10 +16,10 @@ TITLE_CHARACTERS = 80
 
 
 def check_answers(row: TaskRow, pending: Sequence[ToolCall], confirmations: Sequence[ToolCallConfirmation]) -> None:
-    """Hold answers against the questions that wait.
+    """Check answers against the open questions of a task.
 
     Raises:
-        InvalidRequest: a call does not wait, an answer does not fit its question, or one call has two answers; all
+        InvalidRequest: a call is not waiting, an answer does not fit its question, or one call has two answers. All
             questions stay open.
     """
     calls = [confirmation.tool_call_id for confirmation in confirmations]
@@ -34,8 +34,8 @@ def _check_answer(row: TaskRow, pending: Sequence[ToolCall], confirmation: ToolC
     if call is None or call.confirmation_request is None:
         waiting = ", ".join(item.tool_call_id for item in pending) or "none"
         raise InvalidRequest(
-            f"tool call {confirmation.tool_call_id} of task {row.task_id} does not wait for an answer: it was answered"
-            f" before, or never asked. Waiting now: {waiting}."
+            f"tool call {confirmation.tool_call_id} of task {row.task_id} is not waiting for an answer: it was already"
+            f" answered, or never asked. Waiting now: {waiting}."
         )
     valid = [option.id for option in call.confirmation_request.options]
     if confirmation.selected_option_id not in valid:
@@ -45,12 +45,12 @@ def _check_answer(row: TaskRow, pending: Sequence[ToolCall], confirmation: ToolC
         )
     if confirmation.file_details is not None and call.confirmation_request.file_edit_details is None:
         raise InvalidRequest(
-            f"modified_details of type file_details came for tool call {call.tool_call_id}, which is not a file edit"
+            f"received modified_details of type file_details for {call.tool_call_id}, which is not a file edit"
         )
 
 
 def history_of(deliveries: Sequence[Delivery]) -> tuple[HistoryMessage, ...]:
-    """Return the messages of the conversation, as a plain client sees them."""
+    """Return the messages of the conversation as a client without extensions sees them."""
     messages: list[HistoryMessage] = []
     for delivery in deliveries:
         match delivery.event:
@@ -69,7 +69,7 @@ def history_of(deliveries: Sequence[Delivery]) -> tuple[HistoryMessage, ...]:
 
 
 def artifacts_of(deliveries: Sequence[Delivery]) -> tuple[ArtifactUpdate, ...]:
-    """Return the artifacts as they are after these events, each whole, in the order in which they began."""
+    """Return the complete artifacts after these events, in the order in which they began."""
     artifacts: dict[str, ArtifactUpdate] = {}
     for delivery in deliveries:
         if isinstance(update := delivery.event, ArtifactUpdate):
@@ -81,5 +81,5 @@ def artifacts_of(deliveries: Sequence[Delivery]) -> tuple[ArtifactUpdate, ...]:
 
 
 def title_of(text: str) -> str:
-    """Return the beginning of a prompt, in one line."""
+    """Return the first line of a prompt, shortened to :data:`TITLE_CHARACTERS`."""
     return with_ellipsis(text.strip().splitlines()[0], TITLE_CHARACTERS)

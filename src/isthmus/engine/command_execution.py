@@ -1,4 +1,4 @@
-"""Slash commands as tasks: a command held against the tree, and how its execution began. Pure."""
+"""Slash commands as tasks: checks a command against the command tree and reports how its execution began. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,13 +15,13 @@ def format_command(command: CommandMessage | Command) -> str:
 
 
 def resolve_command(command: CommandMessage, tree: Sequence[SlashCommand]) -> CommandMessage:
-    """Return the command by its path in the tree, for any spelling: an alias, ``git:commit``, ``/memory``."""
+    """Return the command with its path in the tree, whatever its spelling: an alias, ``git:commit``, ``/memory``."""
     line = command_line(command.path, command.args, tree)
     return replace(command, path=line.path, args=line.args)
 
 
 def refusal(command: CommandMessage, tree: Sequence[SlashCommand]) -> str | None:
-    """Return why a resolved command cannot be started, with near matches; None when it can."""
+    """Return the reason why a resolved command cannot start, with similar commands; None if it can."""
     if not command.path or not any(name.strip() for name in command.path):
         return 'command_path is empty; expected the names of a command, such as ["memory", "show"].'
     shown = "/" + " ".join(command.path)[:100].removeprefix("/")
@@ -41,7 +41,7 @@ def refusal(command: CommandMessage, tree: Sequence[SlashCommand]) -> str | None
 
 
 def start_status(state: TaskState, pending: Sequence[ToolCall]) -> CommandExecutionStatus:
-    """Return the status of an execution whose task entered ``state`` first of all."""
+    """Return the status of an execution whose task's first state is ``state``."""
     if state is not TaskState.INPUT_REQUIRED:
         return CommandExecutionStatus.STARTED
     requests = [call.confirmation_request for call in pending if call.confirmation_request is not None]

@@ -1,8 +1,8 @@
-"""Shows proposed edits in the user's editor and takes the answer from there.
+"""Shows proposed edits in the user's editor and takes the user's answer from it.
 
-It is one more surface beside the client that asked: the first answer wins, and a question that is answered elsewhere
-is closed here. A question that was open when the process ended is shown again when it is back. It knows editors only
-as :class:`EditorPeer`; which protocol they speak is not its business.
+The editor is one more surface beside the client that asked: the first answer wins, and a question that is answered
+elsewhere is closed here. A question that was open when the process ended is shown again after a restart. Editors are
+known only as :class:`EditorPeer`, whatever their protocol.
 """
 
 import asyncio
@@ -21,20 +21,20 @@ log = logging.getLogger(__name__)
 
 
 class EditorPeer(Protocol):
-    """An editor that can show a diff. ``name`` is what a user calls it; ``is_there``: it can show one now."""
+    """An editor that can show a diff."""
 
     @property
     def name(self) -> str:
-        """The editor's name, for users."""
+        """The name by which the user knows the editor."""
         ...
 
     @property
     def is_there(self) -> bool:
-        """Whether the editor can be asked now."""
+        """Whether the editor can show a diff now."""
         ...
 
     async def review(self, path: Path, new_content: str) -> str | None:
-        """Show the change and wait for the user: the accepted content, or None for a rejection.
+        """Show the change, wait for the user and return the accepted content, or None for a rejection.
 
         Cancelling closes the view. Raises :class:`IsthmusError` when the editor cannot show it or is gone.
         """
@@ -42,15 +42,15 @@ class EditorPeer(Protocol):
 
 
 FindEditor: TypeAlias = Callable[[QuestionOpened], Awaitable[EditorPeer | None]]
-"""The editor that a question is for: the one its session names, or that has the workspace open; or None."""
+"""Returns the editor for a question: the one its session names, or one that has the workspace open, or None."""
 OnShown: TypeAlias = Callable[[str, str], None]
-"""Called with the id of a call whose question an editor shows now, and the editor's name."""
+"""Called with a tool call's id and the editor's name when the editor is about to show the call's question."""
 AgentOf: TypeAlias = Callable[[str], AgentClient]
-"""The agent as a user has it."""
+"""Returns the agent as the user of this name sees it."""
 
 
 class EditorSurface:
-    """Reviews the file edits that wait in ``questions``; ``run`` it for as long as the agent lives."""
+    """Reviews of the file edits among ``questions``; keep :meth:`run` running as long as the agent."""
 
     def __init__(
         self, agent_of: AgentOf, questions: OpenQuestions, find_editor: FindEditor, on_shown: OnShown | None = None
@@ -92,7 +92,7 @@ class EditorSurface:
         )
 
     def _close(self, key: tuple[str, str]) -> None:
-        # A review that gives its own answer is closed by that answer; it must not be cancelled in the middle of it.
+        # A review that is sending its answer must not be cancelled: its own answer closes the question.
         if key not in self._answering and (review := self._reviews.pop(key, None)) is not None:
             review.cancel()
 
@@ -124,7 +124,7 @@ class EditorSurface:
 
 
 def _accepting(call: ToolCall) -> str:
-    """Return the option that lets a proposal stand: an edit goes on, and what a server asked is sent to it."""
+    """Return the option that accepts a proposal: ``proceed_once`` for an edit, ``accept`` for a server's question."""
     request = call.confirmation_request
     offered = [option.id for option in request.options] if request is not None else []
     return "accept" if "accept" in offered and "proceed_once" not in offered else "proceed_once"

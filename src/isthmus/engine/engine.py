@@ -1,8 +1,8 @@
-"""The engine: an agent in process, over the journal.
+"""The engine: an agent in this process, whose tasks are in the journal.
 
-It makes tasks, takes answers by compare-and-set, runs segments while somebody works, and lets any number of
-subscribers follow. A task that waits for a user is only rows: no thread, no asyncio task, no lease. Deliberately not
-here: what the agent does, and any wire.
+It creates tasks, takes answers by compare-and-set, runs the segments of working tasks and serves any number of
+subscribers. A task that waits for a user is only rows: no thread, no asyncio task, no lease. Not here: the agent's own
+work, see `isthmus.agent`, and protocols, see `isthmus.a2a`.
 """
 
 from isthmus.agent.session import Session
@@ -24,32 +24,32 @@ class Engine(UserTasks):
 
     @property
     def questions(self) -> OpenQuestions:
-        """The questions that wait for a user."""
+        """Questions that are waiting for a user."""
         return self._runner.questions
 
     @property
     def journal(self) -> Journal:
-        """The journal of the tasks, for push notifications. Closed with the engine."""
+        """Journal of the tasks, for push notifications; closed with the engine."""
         return self._runner.journal
 
     async def settings_of(self, task_id: str) -> AgentSettings | None:
-        """Return the AgentSettings of a task's session; costs a fold of the session."""
+        """Return the AgentSettings of a task's session; reads the whole session."""
         row = await self._runner.journal.task(task_id)
         return None if row is None else (await self._runner.fold(row, Session(row.context_id))).settings
 
     async def start(self) -> None:
-        """Take over what is to be taken over, and look after leases from now on."""
+        """Take over the tasks of ended processes, and keep leases from now on."""
         await self._runner.start()
 
     def for_user(
         self, user: str, limits: UserLimits | None = None, workspaces: WorkspaceRule | None = None
     ) -> AgentClient:
-        """Return the agent as ``user`` has it: the tasks and sessions of others are not there.
+        """Return the agent as ``user`` sees it, without the tasks and sessions of other users.
 
-        ``workspaces``, when given, stands in place of the engine's own rule. Closing it closes nothing.
+        ``workspaces``, when given, replaces the engine's own rule. Closing the returned client has no effect.
         """
         return UserTasks(self._runner, user, limits, workspaces)
 
     async def aclose(self) -> None:
-        """Stop here: what runs is interrupted and is taken over at the next start; what waits, waits."""
+        """Interrupt the running tasks, which the next start takes over; waiting tasks keep waiting."""
         await self._runner.aclose()

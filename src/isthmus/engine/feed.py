@@ -1,8 +1,8 @@
-"""The latest events of a running task, for its followers.
+"""The latest events of a running task, for its subscribers.
 
-A subscriber is a cursor, not a queue: it holds the number of the last event it has, and takes what is after it, from
-here while it is recent and from the journal otherwise. So a slow reader costs nothing and loses nothing. Progress that
-replaces itself is kept as its latest value only.
+A subscriber is a cursor, not a queue: it holds the number of its last event and reads the following ones, from the feed
+if they are recent, otherwise from the journal. So a slow reader costs no memory and loses no event. Of a tool call's
+progress only the latest value is kept.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from isthmus.client import Delivery
 from isthmus.events import ToolCallUpdate
 
 RECENT = 512
-"""Kept events that a feed remembers; older ones are read from the journal."""
+"""Maximum number of recorded events in a feed; older ones are read from the journal."""
 
 
 class TaskFeed:
-    """The recent events of one running task. ``seq`` is the number of the last kept event before it."""
+    """The recent events of one running task. ``seq`` is the number of the last event before the feed began."""
 
     def __init__(self, seq: int) -> None:
         self._recent: deque[Delivery] = deque(maxlen=RECENT)
@@ -28,10 +28,10 @@ class TaskFeed:
         self._waiting: set[asyncio.Future[None]] = set()
 
     def publish(self, deliveries: Sequence[Delivery]) -> None:
-        """Add kept events, in order."""
+        """Add recorded events, in order."""
         for delivery in deliveries:
             if delivery.seq != self._last + 1:
-                self._recent.clear()  # What is remembered has no gaps: the rest is read from the journal.
+                self._recent.clear()  # The feed must have no gaps; older events are in the journal.
             self._recent.append(delivery)
             self._last = delivery.seq or self._last
             if isinstance(delivery.event, ToolCallUpdate):
@@ -45,7 +45,7 @@ class TaskFeed:
         self._wake()
 
     def after(self, seq: int) -> Sequence[Delivery] | None:
-        """Return the kept events after number ``seq``; None when they are older than what is remembered."""
+        """Return the recorded events after number ``seq``; None if the feed does not reach back that far."""
         missing = self._last - seq
         if missing <= 0:
             return ()
@@ -54,7 +54,7 @@ class TaskFeed:
         return list(islice(reversed(self._recent), missing))[::-1]
 
     def progress_after(self, version: int) -> tuple[int, Sequence[Delivery]]:
-        """Return the latest progress of each call that changed after ``version``, and the version now."""
+        """Return the current version, and the latest progress of each call that changed after ``version``."""
         changed = [delivery for at, delivery in self._progress.values() if at > version]
         return self._version, changed
 
@@ -71,7 +71,7 @@ class TaskFeed:
             self._waiting.discard(waiter)
 
     def close(self) -> None:
-        """Let everybody look again: the segment has ended."""
+        """Wake all subscribers: the segment has ended."""
         self._wake()
 
     def _wake(self) -> None:

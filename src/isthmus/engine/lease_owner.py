@@ -1,4 +1,4 @@
-"""Owner of a lease: an engine in a process, named so that others on this machine can tell whether it is alive."""
+"""Names of lease owners: an engine in a process, named so that others on this machine can check if it is alive."""
 
 import os
 import socket
@@ -7,13 +7,13 @@ from pathlib import Path
 
 
 def new_owner() -> str:
-    """``name:host:pid:start``, unique; the start tells the process from a later one with the same pid."""
+    """Return ``name:host:pid:start``, unique: the start time distinguishes a later process with the same pid."""
     pid = os.getpid()
     return f"{uuid.uuid4().hex}:{_host()}:{pid}:{_start(pid)}"
 
 
 def is_gone(owner: str) -> bool:
-    """Return whether the owner was a process of this machine that has ended. False when that cannot be known."""
+    """Return whether the owner was a process of this machine that has ended; False if that is unknown."""
     _, host, pid, start = owner.split(":", 3)
     if host != _host():
         return False
@@ -33,7 +33,7 @@ def _host() -> str:
 
 
 def _start(pid: int) -> str:
-    """Return the start of a process. On Linux in ticks since boot: all else changes when the clock is set.
+    """Return the start time of a process; on Linux in ticks since boot, which setting the clock does not change.
 
     Raises:
         ProcessLookupError: there is no such process.
@@ -41,7 +41,7 @@ def _start(pid: int) -> str:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
-        import psutil  # not at start: Linux does without
+        import psutil  # imported late: not needed on Linux
 
         try:
             return f"{psutil.Process(pid).create_time():.2f}"

@@ -1,4 +1,4 @@
-"""The questions that wait now, for surfaces besides the client that asked: an editor that can show an edit, say.
+"""The questions that are open now, for surfaces other than the client that asked, such as an editor that shows edits.
 
 A surface reads :meth:`OpenQuestions.changes` and answers like any other client.
 """
@@ -13,7 +13,7 @@ from isthmus.development_tool import AgentSettings, ToolCall
 
 @dataclass(frozen=True, slots=True)
 class QuestionOpened:
-    """A tool call waits for a user."""
+    """A tool call that has begun to wait for a user."""
 
     task_id: str
     context_id: str
@@ -27,7 +27,7 @@ class QuestionOpened:
 
 @dataclass(frozen=True, slots=True)
 class QuestionClosed:
-    """A tool call does not wait any more: it was answered somewhere, or the task went another way."""
+    """A tool call that is no longer waiting: it was answered, or the task continued without it."""
 
     task_id: str
     tool_call_id: str
@@ -37,7 +37,7 @@ QuestionChange: TypeAlias = QuestionOpened | QuestionClosed
 
 
 class OpenQuestions:
-    """All open questions of this engine."""
+    """All questions of this engine's tasks that are waiting for a user."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, str], QuestionOpened] = {}
@@ -53,7 +53,7 @@ class OpenQuestions:
         user: str = "",
         settings: AgentSettings | None = None,
     ) -> None:
-        """Record that a task waits with exactly these calls."""
+        """Record that exactly these calls of a task are waiting."""
         self.closed(task_id, [key for _, key in self._of(task_id) if all(call.tool_call_id != key for call in calls)])
         for call in calls:
             question = QuestionOpened(task_id, context_id, workspace, call, user, settings)
@@ -62,7 +62,7 @@ class OpenQuestions:
                 self._tell(question)
 
     def closed(self, task_id: str, call_ids: Sequence[str] | None = None) -> None:
-        """Record that these calls of a task, or all of them, do not wait any more."""
+        """Record that these calls of a task, or all its calls, are no longer waiting."""
         for key in self._of(task_id):
             if call_ids is None or key[1] in call_ids:
                 del self._open[key]

@@ -1,6 +1,6 @@
-"""A task as it stood right after one of its state changes, read from the journal, for push notifications in order.
+"""A task right after one of its state changes, read from the journal, for push notifications in order.
 
-Deliberately not here: the task as it stands now, which its row says.
+Not here: the task now, see `snapshots`.
 """
 
 from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
@@ -14,9 +14,9 @@ _MESSAGES = 8
 
 
 async def snapshot_after(journal: Journal, task_id: str, delivery: Delivery, model: str = "") -> TaskSnapshot | None:
-    """Return the task after ``delivery``, a kept StateChange of it; None when there is no such task any more.
+    """Return the task after ``delivery``, one of its recorded state changes; None if the task was deleted.
 
-    Its history is the last message of a completed task and empty otherwise. It has its artifacts when it rests.
+    The history is the last message of a completed task, otherwise empty. Artifacts are included when the stream ends.
     """
     row = await journal.task(task_id)
     change = delivery.event
@@ -51,7 +51,7 @@ async def snapshot_after(journal: Journal, task_id: str, delivery: Delivery, mod
 
 
 async def _pending_after(journal: Journal, task_id: str, seq: int) -> tuple[ToolCall, ...]:
-    """Return the calls that waited for a user after event ``seq``."""
+    """Return the calls that were waiting for a user after event ``seq``."""
     waiting: dict[str, ToolCall] = {}
     at = 0
     while deliveries := await journal.events(task_id, at, _ROWS):

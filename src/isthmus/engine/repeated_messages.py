@@ -1,6 +1,6 @@
-"""Messages that come again because their answer was lost: how one is recognised, and where it was taken.
+"""Messages that a client repeats because their answer was lost: recognising one, and finding its first place.
 
-Deliberately not here: the transaction that takes a message once (:mod:`isthmus.journal`).
+Not here: the transaction that takes a message only once, see :mod:`isthmus.journal`.
 """
 
 import hashlib
@@ -18,24 +18,24 @@ _CANONICAL_JSON = json.JSONEncoder(sort_keys=True).encode
 
 
 def digest_of(message: PromptMessage) -> str:
-    """Return a digest of the content of a message that begins a task."""
+    """Return a digest of the content of a task's first message."""
     content = [message.context_id, message.task_id, message.text, [to_json(part) for part in message.parts]]
     return hashlib.sha256(_CANONICAL_JSON(content).encode("utf-8", "replace")).hexdigest()
 
 
 async def begun_before(journal: Journal, user: str, message_id: str, digest: str) -> str | None:
-    """Return the task that began with this message."""
+    """Return the id of the task that began with this message, or None."""
     found = await journal.begun_by(user, message_id) if message_id else ()
     return next((task_id for task_id, known in found if known == digest), None)
 
 
 def snapshot_at(snapshot: TaskSnapshot, state: TaskState, seq: int, at: float) -> TaskSnapshot:
-    """Return a task as it stood after an earlier event, when nothing had come of that yet."""
+    """Return a task as it was right after an earlier event, before that event had any effect."""
     return replace(snapshot, state=state, seq=seq, updated_at=at, error=None, reason=None, pending=(), artifacts=())
 
 
 def is_same(one: Prompt, other: Prompt) -> bool:
-    """Return whether two prompts of one task are the same message; files are compared by the text that names them."""
+    """Return whether two prompts of one task are the same message. Files are compared by the text that names them."""
     has_files = bool(one.media or other.media)
     return (
         bool(one.message_id)
@@ -45,9 +45,9 @@ def is_same(one: Prompt, other: Prompt) -> bool:
 
 
 async def place_of_prompt(journal: Journal, row: TaskRow, prompt: Prompt) -> int | None:
-    """Return the number of the event after which the answer to a prompt comes; None when it was not taken before.
+    """Return the number of the event after which the answer to a prompt begins; None if the prompt is new.
 
-    The first message of the task is not looked at: it named no task.
+    The first message of the task is not compared: it named no task.
     """
     if not prompt.message_id:
         return None
@@ -63,7 +63,7 @@ async def place_of_prompt(journal: Journal, row: TaskRow, prompt: Prompt) -> int
 async def place_of_answers(
     journal: Journal, row: TaskRow, confirmations: Sequence[ToolCallConfirmation], message_id: str
 ) -> int | None:
-    """Return the number of the event after which the answer to these answers comes; None when they are others."""
+    """Return the number of the event after which the response to these answers begins; None if they are new."""
     if not message_id:
         return None
     wanted = {confirmation.tool_call_id: confirmation for confirmation in confirmations}

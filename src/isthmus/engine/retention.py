@@ -1,8 +1,8 @@
 """Retention of tasks: deletes tasks with all that belongs to them, and keeps the journal below its maximum size.
 
-The user with most data loses the tasks that ended first, so that no user displaces another's. Tasks that work or wait,
-and ended ones of their sessions, are never removed automatically. Removal happens in small steps, so that running
-tasks do not wait for it, and is continued after a crash.
+The user with the most data loses the oldest ended tasks, so that no user displaces the tasks of another. Tasks that
+work or wait, and ended tasks of their sessions, are never removed automatically. Removal happens in small steps, so
+that running tasks do not wait for it, and is continued after a crash.
 """
 
 import logging
@@ -12,28 +12,28 @@ from typing import TypeAlias
 from isthmus.journal.base import Journal
 
 MAXIMUM_SIZE = 1024**3
-"""Bytes that the journal's tasks may take when no setting says otherwise."""
+"""Default maximum size in bytes of the journal's tasks."""
 TARGET = 0.9
 """Share of the maximum size (0 to 1) down to which tasks are removed once it is exceeded."""
 ROWS = 500
-"""Events that one step removes."""
+"""Maximum number of events that one step removes."""
 PAGES = 256
-"""Pages that one step gives back."""
+"""Maximum number of database pages that one step returns to the file system."""
 TASKS = 20
-"""Tasks that are marked at a time when the journal is too large."""
+"""Maximum number of tasks that are marked for removal at a time when the journal is too large."""
 
 DeleteFiles: TypeAlias = Callable[[Sequence[str]], Awaitable[None]]
-"""Removes what lies outside the journal for the tasks with these ids; called again after a crash."""
+"""Removes the files outside the journal of the tasks with these ids; called again after a crash."""
 
 log = logging.getLogger(__name__)
 
 
 async def _nothing(task_ids: Sequence[str]) -> None:
-    """Delete nothing: for a journal whose tasks have no files."""
+    """Delete nothing; used by a journal whose tasks have no files."""
 
 
 class Retention:
-    """The removal of a journal's tasks. ``maximum_size`` is in bytes; None means no maximum.
+    """Removal of a journal's tasks. ``maximum_size`` is in bytes; None means no maximum.
 
     When the journal is larger, tasks are removed until it fills ``target`` of that size.
     """
@@ -52,25 +52,25 @@ class Retention:
         self._maximum_size = maximum_size
         self._target = target
         self.is_full = False
-        """The journal is over its maximum, and nothing more can be removed."""
+        """Whether the journal exceeds its maximum and no more tasks can be removed."""
 
     @property
     def maximum_size(self) -> int | None:
-        """The maximum in bytes."""
+        """Maximum size of the journal in bytes, or None."""
         return self._maximum_size
 
     async def delete(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Sequence[str]:
-        """Remove these tasks, as far as they have ended (or wait, if so requested); returns those removed.
+        """Remove those of these tasks that have ended (or, with ``also_waiting``, wait), and return the removed ones.
 
         Raises:
-            JournalError: not all could be removed; what was begun is finished by the next :meth:`finish`.
+            JournalError: not all could be removed; the next :meth:`finish` completes the removal.
         """
         marked = await self._removal.mark(task_ids, also_waiting=also_waiting)
         await self.finish()
         return marked
 
     async def finish(self) -> None:
-        """Finish removals that were begun, here or by a process that has ended."""
+        """Finish removals that this process or an ended one began."""
         marked = await self._removal.marked()
         if not marked:
             return
@@ -84,7 +84,7 @@ class Retention:
             await self._removal.give_back(PAGES)
 
     async def hold_size(self) -> Sequence[str]:
-        """Remove ended tasks, the oldest first, when the journal is too large; returns those removed."""
+        """Remove ended tasks, the oldest first, when the journal is too large, and return the removed ones."""
         removed: list[str] = []
         if self._maximum_size is None:
             return removed
@@ -96,7 +96,7 @@ class Retention:
             oldest = await self._removal.ended(TASKS, user=most)
             gone = await self.delete([row.task_id for row in oldest])
             if not gone:
-                del shares[most]  # What is left of these tasks is needed.
+                del shares[most]  # The user's remaining tasks are needed.
                 continue
             removed += gone
             freed, size = size, await self._removal.size()
@@ -112,7 +112,7 @@ class Retention:
             )
         if self.is_full and not was_full:
             log.warning(
-                "the journal takes %d bytes of %d with tasks that work or wait: no new ones are taken",
+                "tasks that work or wait take %d of the journal's maximum of %d bytes: no new tasks are accepted",
                 size,
                 self._maximum_size,
             )

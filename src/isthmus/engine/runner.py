@@ -1,6 +1,6 @@
-"""Runs the segments of tasks in this process: takes leases, renews them, and goes on with what ended processes left.
+"""Runs the segments of tasks in this process: takes and renews leases, and continues the tasks of ended processes.
 
-Deliberately not here: who may ask for what (:mod:`isthmus.engine.user_tasks`), what the agent does, and any wire.
+Not here: the rights of users, see :mod:`isthmus.engine.user_tasks`, and the agent's own work, see `isthmus.agent`.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from isthmus.journal.base import NO_LIMITS, ClaimedTask, Journal, JournalError, 
 from isthmus.media import Media
 
 BREAKS = 3
-"""Number of times that a task whose write failed is taken up again at once."""
+"""Maximum number of times that a task whose write failed is resumed at once."""
 
 TakenT = TypeVar("TakenT", bound=ClaimedTask | None)
 
@@ -52,15 +52,17 @@ KeepFiles: TypeAlias = Callable[
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """``workspaces`` says where agents may work, and whose tasks are seen; ``model_name`` is shown with events.
+    """Options of an engine.
 
-    With ``takes_over`` whatever an ended process left working goes on here by itself, and questions that wait are
-    shown in editors; without, only what is asked for. When the journal takes more than ``maximum_size`` bytes, ended
-    tasks are removed, the oldest first, with what ``delete_files`` removes. ``check_settings`` refuses AgentSettings,
-    as received, that the agent does not take in a folder, by an InvalidRequest that names the key; no task is made.
-    ``keep_files`` stores the parts of a message other than text as files of the task, for agents that read those; it
-    may ask for the name of the model that the message goes to, None for the agent's own. ``on_task_end`` gets the id
-    of each task whose work has ended here, well or not.
+    Agents may work only in the folders that ``workspaces`` allows, and only tasks there are seen. ``model_name``
+    returns the agent's own model, which is shown with events. With ``takes_over`` the tasks that an ended process left
+    working are continued by themselves, and open questions are shown in editors; otherwise only the tasks that a client
+    asks for. When the journal takes more than ``maximum_size`` bytes, ended tasks are removed, the oldest first, and
+    their files by ``delete_files``. ``check_settings`` raises an InvalidRequest that names the key if the agent does
+    not accept these AgentSettings, as received, in a folder; then no task is created. ``keep_files`` stores the parts
+    of a message other than text as files of the task, for agents that read files; it may call the function it is given
+    for the name of the message's model, None for the agent's own. ``on_task_end`` is called with the id of each task
+    whose work has ended here, successfully or not.
     """
 
     workspaces: WorkspaceRule = field(default_factory=WorkspaceRule)
@@ -75,7 +77,7 @@ class EngineOptions:
 
 
 class Runner:
-    """The tasks that run in this process. ``questions`` are those of all users."""
+    """The tasks that run in this process. ``questions`` holds the open questions of all users."""
 
     def __init__(self, agent: Agent, journal: Journal, options: EngineOptions) -> None:
         self.agent = agent
@@ -87,8 +89,8 @@ class Runner:
         self._segments: dict[str, TaskRun] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._broken: dict[str, str] = {}
-        """Tasks of ours whose segment broke off, and why. They are taken up again by the next look at the leases, or,
-        when that has not helped, when their lease has run out."""
+        """Tasks of this process whose segment broke off, with the reason. The next check of the leases resumes them;
+        when that has failed :data:`BREAKS` times, they wait until their lease has expired."""
         self._breaks: Counter[str] = Counter()
         self._upkeep: list[asyncio.Task[None]] = []
         self.retention = Retention(journal, options.delete_files, options.maximum_size)
@@ -99,7 +101,7 @@ class Runner:
             self._suspended = SuspendedCallMonitor(agent.suspended, journal, self._running.get, take_up)
 
     async def start(self) -> None:
-        """Take over what is to be taken over, and look after leases from now on."""
+        """Take over the tasks of ended processes, and keep leases from now on."""
         if self.options.takes_over:
             for row in await self._rows(*(state for state in TaskState if state.is_waiting)):
                 await self.go_on(row)
@@ -110,7 +112,7 @@ class Runner:
         ]
 
     async def aclose(self) -> None:
-        """Stop here: what runs is interrupted and is taken over at the next start; what waits, waits."""
+        """Interrupt the running tasks, which the next start takes over; waiting tasks keep waiting."""
         upkeep, self._upkeep = self._upkeep, []
         if self._suspended is not None:
             await self._suspended.stop()
@@ -124,7 +126,9 @@ class Runner:
         try:
             await self.journal.release(leases)
         except JournalError:
-            log.exception("what runs is taken over when its lease has run out")
+            log.exception(
+                "leases could not be released; the running tasks are taken over when their leases have expired"
+            )
         finally:
             await self.journal.aclose()
 
@@ -137,13 +141,13 @@ class Runner:
     async def create(
         self, task: NewTask, event: AgentEvent, limits: UserLimits, *, is_whole_session: bool = False
     ) -> ClaimedTask:
-        """Make a task and run it; ``is_whole_session``: its session is new. Raises LimitReached."""
+        """Create a task and run it. ``is_whole_session``: its session is new. Raises LimitReached."""
         if self.retention.is_full:
-            await self.retention.hold_size()  # What has ended meanwhile makes room.
+            await self.retention.hold_size()  # Tasks that have ended meanwhile make room.
         if self.retention.is_full:
             raise LimitReached(
-                f"the journal is at its maximum size ({self.retention.maximum_size} bytes), and no task that has ended"
-                " is left to remove: new tasks are not taken, those there are can go on. End some and delete them"
+                f"the journal is at its maximum size ({self.retention.maximum_size} bytes), and no ended task is left"
+                " to remove: new tasks are not accepted, existing ones can continue. End some and delete them"
                 " (isthmus tasks delete), or raise isthmus.journal.maxSize in the settings."
             )
         write = self.journal.create(task, [event], self._owner, self.options.lease_seconds, limits)
@@ -152,7 +156,7 @@ class Runner:
     async def claim(
         self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
     ) -> ClaimedTask | None:
-        """Take a task at rest and run it; None when somebody was faster. Raises LimitReached."""
+        """Claim a task at rest and run it; None if another claim came first. Raises LimitReached."""
         write = self.journal.claim(row, events, self._owner, self.options.lease_seconds, limits)
         taken = await self._run_taken(write)
         if taken is not None:
@@ -161,7 +165,7 @@ class Runner:
         return taken
 
     async def cancel(self, task_id: str) -> None:
-        """Stop a task wherever it runs; returns when that is recorded. Raises TaskNotCancelable."""
+        """Cancel a task wherever it runs, and return once that is recorded. Raises TaskNotCancelable."""
         is_asked = False
         while True:
             row = await self.journal.task(task_id)
@@ -176,10 +180,10 @@ class Runner:
                 self._segments[task_id].cancel()
                 await asyncio.wait([running])
             elif await self._take_idle(row, also_broken=True) is not None:
-                # It has not begun yet, and does not.
+                # The segment has not begun yet; cancelling keeps it from starting.
                 self._segments[task_id].cancel()
             else:
-                # Another process runs it, and looks into the inbox when its segment ends or its lease is renewed.
+                # Another process runs it and reads the inbox when its segment ends or its lease is renewed.
                 stop = StateChange(TaskState.CANCELED)
                 with contextlib.suppress(StaleLease):
                     if stop not in await self.journal.waiting(task_id, StateChange):
@@ -187,7 +191,7 @@ class Runner:
                 await asyncio.sleep(OTHERS_POLL_SECONDS)
 
     async def _take_idle(self, row: TaskRow, *, also_broken: bool) -> ClaimedTask | None:
-        """Take a task that waits, or whose process has ended, or that broke off here, and run it."""
+        """Claim a task that waits, whose process has ended or that broke off here, and run it."""
         if row.state.is_waiting:
             return await self.claim(row, [])
         is_broken = row.owner == self._owner and row.task_id in self._broken
@@ -201,10 +205,10 @@ class Runner:
         return None
 
     async def _run_taken(self, write: Awaitable[TakenT], *, is_whole_session: bool = False) -> TakenT:
-        """Run what a write takes for us, also when whoever asked for it does not wait to its end."""
+        """Run the task that a write claims, even if the caller is cancelled before the write ends."""
         future = asyncio.ensure_future(write)
         try:
-            taken = await future  # a write is not taken back, also when this is cancelled
+            taken = await future  # a write is not undone when this is cancelled
         except asyncio.CancelledError:
             future.add_done_callback(partial(self._run_unasked, is_whole_session))
             raise
@@ -219,15 +223,15 @@ class Runner:
     # --- running ---
 
     def _start_segment(self, taken: ClaimedTask, *, is_whole_session: bool) -> None:
-        """Run what was taken. A whole session has no other events than those that were added with the lease."""
+        """Run a claimed task. A whole session has only the events that were added with the lease."""
         row = taken.row
-        # The feed is there before anything is written, so that nobody who follows misses the beginning.
+        # The feed exists before anything is written, so that no subscriber misses the beginning.
         feed = TaskFeed(row.seq)
         session = Session(row.context_id, user=row.user)
         if is_whole_session:
             for delivery in taken.deliveries:
                 session.apply(delivery.event, row.task_id, delivery.at)
-        # What a user's events were added to was at rest.
+        # A task to which a user's events were added was at rest: no text of it is torn.
         fold = None if is_whole_session else partial(self.fold if taken.deliveries else self._resume_session, row)
         segment = TaskRun(self.agent, self.journal, feed, taken.lease, session, fold, partial(self._end, row.user))
         self._broken.pop(row.task_id, None)
@@ -242,7 +246,7 @@ class Runner:
             log.warning("%s", error)
             if self._suspended is not None:
                 self._suspended.ended(row.task_id)
-        except Exception as error:  # of one task, which nobody awaits
+        except Exception as error:  # fails one task only; nothing awaits it
             log.exception("task %s cannot go on", row.task_id)
             self._broken[row.task_id] = str(error) if isinstance(error, IsthmusError) else "internal error, see the log"
             self._breaks[row.task_id] += 1
@@ -269,7 +273,7 @@ class Runner:
         self._running.pop(task_id, None)
 
     async def fold(self, row: TaskRow, session: Session) -> Session:
-        """Return the conversation as a task of it goes on: the messages of its other tasks come first."""
+        """Return the conversation as this task continues it: the messages of the other tasks come first."""
         kept = await self.journal.session(row.context_id, row.user)
         for of_task, delivery in sorted(kept, key=lambda item: item[0] == row.task_id):
             session.apply(delivery.event, of_task, delivery.at)
@@ -281,7 +285,7 @@ class Runner:
         return session
 
     async def model_of(self, context_id: str, user: str, settings: JsonObject | None) -> str | None:
-        """Return the model that a message with these settings goes to; None: the agent's own. Folds the session."""
+        """Return the model of a message with these settings, None for the agent's own. Reads the whole session."""
         session = Session(context_id)
         for task_id, delivery in await self.journal.session(context_id, user):
             session.apply(delivery.event, task_id, delivery.at)
@@ -303,16 +307,16 @@ class Runner:
                 if self._suspended is not None:
                     await self._suspended.look()
                 await self._sweep()
-            except Exception:  # whatever it is: leases that nobody renews are lost, of all tasks
-                log.exception("leases could not be looked after")
+            except Exception:  # of any kind: without renewal the leases of all tasks are lost
+                log.exception("leases could not be renewed or checked")
 
     async def _look_after_size(self) -> None:
         while True:
             try:
                 await self.retention.finish()
                 await self.retention.hold_size()
-            except Exception:  # looked after again, as above
-                log.exception("the size of the journal could not be looked after")
+            except Exception:  # tried again, as above
+                log.exception("the size of the journal could not be checked or reduced")
             await asyncio.sleep(self.options.lease_seconds / 4)
 
     async def _sweep(self) -> None:
@@ -321,7 +325,7 @@ class Runner:
                 await self.go_on(row, also_broken=self._breaks[row.task_id] <= BREAKS)
 
     async def go_on(self, row: TaskRow, *, also_broken: bool = False) -> None:
-        """Go on with a task whose process has ended, its question too; show one that waits to editors."""
+        """Resume a task whose process has ended, also one whose question was lost; show open questions in editors."""
         if row.state.is_waiting:
             if self._suspended is not None and await self._suspended.is_lost(row):
                 await self.claim(row, [])
@@ -331,14 +335,14 @@ class Runner:
         if row.state.is_terminal or row.task_id in self._segments:
             return
         if await self._take_idle(row, also_broken=also_broken) is not None:
-            log.info("task %s goes on after its process ended or could not keep it", row.task_id)
+            log.info("task %s continues after its process ended or could not record it", row.task_id)
 
     async def _rows(self, *states: TaskState) -> Sequence[TaskRow]:
         rows = await self.journal.tasks(10_000, states)
         return [row for row in rows if self.options.workspaces.allows(row.workspace)]
 
     def _ask(self, row: TaskRow) -> None:
-        """Show the questions of a task to editors."""
+        """Show the questions of a task in editors."""
         self.questions.waiting(row.task_id, row.context_id, row.workspace, row.pending, user=row.user)
 
     # --- following ---

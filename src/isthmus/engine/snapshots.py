@@ -1,6 +1,6 @@
-"""Tasks as clients are shown them, read from the journal: their rows, their last messages, their model.
+"""Tasks as clients see them, read from the journal: their rows, last messages and model.
 
-Deliberately not here: whose tasks they are (:mod:`isthmus.engine.user_tasks`).
+Not here: the rights of users, see :mod:`isthmus.engine.user_tasks`.
 """
 
 from collections.abc import Callable
@@ -11,18 +11,18 @@ from isthmus.events import ModelReply
 from isthmus.journal.base import Journal, TaskRow
 
 HISTORY_MESSAGES = 50
-"""Messages of a snapshot when the asker names no number."""
+"""Default number of messages in a snapshot."""
 
 
 class Snapshots:
-    """Makes snapshots of the tasks in a journal; ``model_name`` is the model of tasks that have used none yet."""
+    """Snapshots of the tasks in a journal. ``model_name`` returns the model of tasks that have not used one yet."""
 
     def __init__(self, journal: Journal, model_name: Callable[[], str]) -> None:
         self._journal = journal
         self._model_name = model_name
 
     def of(self, row: TaskRow, history: tuple[HistoryMessage, ...] = ()) -> TaskSnapshot:
-        """Return a task as its row has it, without artifacts."""
+        """Return the task of a row, without artifacts."""
         return TaskSnapshot(
             row.task_id,
             row.context_id,
@@ -42,7 +42,7 @@ class Snapshots:
     async def history(self, task_id: str, limit: int) -> tuple[HistoryMessage, ...]:
         """Return the last `limit` messages.
 
-        They are read backwards, since a reply of the model with calls alone is not a message.
+        Reads backwards until it has enough: a reply of the model with only tool calls is not a message.
         """
         messages: tuple[HistoryMessage, ...] = ()
         rows, before = limit, None
@@ -57,7 +57,7 @@ class Snapshots:
     async def model_at(self, task_id: str, seq: int) -> str:
         """Return the model that was in use after event ``seq``.
 
-        A client that follows from there gets the same as one that was there.
+        So a client that follows from ``seq`` later receives the same as one that followed live.
         """
         for delivery in reversed(await self._journal.messages(task_id, 3, seq + 1)):
             if isinstance(delivery.event, ModelReply) and delivery.event.model:

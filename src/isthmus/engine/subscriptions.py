@@ -1,4 +1,4 @@
-"""Following a task: what comes after an event, replayed and then live, wherever the task runs."""
+"""Following a task: the events after a given one, replayed and then live, wherever the task runs."""
 
 import asyncio
 import contextlib
@@ -10,28 +10,28 @@ from isthmus.events import StateChange, TaskState
 from isthmus.journal.base import Journal, JournalError, TaskRow
 
 REPLAY_ROWS = 256
-"""Rows read from the journal at a time."""
+"""Maximum number of rows read from the journal at a time."""
 OTHERS_POLL_SECONDS = 0.2
 """Interval in seconds at which a task that another process runs is read."""
 WAITING_POLL_SECONDS = 2.0
 """Interval in seconds at which a waiting task is read for its followers: another process may continue it."""
 FEED_SECONDS = 10.0
-"""Time in seconds after which a silent feed is looked up again."""
+"""Time in seconds after which a subscriber checks whether a silent feed is still current."""
 
 
 class WorkNotifier:
-    """Tells who waits for it that the work of a task begins, or goes on, in this process."""
+    """Notifier of waiters when the work of a task begins or continues in this process."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[asyncio.Event]] = {}
 
     def begun(self, task_id: str) -> None:
-        """Wake those who wait for this task."""
+        """Wake the waiters for this task."""
         for event in self._waiting.get(task_id, ()):
             event.set()
 
     async def wait(self, task_id: str, seconds: float) -> None:
-        """Wait until the work goes on here, at the most so many seconds: another process may go on with it."""
+        """Wait until the work continues here, but at most ``seconds``: another process may continue it."""
         event = asyncio.Event()
         waiting = self._waiting.setdefault(task_id, set())
         waiting.add(event)
@@ -52,25 +52,26 @@ def _is_end(state: TaskState, begins: WorkNotifier | None) -> bool:
 async def deliveries(
     journal: Journal,
     feed_of: Callable[[str], TaskFeed | None],
-    why_broken: Callable[[TaskRow], str | None],
+    break_reason: Callable[[TaskRow], str | None],
     task_id: str,
     after: int,
     end_from: int,
     begins: "WorkNotifier | None" = None,
 ) -> AsyncIterator[Delivery]:
-    """Events after number ``after``, to the first state that ends a stream and has number ``end_from`` or later.
+    """Yield the events after number ``after``, up to the first state from number ``end_from`` on that ends a stream.
 
-    With ``begins`` a state that waits for a user is not an end: it signals when the work continues here.
-    ``feed_of`` returns the feed of a task that runs here, ``why_broken`` why a task of ours cannot continue now.
+    With ``begins``, which signals that the work continues here, a state that waits for a user is not an end.
+    ``feed_of`` returns the feed of a task that runs here, ``break_reason`` the reason why a task of this process cannot
+    continue now.
 
     Raises:
         TaskNotFound: the task was deleted meanwhile.
-        JournalError: the task cannot go on for now, or the journal cannot be read.
+        JournalError: the task cannot continue for now, or the journal cannot be read.
     """
     at, version = after, 0
     feed: TaskFeed | None = None
     while True:
-        # The feed that was waited at holds its last events also when its segment has ended meanwhile.
+        # The feed still holds its last events if its segment has ended during the wait.
         batch = feed.after(at) if feed is not None else None
         if not batch:
             if (current := feed_of(task_id)) is not feed:
@@ -95,13 +96,13 @@ async def deliveries(
             continue
         row = await journal.task(task_id)
         if row is None:
-            raise TaskNotFound(f"task {task_id} was deleted while it was followed; nothing more comes of it")
+            raise TaskNotFound(f"task {task_id} was deleted while it was followed; it has no more events")
         if row.seq <= at and _is_end(row.state, begins):
             return
         if row.seq <= at and row.state.is_waiting and begins is not None and feed_of(task_id) is None:
             await begins.wait(task_id, WAITING_POLL_SECONDS)
             continue
         if row.seq <= at and feed_of(task_id) is None:
-            if (why := why_broken(row)) is not None:
-                raise JournalError(f"task {task_id} cannot go on now and is tried again later: {why}")
+            if (reason := break_reason(row)) is not None:
+                raise JournalError(f"task {task_id} cannot continue now and is tried again later: {reason}")
             await asyncio.sleep(OTHERS_POLL_SECONDS)

@@ -1,8 +1,8 @@
-"""Looks after the calls that wait in this process in the middle of their work, as their tasks go on without them.
+"""Keeps the suspended calls of this process, which wait for a user in mid-work, in step with their tasks.
 
-A task whose question was taken back, or not answered in time, is taken up again; the calls of one that was cancelled,
-or that another process has taken, are ended. A question whose process has ended is lost with the call that asked it,
-which is found out here. Deliberately not here: the calls (:mod:`isthmus.agent.calls.suspended_calls`).
+A task whose question was withdrawn or not answered in time is resumed. The calls of a task that was cancelled, or that
+another process has claimed, are ended. A question whose process has ended is lost with the call that asked it, which is
+detected here. Not here: the calls themselves, see :mod:`isthmus.agent.calls.suspended_calls`.
 """
 
 import asyncio
@@ -17,18 +17,18 @@ from isthmus.events import TaskState, ToolCallUpdate
 from isthmus.journal.base import Journal, TaskRow
 
 LATEST_EVENTS = 1000
-"""Maximum number of a task's events that are searched for the process that asked."""
+"""Maximum number of a task's latest events that are searched for the process that asked."""
 
 log = logging.getLogger(__name__)
 
 RunningOf: TypeAlias = Callable[[str], "asyncio.Task[None] | None"]
 """Returns the asyncio task that works on a task in this process."""
 TakeUp: TypeAlias = Callable[[TaskRow], Awaitable[object]]
-"""Takes a task at rest and runs it, unless somebody was faster."""
+"""Claims a task at rest and runs it, unless another claim came first."""
 
 
 class SuspendedCallMonitor:
-    """The upkeep of the suspended calls of one process."""
+    """Upkeep of the suspended calls of one process."""
 
     def __init__(self, suspended: SuspendedCalls, journal: Journal, running_of: RunningOf, take_up: TakeUp) -> None:
         self._suspended = suspended
@@ -39,9 +39,9 @@ class SuspendedCallMonitor:
         suspended.on_due = self._due
 
     async def is_lost(self, row: TaskRow) -> bool:
-        """Return whether a waiting task's answer could reach nobody, because the asking process has ended.
+        """Return whether an answer to a waiting task would reach no process, because the one that asked has ended.
 
-        False when that process may be on another machine.
+        False if that process may be on another machine.
         """
         waiting = {call.tool_call_id for call in row.pending if QUESTION_MARK in call.tool_call_id}
         if not waiting or self._suspended.holds(row.task_id):
@@ -52,12 +52,12 @@ class SuspendedCallMonitor:
         return any(asker is not None and is_gone(asker) for call, asker in askers.items() if call in waiting)
 
     def ended(self, task_id: str) -> None:
-        """End in the background what a task left that does not wait any more."""
+        """End in the background the calls of a task that is no longer waiting."""
         if self._suspended.holds(task_id):
             self._begin(self._suspended.discard(task_id))
 
     async def look(self) -> None:
-        """End the calls of tasks that went on elsewhere, or are gone; go on with what could not be taken up before."""
+        """End the calls of tasks that continued elsewhere or were deleted; retry tasks that could not be resumed."""
         for task_id in self._suspended.task_ids:
             if self._running_of(task_id) is not None:
                 continue
@@ -67,14 +67,14 @@ class SuspendedCallMonitor:
                 self._due(task_id)
 
     async def stop(self) -> None:
-        """Take up no task any more."""
+        """Stop resuming tasks."""
         self._suspended.on_due = None
         for task in tuple(self._work):
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
 
     async def aclose(self) -> None:
-        """End every call that waits here."""
+        """End every suspended call."""
         await self._suspended.aclose()
         await self.stop()
 
@@ -89,13 +89,13 @@ class SuspendedCallMonitor:
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._work.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("calls that wait could not be looked after", exc_info=error)
+            log.error("suspended calls could not be ended or resumed", exc_info=error)
 
     async def _go_on(self, task_id: str) -> None:
         while (running := self._running_of(task_id)) is not None:
             await asyncio.wait([running])
         if not self._suspended.is_due(task_id):
-            return  # What ran has seen to it.
+            return  # The run that just ended has handled it.
         row = await self._journal.task(task_id)
         if row is None or row.state is not TaskState.INPUT_REQUIRED:
             await self.look()
@@ -103,7 +103,7 @@ class SuspendedCallMonitor:
             await self._take_up(row)
 
     async def _waits_for_us(self, task_id: str) -> bool:
-        """Return whether the task is at rest with the questions that are asked here."""
+        """Return whether the task runs here, or waits with the questions that this process asked."""
         row = await self._journal.task(task_id)
         if self._running_of(task_id) is not None:
             return True

@@ -1,7 +1,7 @@
-"""One segment: runs the agent on a leased task until it asks or ends, and keeps what it says.
+"""One segment: runs the agent on a leased task until it asks or ends, and records its events.
 
-The journal is written before anything is sent. Text is kept in increments of a few words, progress not at all; what
-must be on the disk before the agent goes on is awaited. Deliberately not here: starting segments.
+The journal is written before anything is sent. Text is recorded in increments of a few words, progress not at all.
+Events that must be on disk before the agent continues are awaited. Not here: starting segments, see `runner`.
 """
 
 import asyncio
@@ -36,53 +36,53 @@ from isthmus.journal.base import Journal, JournalError, Lease, UnkeepableEvent
 from isthmus.slash_commands.tree import Completion
 
 TEXT_SECONDS = 0.03
-"""Time in seconds for which text is gathered into one row."""
+"""Time in seconds during which text is gathered into one row."""
 TEXT_CHARACTERS = 1024
 """Maximum number of characters gathered into one row."""
 MESSAGE_CHARACTERS = 1024 * 1024
-"""Maximum number of characters of one whole message; a longer text becomes several."""
+"""Maximum number of characters of one message; a longer text becomes several messages."""
 UNAWAITED_ROWS = 256
-"""Rows that may be on their way to the journal before the agent waits for them."""
+"""Maximum number of rows on their way to the journal before the agent waits for them."""
 
 log = logging.getLogger(__name__)
 
 
 class Agent(Protocol):
-    """An agent as the engine runs it."""
+    """An agent that the engine can run."""
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the task of the turn's session, emit what happens, and return the state that ends the stream.
 
-        That is a terminal state, or INPUT_REQUIRED when the session has questions that wait for the user.
+        That is a terminal state, or INPUT_REQUIRED if the session has questions for the user.
         """
         ...
 
 
 @runtime_checkable
 class CommandAgent(Agent, Protocol):
-    """An agent with slash commands: ``advance`` is given a session whose task is a Command, too.
+    """An agent with slash commands: ``advance`` also receives sessions whose task is a Command.
 
-    It says WORKING first, unless the command waits for a user before it does anything.
+    It emits WORKING first, unless the command waits for a user before it does anything.
     """
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
-        """Return the commands that a user can execute in a workspace, as a tree; the empty name is the local user's."""
+        """Return the tree of commands that a user can execute in a workspace; an empty ``user`` is the local user."""
         ...
 
 
 @runtime_checkable
 class SuspendingAgent(Agent, Protocol):
-    """An agent whose calls may wait for a user in the middle of their work; it keeps them in ``suspended``."""
+    """An agent whose calls may wait for a user in the middle of their work."""
 
     @property
     def suspended(self) -> SuspendedCalls:
-        """The calls that wait for an answer in the middle."""
+        """Calls that are waiting for an answer in the middle of their work."""
         ...
 
 
 @runtime_checkable
 class CompletingAgent(Agent, Protocol):
-    """An agent that completes what a user types."""
+    """An agent that completes the command line that a user types."""
 
     async def complete(
         self, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
@@ -92,7 +92,7 @@ class CompletingAgent(Agent, Protocol):
 
 
 class TaskRun:
-    """A task while it is leased to this process. Without ``fold`` the ``session`` is whole already."""
+    """A task while it is leased to this process. Without ``fold`` the ``session`` is already complete."""
 
     def __init__(
         self,
@@ -104,7 +104,6 @@ class TaskRun:
         fold: Callable[[Session], Awaitable[Session]] | None,
         on_end: "Callable[[TaskRun], None]",
     ) -> None:
-        """Return the completions of a line that a user is typing."""
         self.lease = lease
         self.session = session
         self.feed = feed
@@ -119,17 +118,17 @@ class TaskRun:
         self._text_size = 0
         self._text_of = ""
         self._timer: asyncio.TimerHandle | None = None
-        self._said: list[str] = []
-        """The streamed text of the message ``_text_of``, which no whole message holds yet."""
-        self._said_size = 0
+        self._streamed: list[str] = []
+        """Streamed text of the message ``_text_of`` that is not in a whole message yet."""
+        self._streamed_size = 0
         self._gathered: list[AgentEvent] = []
         self._rows_under_way = 0
 
     async def run(self) -> StateChange:
-        """Run to the end of the segment; returns how it ended.
+        """Run to the end of the segment and return its last state.
 
-        After :meth:`cancel` that is ``canceled``. When only its asyncio task is cancelled, the task is left as it is,
-        to be taken over. Raises StaleLease when another process has the task.
+        After :meth:`cancel` that is ``canceled``. If only its asyncio task is cancelled, the task stays as it is and
+        can be taken over. Raises StaleLease if another process has the task.
         """
         while not self._cancelled:
             self._interruptible = asyncio.current_task()
@@ -142,7 +141,7 @@ class TaskRun:
             finally:
                 self._interruptible = None
             if self._cancelled:
-                break  # An agent may answer an interruption by an end of its own.
+                break  # An agent may return an end of its own when it is interrupted.
             try:
                 inbox = await self._finish([end])
             except UnkeepableEvent as error:
@@ -155,7 +154,7 @@ class TaskRun:
         return await self._end_cancelled()
 
     def cancel(self) -> None:
-        """End in ``canceled``: the agent is interrupted where it is, and not started when it was not."""
+        """End in ``canceled``: interrupt the agent, or do not start it."""
         self._cancelled = True
         if self._interruptible is not None:
             self._interruptible.cancel()
@@ -166,13 +165,13 @@ class TaskRun:
             self._fold = None
 
     async def _advance(self) -> StateChange:
-        """Run the agent, and return how its turn ended, after everything that it left open was closed."""
+        """Run the agent, close everything that it left open, and return the last state of its turn."""
         try:
             await self._fold_once()
             turn = AgentTurn(self.session, self._keep_event)
             end = turn.session.apply(await self._agent.advance(turn))
         except asyncio.CancelledError:
-            # The turn ends like this also when the journal refused an event.
+            # The turn is also cancelled when the journal refused an event.
             failure, task = self._failure, asyncio.current_task()
             if failure is None or (task is not None and task.cancelling()):
                 raise
@@ -183,25 +182,25 @@ class TaskRun:
             end = _failure_of(failure)
         except JournalError:
             raise
-        except Exception as error:  # of any agent: its task fails, and no other
+        except Exception as error:  # of any kind: only this agent's task fails
             if not self._cancelled:
                 log.exception("the agent failed on task %s", self.lease.task_id)
             end = _failure_of(error)
             await self._record(*failed_calls(self.session, end.error or ""))
         finally:
             self._flush_text()
-        await self._record(*given_up_calls(self.session))  # An agent need not do that itself.
+        await self._record(*given_up_calls(self.session))  # The agent need not close its calls itself.
         self._end_message()
         return end
 
     async def _record(self, *events: AgentEvent) -> None:
-        """Apply and keep events of our own, whether or not the task is cancelled."""
+        """Apply and record the engine's own events, whether or not the task is cancelled."""
         await AgentTurn(self.session, self._keep).emit(*events)
 
     async def _keep_event(self, event: AgentEvent) -> None:
-        """Keep an event of the agent. When it cannot go on, it is cancelled where it stands."""
+        """Record an event of the agent; if that is impossible, cancel the agent."""
         if self._cancelled:
-            raise asyncio.CancelledError  # The agent goes on as if it had not been interrupted.
+            raise asyncio.CancelledError  # The agent ignored its interruption.
         try:
             await self._keep(event)
         except JournalError as error:
@@ -225,8 +224,8 @@ class TaskRun:
             return
         self._flush_text()
         if isinstance(event, (ModelReply, AgentMessage)) and event.message_id == self._text_of:
-            self._said.clear()
-            self._said_size = 0
+            self._streamed.clear()
+            self._streamed_size = 0
         elif isinstance(event, (ModelReply, AgentMessage, StateChange)):
             self._end_message()
         if isinstance(event, AgentMessage) and not event.was_streamed:
@@ -239,7 +238,7 @@ class TaskRun:
         if isinstance(event, ToolCallUpdate) and event.tool_call.status is ToolCallStatus.EXECUTING:
             await self._write(full_sync=True)
         elif isinstance(event, ModelReply) and self.session.unsettled:
-            # Where a call ends the process, whoever takes the task over knows that the model asked for it.
+            # If a call ends the process, the next owner of the task must know that the model asked for the call.
             await self._write()
         elif self._rows_under_way + len(self._gathered) >= UNAWAITED_ROWS:
             await self._write()
@@ -253,26 +252,26 @@ class TaskRun:
             self._text.clear()
             self._text_size = 0
             self._gather(TextContent(self._text_of, text, self._take_replaced_text()))
-            self._said.append(text)
-            self._said_size += len(text)
-            if self._said_size >= MESSAGE_CHARACTERS:
+            self._streamed.append(text)
+            self._streamed_size += len(text)
+            if self._streamed_size >= MESSAGE_CHARACTERS:
                 self._end_message()
 
     def _take_replaced_text(self) -> str | None:
-        """Return the text that the next one replaces: once, what its process did not end."""
+        """Return the id of the torn text that the next text replaces; None from the second call on."""
         torn, self.session.torn_text = self.session.torn_text, None
         return torn
 
     def _end_message(self) -> None:
-        """Keep streamed text that is not in a message yet as one, so that the task's history has it."""
-        text = "".join(self._said)
-        self._said.clear()
-        self._said_size = 0
+        """Record streamed text that is not in a message yet as a message, so that the task's history has it."""
+        text = "".join(self._streamed)
+        self._streamed.clear()
+        self._streamed_size = 0
         if text.strip():
             self._gather(self.session.apply(AgentMessage(self._text_of, text, was_streamed=True)))
 
     def _gather(self, event: AgentEvent) -> None:
-        """Write an event, together with the others of this turn of the event loop."""
+        """Write an event together with the others of this turn of the event loop."""
         if not self._gathered:
             asyncio.get_running_loop().call_soon(self._write_gathered)
         self._gathered.append(event)
@@ -304,7 +303,7 @@ class TaskRun:
         if self._failure is not None:
             failure = self._failure
             if isinstance(failure, UnkeepableEvent):
-                self._failure = None  # What comes after it can be kept.
+                self._failure = None  # Later events can be recorded.
             raise failure
         gathered, self._gathered = self._gathered, []
         waiting = (
@@ -312,7 +311,7 @@ class TaskRun:
         )
         finished = await self._journal.finish(self.lease, [*gathered, *events], waiting, discard_inbox=discard_inbox)
         if not finished.inbox:
-            # Before anybody hears of the end, so that who answers at once finds the task at rest.
+            # Before the end is published, so that a user who answers at once finds the task at rest.
             self._on_end(self)
         elif gathered:
             self._gathered = gathered
@@ -321,7 +320,7 @@ class TaskRun:
         return finished.inbox
 
     async def _take(self, inbox: Sequence[AgentEvent]) -> bool:
-        """Keep what came in while the segment ran; False when it was a cancellation."""
+        """Record the events that arrived while the segment ran; return False if one was a cancellation."""
         kept: list[AgentEvent] = []
         for event in inbox:
             match event:

@@ -1,6 +1,6 @@
-"""The text in the middle of which a task's work broke off: it is void when it is begun again.
+"""Torn text: the text in the middle of which a task's work broke off. It is void once it begins again.
 
-Deliberately not here: who begins it again (:mod:`isthmus.engine.task_run`).
+Not here: beginning it again, see :mod:`isthmus.engine.task_run`.
 """
 
 from isthmus.events import Prompt, RetryNotice, TextContent, Thought
@@ -13,7 +13,7 @@ SEARCHED_EVENTS = 16
 async def torn_text(journal: Journal, task_id: str, seq: int) -> str | None:
     """Return the message id of the text that was under way at event `seq`, the last one before the work broke off.
 
-    None where something else was: an event other than the model's own thinking and retries ends a text.
+    None if there was none: any event except the model's thoughts and retries ends a text.
     """
     for delivery in reversed(await journal.events(task_id, max(0, seq - SEARCHED_EVENTS), SEARCHED_EVENTS)):
         match delivery.event:

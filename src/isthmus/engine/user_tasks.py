@@ -1,6 +1,6 @@
-"""One user's tasks: an AgentClient in process that makes tasks as that user, and sees and touches no others.
+"""One user's tasks: an AgentClient in this process that creates tasks for the user and reaches no others.
 
-Deliberately not here: who a user is (the server knows), and how tasks run (:mod:`isthmus.engine.runner`).
+Not here: identifying users, see `isthmus.a2a.server.users`, and running tasks, see :mod:`isthmus.engine.runner`.
 """
 
 import asyncio
@@ -57,8 +57,8 @@ from isthmus.journal.base import NO_LIMITS, NewTask, RepeatedMessage, StaleLease
 from isthmus.slash_commands.tree import Completion
 
 HISTORY_LIMIT = 1000
-"""Messages of a snapshot at the most."""
-CANCEL_SECONDS = 20.0
+"""Maximum number of messages in a snapshot."""
+CANCEL_SECONDS = 20.0  # the maximum time for a task to stop
 BEGIN_SECONDS = 2.0
 """Time in seconds after which a command that has not yet printed anything counts as started."""
 ATTEMPTS = 100
@@ -68,7 +68,7 @@ ATTEMPTS = 100
 class UserTasks(AgentClient, LongFollower, LineCompleter):
     """The tasks of one user; implements :class:`isthmus.client.AgentClient`.
 
-    ``workspaces``, when given, stands in place of the engine's own rule. Closing it closes nothing: the engine goes on.
+    ``workspaces``, when given, replaces the engine's own rule. Closing it has no effect on the engine.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         if message.task_id is not None:
             return await self._continue(message.task_id, message)
         if message.new_task_id is not None and await self._journal.task(message.new_task_id) is not None:
-            return await self._continue(message.new_task_id, message)  # another message came first
+            return await self._continue(message.new_task_id, message)  # another message created it first
         context_id = message.context_id or str(uuid.uuid4())
         known = await self._journal.workspace_of(context_id, self._user) if message.context_id else None
         workspace = self._workspaces.choose(message.settings, known, required=message.requires_settings)
@@ -108,7 +108,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
             message.parts
             and (again := await begun_before(self._journal, self._user, message.message_id, digest)) is not None
         ):
-            return await self._first_snapshot(again)  # before its files are kept
+            return await self._first_snapshot(again)  # before its files are stored again
         prompt = await self._prompt_of(task_id, context_id, message, settings)
         is_new_session = message.context_id is None
         try:
@@ -175,7 +175,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         snapshot = self._snapshots.of(row, await self._snapshots.history(task_id, limit))
         snapshot = replace(snapshot, artifacts=artifacts_of(await self._journal.artifacts(task_id)))
         if row.state is TaskState.WORKING and (segment := self._runner.segment(task_id)) is not None:
-            # While one call runs, the others go on waiting.
+            # While one call runs, the others are still waiting.
             return replace(snapshot, pending=segment.session.waiting)
         return snapshot
 
@@ -245,7 +245,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
     async def _commands(
         self, context_id: str | None, workspace: str, settings: JsonObject | None
     ) -> Sequence[SlashCommand]:
-        """Return the commands of a session with its AgentSettings and these."""
+        """Return the commands of a session with its AgentSettings, changed by ``settings``."""
         if not isinstance(self._runner.agent, CommandAgent):
             return ()
         merged: AgentSettings | None = None
@@ -257,7 +257,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         return await self._runner.agent.commands(Path(workspace), merged, self._user)
 
     async def _first_state(self, task_id: str) -> CommandExecutionStatus:
-        """Return the task's first state, waited for a little: what takes long has started."""
+        """Return the status of a command's task, which counts as started after :data:`BEGIN_SECONDS`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(BEGIN_SECONDS):
                 async for delivery in self._runner.deliver(task_id, 0, 1):
@@ -270,7 +270,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
 
     async def _continue(self, task_id: str, message: PromptMessage) -> Turn:
         async def check(row: TaskRow) -> int | None:
-            # Without an id of the client's own it cannot have come before.
+            # A message without an id cannot be recognised as a repetition.
             place = await place_of_prompt(self._journal, row, prompt) if message.message_id else None
             if place is not None:
                 return place
@@ -299,9 +299,9 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         events: Sequence[AgentEvent],
         check: Callable[[TaskRow], Awaitable[int | None]],
     ) -> Turn:
-        """Add a user's events to a task that ``check`` finds fit for them, and no other than that one.
+        """Add a user's events to a task if it is still in the state in which ``check`` accepted them.
 
-        ``check`` returns where they are when they were taken before; then nothing is added.
+        ``check`` returns the place of events that were taken before; then nothing is added.
         """
         for _ in range(ATTEMPTS):
             row = await self._row(task_id, context_id)
@@ -315,29 +315,29 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
             await self._runner.go_on(row)
             with contextlib.suppress(StaleLease, RepeatedMessage):
                 await self._journal.post(row, events)
-                # The work under way must not look like the end of what was just sent.
+                # The end of the work under way must not look like the end of the message just sent.
                 return await self._next_turn(row)
-        raise InvalidRequest(f"task {task_id} changes all the time; look at it and try again")
+        raise InvalidRequest(f"task {task_id} keeps changing; look at it and try again")
 
     async def _pending(self, row: TaskRow) -> Sequence[ToolCall]:
-        """Return the calls that wait for a user, without those whose answers are on their way."""
+        """Return the calls that are waiting for a user and have no answer in the inbox."""
         if row.state.ends_stream:
             return row.pending
-        # In this order: an answer leaves the inbox when it is among the events.
+        # The inbox first: an answer leaves it when it becomes an event.
         answers = await self._journal.waiting(row.task_id, ConfirmationAccepted)
         answered = {event.confirmation.tool_call_id for event in answers}
         session = await self._runner.fold(row, Session(row.context_id))
         return [call for call in session.waiting if call.tool_call_id not in answered]
 
-    # --- messages that come again, and their files ---
+    # --- repeated messages and files ---
 
     async def _prompt_of(
         self, task_id: str, context_id: str, message: PromptMessage, settings: JsonObject | None
     ) -> Prompt:
-        """Return the event of a message. Agents that read files get its parts other than text as files.
+        """Return the event of a message. Agents that read files receive its parts other than text as files.
 
         Raises:
-            ContentNotSupported: the agent does not read a part.
+            ContentNotSupported: the agent cannot read a part.
         """
         parts, media = message.parts, ()
         if parts and (keep := self._runner.options.keep_files) is not None:
@@ -346,13 +346,13 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         return Prompt(message.message_id or str(uuid.uuid4()), message.text, settings, parts, media, message.metadata)
 
     async def _first_snapshot(self, task_id: str) -> Turn:
-        """Return a task from its beginning, as the client that began it first got it."""
+        """Return the turn that the client received when its message began the task."""
         row, first = await self._row(task_id), await self._journal.events(task_id, 0, 1)
         turn = self._turn(row, 1, is_new=True, history=history_of(first))
         return replace(turn, snapshot=snapshot_at(turn.snapshot, TaskState.SUBMITTED, 1, row.created_at))
 
     async def _went_on(self, row: TaskRow, place: int) -> Turn:
-        """Return the turn of a message that is event ``place`` of a task, or waits since then."""
+        """Return the turn of a message that is event ``place`` of a task, or has waited in the inbox since then."""
         turn, model = self._turn(row, place), await self._snapshots.model_at(row.task_id, place)
         snapshot = snapshot_at(turn.snapshot, TaskState.WORKING, place, row.updated_at)
         return replace(turn, snapshot=replace(snapshot, model=model))
@@ -365,7 +365,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         return Turn(self._snapshots.of(row, history), self._runner.deliver(row.task_id, after, after + 1), is_new)
 
     async def _next_turn(self, row: TaskRow) -> Turn:
-        """Return the present turn of a task that has begun before."""
+        """Return the current turn of a task that began earlier."""
         turn = self._turn(row, row.seq)
         return replace(
             turn, snapshot=replace(turn.snapshot, model=await self._snapshots.model_at(row.task_id, row.seq))

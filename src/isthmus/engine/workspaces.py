@@ -1,4 +1,4 @@
-"""The folder of a session: that of its AgentSettings, if this server allows it."""
+"""The workspace of a session: the folder that its AgentSettings name, if this server allows it."""
 
 import os
 from collections.abc import Sequence
@@ -13,38 +13,38 @@ KEY = "workspace_path"
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceRule:
-    """``default`` is used by sessions that name none; ``roots``, when not empty, are the only places allowed."""
+    """The allowed workspaces: ``roots`` and below, or any if empty. ``default`` is for sessions that name none."""
 
     default: Path | None = None
     roots: tuple[Path, ...] = ()
 
     @property
     def resolved_roots(self) -> Sequence[str]:
-        """The places allowed, as the paths of tasks are kept; none when all are."""
+        """The allowed roots, resolved like the workspace paths of tasks; empty if every folder is allowed."""
         return [str(root.resolve()) for root in self.roots]
 
     def allows(self, workspace: str) -> bool:
-        """Return whether a session may work, and be seen, in this absolute path."""
+        """Return whether a session may work, and be seen, in the folder of this absolute path."""
         path = Path(workspace)
         return not self.roots or any(path.is_relative_to(root.resolve()) for root in self.roots)
 
     def require_inside(self, workspace: str) -> None:
-        """Make sure that the workspace of a session is still where it was allowed to be.
+        """Check that the workspace of a session is still inside the allowed folders.
 
         Raises:
-            InvalidRequest: a link leads out of the allowed places now.
+            InvalidRequest: a link now leads out of the allowed folders.
         """
         if self.roots and not self.allows(os.path.realpath(workspace)):
             raise InvalidRequest(
-                f"the workspace {workspace} of this session leads to another place now, which is not allowed on this"
-                " server; start a new session"
+                f"the workspace {workspace} of this session now leads to a folder that is not allowed on this server;"
+                " start a new session"
             )
 
     def choose(self, settings: JsonObject | None, known: str | None, *, required: bool) -> str:
-        """Return the absolute workspace path of a session; ``known`` is what the session has already.
+        """Return the absolute workspace path of a session; ``known`` is the path that the session already has.
 
         Raises:
-            InvalidRequest: ``workspace_path`` is missing, relative, no folder, not allowed, or differs from ``known``.
+            InvalidRequest: ``workspace_path`` is missing, relative, not a folder, not allowed, or not ``known``.
         """
         named = None if settings is None else settings.get(KEY, settings.get("workspacePath"))
         if named is None:
@@ -63,7 +63,7 @@ class WorkspaceRule:
             path = os.path.realpath(named)
         except (OSError, ValueError) as error:
             raise InvalidRequest(f"{KEY} {named!r} cannot be a folder ({error}); name one that exists") from error
-        # First of all: what there is outside is nobody's business.
+        # Checked first, so as not to reveal which folders exist outside.
         if self.roots and not any(Path(path).is_relative_to(root.resolve()) for root in self.roots):
             allowed = ", ".join(str(root) for root in self.roots)
             raise InvalidRequest(f"{KEY} {named} is not allowed on this server; allowed are {allowed} and below")

@@ -1,1 +1,1 @@
-"""The append-only log of events that is the only truth about a task, with its projection row and lease."""
+"""The journal: append-only events, the only source of truth about a task, with its projection row and lease."""

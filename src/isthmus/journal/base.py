@@ -1,7 +1,7 @@
 """The Journal port: tasks as append-only events with a projection row, a lease and an inbox.
 
 Only the holder of a task's lease appends to it. Every append carries the lease's epoch and fails when it is stale, so
-that a process that was paused cannot write. Does not interpret events (see ``isthmus.agent``) or run tasks (see
+that a paused process cannot write later. Does not interpret events (see ``isthmus.agent``) or run tasks (see
 ``isthmus.engine``).
 """
 
@@ -27,10 +27,10 @@ class StaleLease(JournalError):
 
 
 class RepeatedMessage(JournalError):
-    """The journal has this message already, in the task ``task_id``; nothing was written."""
+    """The journal already has this message, in the task ``task_id``; nothing was written."""
 
     def __init__(self, task_id: str) -> None:
-        super().__init__(f"the message was received before, in task {task_id}")
+        super().__init__(f"the message was already received, in task {task_id}")
         self.task_id = task_id
 
 
@@ -225,7 +225,7 @@ class Journal(Protocol):
         ...
 
     def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> "Awaitable[ClaimedTask | None]":
-        """Claim a task whose owner is gone; return None when another process was faster."""
+        """Claim a task whose owner is gone; return None when another process has claimed it first."""
         ...
 
     def renew(self, leases: Sequence[Lease], lease_seconds: float) -> Awaitable[Sequence[Lease]]:
@@ -239,7 +239,7 @@ class Journal(Protocol):
     def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
         """Put events into the inbox of a running task: answers, a message, or a cancellation; all or none.
 
-        Raises StaleLease when the task has no owner or another one since ``row`` was read, or when one of its tool
+        Raises StaleLease when the task has lost or changed its owner since ``row`` was read, or when one of its tool
         calls has been answered since; RepeatedMessage when a message with the same id and content has arrived since;
         LimitReached when the inbox is full. Answers and cancellations do not count towards the limit.
         """
@@ -254,7 +254,7 @@ class Journal(Protocol):
         ...
 
     async def waiting(self, task_id: str, kind: type[EventT]) -> Sequence[EventT]:
-        """Return the events of one type in a task's inbox, at the same cost however many others there are."""
+        """Return the events of one type in a task's inbox; its cost does not grow with the other events there."""
         ...
 
     async def task(self, task_id: str) -> TaskRow | None:
@@ -270,7 +270,7 @@ class Journal(Protocol):
         ...
 
     async def list_tasks(self, query: TaskQuery, user: str, roots: Sequence[str] = ()) -> tuple[Sequence[TaskRow], int]:
-        """Return a page of a user's rows and their number on all pages; with ``roots`` only those below these."""
+        """Return a page of a user's rows and their number on all pages; with ``roots``, only rows below a root."""
         ...
 
     async def begun_by(self, user: str, message_id: str) -> Sequence[tuple[str, str]]:
@@ -289,7 +289,7 @@ class Journal(Protocol):
         ...
 
     def now(self) -> float:
-        """Return the journal's clock in Unix seconds; leases are counted in it."""
+        """Return the time of the journal's clock in Unix seconds; leases expire by this clock."""
         ...
 
     async def events(self, task_id: str, after: int, limit: int) -> Sequence[Delivery]:
@@ -304,7 +304,7 @@ class Journal(Protocol):
         ...
 
     async def artifacts(self, task_id: str) -> Sequence[Delivery]:
-        """Return the task's ArtifactUpdate events, in order; fast for tasks that have none, however long they are."""
+        """Return the task's ArtifactUpdate events, in order; its cost does not grow with the task's other events."""
         ...
 
     async def session(self, context_id: str, user: str = "") -> Sequence[tuple[str, Delivery]]:

@@ -21,7 +21,7 @@ class PushState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PushRow:
-    """A target of a task. ``wire_name`` and ``uri`` say in which dialect its subscriber reads.
+    """A push target of a task. ``wire_name`` and ``uri`` identify the dialect of its subscriber.
 
     ``seq`` is the last event delivered. ``attempts`` counts the failures since, the last one with ``error``; the next
     attempt is not made before ``next_attempt`` (Unix seconds). ``owner`` is the process that is sending to it.
@@ -54,12 +54,12 @@ class PushJournal(Protocol):
         """Add a target, or replace the one with the same id, which becomes active again and keeps its cursor.
 
         Raises:
-            LimitReached: the task has ``limit`` other targets already.
+            LimitReached: the task already has ``limit`` other targets.
         """
         ...
 
     def remove(self, task_id: str, push_id: str) -> Awaitable[None]:
-        """Delete a target and its secrets; does nothing when it does not exist."""
+        """Delete a target and its secrets, if it exists."""
         ...
 
     def claim(self, row: PushRow, owner: str) -> Awaitable[bool]:

@@ -19,7 +19,7 @@ VERSION = 5
 BUSY_SECONDS = 5.0
 """Time in seconds to wait for another program to unlock the file."""
 LOG_BYTES = 16 * 1024 * 1024
-"""Maximum size in bytes of the log beside the file, once it was written into the file."""
+"""Maximum size in bytes of the log beside the file after its content was written into the file."""
 
 _TABLES = """
 CREATE TABLE tasks (
@@ -95,7 +95,7 @@ CREATE INDEX inbox_by_type ON inbox (task, type);
 """
 """Type of each waiting event, and an index by it.
 
-It is read from the body, which begins with ``{"type":"``, so that processes of an older version write it, too.
+It is computed from the body, which begins with ``{"type":"``, so that rows of older versions have it, too.
 """
 _UPGRADES = {
     1: """
@@ -253,7 +253,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     if version < VERSION:
         _upgrade(connection)
     if 0 < version < VERSION:
-        # Once, so that its pages can be returned in small steps, too. Without it they are used again.
+        # Once, so that free pages of an old file can be returned in small steps. If it fails, they are reused.
         with contextlib.suppress(sqlite3.OperationalError):
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("VACUUM")

@@ -53,7 +53,7 @@ from isthmus.journal.statements import (
 from isthmus.journal.writer import GroupWriter
 
 BRIEF_EVENTS = 16
-"""Number of events up to which a write is brief enough for the event loop."""
+"""Maximum number of events in a write that is brief enough for the event loop."""
 
 
 class SqliteJournal(SqliteReads):

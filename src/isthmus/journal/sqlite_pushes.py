@@ -40,7 +40,7 @@ class SqlitePushes(PushJournal):
         self.on_change: Callable[[], None] | None = None
         self._adds = 0
         self._may_be_active = True
-        """False while no target is certain to exist, so that events cost nothing."""
+        """False only while there is certainly no active target, so that events cost nothing."""
 
     def watch(self, events: Sequence[AgentEvent], written: "asyncio.Future[Any]") -> None:
         """Call ``on_change`` once these events are written, if one of them is a state change."""

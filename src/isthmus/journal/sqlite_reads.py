@@ -1,4 +1,4 @@
-"""The SQL queries of the embedded journal, on a connection and a thread of their own.
+"""The SQL queries of the embedded journal, on their own connection and thread.
 
 :mod:`isthmus.journal.base` documents each query.
 """
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 class RowReader(Protocol):
-    """Reads rows on the journal's reading thread."""
+    """A function that reads rows on the journal's reading thread."""
 
     async def __call__(self, query: str, values: Sequence[Any], decode: Callable[[Any], T]) -> list[T]:
         """Return the decoded rows."""
@@ -118,7 +118,7 @@ class SqliteReads(Journal):
 
     @override
     async def of_message(self, task_id: str, message_id: str) -> Sequence[Delivery]:
-        # In this order: an event leaves the inbox when it is added to the events.
+        # The inbox first: an event leaves it when it is added to the task's events.
         waiting = await self.read(INBOX_BY_MESSAGE, (task_id, JSON(message_id)), delivery_of)
         taken = await self.read(BY_MESSAGE, (task_id, 0, message_id), delivery_of)
         return [*taken, *waiting]

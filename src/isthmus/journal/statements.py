@@ -68,7 +68,7 @@ BEGUN_BY = (
     "SELECT id, digest FROM tasks WHERE message = ? AND user = ? AND message <> '' AND state NOT IN (?, ?)"
     " AND NOT EXISTS (SELECT 1 FROM events WHERE task = tasks.key AND seq > 1 AND type = 'Prompt') ORDER BY key DESC"
 )
-"""Query for the tasks that began with a message and have neither got another message nor been cancelled.
+"""Query for the tasks that began with a message and have neither received another message nor been cancelled.
 
 A client that did either knew of the task, so sending the same message again asks for a new task.
 """
@@ -98,9 +98,9 @@ def encode_event(event: AgentEvent) -> str:
 def append_events(
     connection: sqlite3.Connection, lease: Lease, events: Sequence[AgentEvent], now: float, at_end: str | None = None
 ) -> Sequence[Delivery]:
-    """Add events; ``at_end`` are the questions (JSON) of a task whose lease is released with them.
+    """Add events. With ``at_end``, the task's open questions as JSON, release its lease in the same step.
 
-    Uses one statement for the row and one for many events, because the two threads may switch at each statement.
+    Uses few statements, one for the row and one for many events: the two threads may switch at each statement.
     """
     bodies = [encode_event(event) for event in events]  # Before anything is written, because it may fail.
     changes = "seq = seq + ?, updated = ?"
@@ -130,7 +130,7 @@ def insert_events(
     events: Iterable[AgentEvent],
     bodies: Sequence[str],
 ) -> Sequence[Delivery]:
-    """Add events after number ``seq`` of the task with this key; ``bodies`` are made by :func:`encode_event`."""
+    """Add events after number ``seq`` of the task with this key; :func:`encode_event` has made ``bodies``."""
     deliveries = [Delivery(number, now, event) for number, event in enumerate(events, seq + 1)]
     for start in range(0, len(deliveries), ROWS_AT_ONCE):
         values: list[Any] = []

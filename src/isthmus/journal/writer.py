@@ -1,11 +1,11 @@
-"""Commits of writes in groups, on the event loop where that is quick, else on a thread.
+"""Commits writes in groups, on the event loop if that is quick, otherwise on a thread.
 
 Writes that are queued in one turn of the event loop, or while a commit runs, share the next commit, so that many small
-writes cost one. A group with a write that must be on the disk is committed with ``synchronous=FULL``.
+writes cost one. A group with a write that must be on disk is committed with ``synchronous=FULL``.
 
 Brief writes are committed on the event loop, since waking the thread and the loop again costs more than the commit.
-The loop never waits there: only the thread synchronises the disk and empties SQLite's log, another program's lock is
-waited for in the thread, and after a commit that was slow all goes to the thread for a while.
+The loop never waits there: only the thread synchronises the disk, empties SQLite's log and waits for another program's
+lock, and after a slow commit all writes go to the thread for a while.
 """
 
 import asyncio
@@ -24,21 +24,21 @@ from isthmus.journal.base import JournalError
 
 T = TypeVar("T")
 GROUP_LIMIT = 512
-"""Size at which a group takes in no more writes; bounds how long its first write waits."""
+"""Number of writes at which a group is full; bounds the time for which its first write waits."""
 CROWDED_SECONDS = 0.1
-"""Time in seconds, after writes that came together, in which a group waits for more of them."""
+"""Time in seconds after several writes came together, during which a group waits for more writes."""
 CROWDED_TURNS = 4
 """Maximum number of turns of the event loop for which a group waits while each brings more writes."""
 COMMITS_ON_LOOP = 24
 """Number of commits on the event loop after which the thread commits, which empties SQLite's log when it is long."""
 COMMITS_BETWEEN = 2
-"""Number of commits on the thread then: one may empty the log, and the next one begins it anew."""
+"""Number of commits on the thread then: the first may empty the log, and the second starts a new one."""
 LOG_PAGES = 1000
 """Length of SQLite's log, in pages, at which the thread empties it: SQLite's own default."""
 SLOW_SECONDS = 0.05
 """Time in seconds above which a commit on the event loop was slow."""
 PAUSE_SECONDS = 1.0
-"""Time in seconds for which all is committed on the thread after a slow commit."""
+"""Time in seconds after a slow commit during which only the thread commits."""
 
 
 class Written(asyncio.Future[T]):
@@ -78,9 +78,9 @@ class GroupWriter:
         """Number of hand-overs to the thread that have not been resolved."""
         self._crowded_until = 0.0
         self._turns = 0
-        """Number of turns for which what is gathered has waited."""
+        """Number of turns for which the gathered writes have waited."""
         self._seen = 0
-        """Number of writes that were gathered when it last waited."""
+        """Number of gathered writes when the last of these turns began."""
         self._paused_until = 0.0
         self._commits_on_loop = 0
         self._commits_between = 0
@@ -90,7 +90,7 @@ class GroupWriter:
         """Whether the connection is set up for the event loop."""
         (self._busy_milliseconds,) = connection.execute("PRAGMA busy_timeout").fetchone()
         self._broken: set[Hashable] = set()
-        """Series that have lost a write. Like the connection, only used by the loop while the thread has no work."""
+        """Series that have lost a write. Like the connection, the loop may use it only while the thread has no work."""
         self._thread = threading.Thread(target=self._run, name="isthmus-journal", daemon=True)
         self._thread.start()
 
@@ -114,13 +114,13 @@ class GroupWriter:
             raise JournalError("the journal is closed; nothing more can be written")
         future: Written[T] = Written(loop=self._loop)
         if not self._gathered:
-            # A commit, or waking the thread, costs more than most writes, so it is done once for a turn of the loop.
+            # A commit, or waking the thread, costs more than most writes, so it is done once per turn of the loop.
             self._loop.call_soon(self._hand_over)
         self._gathered.append(_Write(work, future, full_sync, series, is_brief))
         return future
 
     def _hand_over(self) -> None:
-        """Commit what is gathered, or hand it to the thread, or wait a turn while more is coming."""
+        """Commit the gathered writes, hand them to the thread, or wait one turn while more are coming."""
         count = len(self._gathered)
         now = self._loop.time()
         if count > self._seen and self._turns < CROWDED_TURNS and now < self._crowded_until and not self._closed:
@@ -158,11 +158,11 @@ class GroupWriter:
         return True
 
     def _commit_on_loop(self, writes: "list[_Write[Any]]") -> list[Any] | None:
-        """Return the outcomes of a commit that waits for nobody; None leaves the writes to the thread."""
+        """Return the outcomes of a commit that does not wait for a lock; None leaves the writes to the thread."""
         try:
             self._begin("NORMAL", is_on_loop=True)
         except (sqlite3.OperationalError, JournalError):
-            return None  # The thread waits for the lock, or explains.
+            return None  # The thread waits for the lock, or reports the error.
         try:
             return self._transact(writes)
         except sqlite3.OperationalError as error:
