@@ -1,8 +1,8 @@
 """A model provider in 30 lines: Mistral, whose servers speak OpenAI's protocol with keys of their own.
 
-To add it to Isthmus: put this file into src/isthmus/models/ and its record into PROVIDERS of models/providers.py. The
-contract tests of all providers run on it from here. A provider with a protocol of its own subclasses ``ProviderModel``
-instead; copy models/openai.py.
+To add it to Isthmus: put MODEL into src/isthmus/models/mistral.py, and the record, without its ``module``, into
+PROVIDERS of models/providers.py. The contract tests of all providers run on it from here. A provider with a protocol
+of its own subclasses ``ProviderModel`` instead; copy models/anthropic.py.
 """
 
 import re
