@@ -1,6 +1,7 @@
 """Debug log of the messages of a connection, one line each: ``IDE -> POST /mcp: {"jsonrpc": "2.0", ...}``.
 
-Only bodies are written: headers hold the tokens.
+Only bodies are written, since headers hold the tokens, and in them the values of members that hold secrets are hidden:
+credentials of push notifications, and the environment and headers of MCP servers.
 """
 
 import logging
@@ -11,6 +12,16 @@ WIRE_LOG = logging.getLogger("isthmus.wire")
 MAXIMUM_CHARACTERS = 20_000
 """Maximum length of a body; the longest context that an IDE sends fits."""
 
+_SECRETS = re.compile(
+    r"""
+    (?P<kept>
+        "(?:token|credentials|authorization|password|secret|client_?secret|api_?key|access_?token|refresh_?token)"\s*:\s*
+    )
+    "(?:[^"\\]|\\.)*+"?
+    | (?P<kept_object>"(?:env|headers)"\s*:\s*)\{[^{}]*+\}?
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
 _LINE = re.compile(r"(?P<link>\S+) (?P<arrow>->|<-) (?P<head>.+?)(?:: (?P<body>.*))?", re.DOTALL)
 
 
@@ -45,9 +56,14 @@ class WireLog:
         if not WIRE_LOG.isEnabledFor(logging.DEBUG):
             return
         text = body if isinstance(body, str) else body.decode("utf-8", "replace")
+        text = _SECRETS.sub(_hide, text)
         if len(text) > MAXIMUM_CHARACTERS:
             text = f"{text[:MAXIMUM_CHARACTERS]}... ({len(text)} characters)"
         WIRE_LOG.debug("%s %s %s%s", self._link, arrow, head, f": {text}" if text else "")
+
+
+def _hide(found: re.Match[str]) -> str:
+    return f'{found["kept"]}"[hidden]"' if found["kept"] else f'{found["kept_object"]}{{"[hidden]": ""}}'
 
 
 def read_line(line: str) -> WireMessage | None:

@@ -27,6 +27,23 @@ def test_a_long_body_is_cut(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages[0].endswith("xxx... (20001 characters)")
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"pushNotificationConfig": {"url": "https://a.example", "token": "s3cr3t\\"s3cr3t"}}',
+        '{"authentication": {"scheme": "Bearer", "credentials": "s3cr3t"}}',
+        '{"mcp_servers": [{"name": "x", "env": {"KEY": "s3cr3t"}, "headers":{"Authorization": "Bearer s3cr3t"}}]}',
+        '{"token": "s3cr3t',
+        '{"env": {"KEY": "s3cr3t',
+    ],
+)
+def test_values_of_members_that_hold_secrets_are_hidden(caplog: pytest.LogCaptureFixture, body: str) -> None:
+    caplog.set_level(logging.DEBUG, "isthmus.wire")
+    WireLog("server").sent("POST /", body)
+    assert "s3cr3t" not in caplog.messages[0]
+    assert "[hidden]" in caplog.messages[0]
+
+
 def test_nothing_is_written_above_the_level_debug(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "isthmus.wire")
     WireLog("IDE").sent("POST /mcp", "{}")
