@@ -110,8 +110,8 @@ async def test_two_empty_answers_are_an_error(provider: Provider) -> None:
 @pytest.mark.parametrize(
     ("failure", "kind", "words"),
     [
-        (Failure(400, kind="context_too_long"), ModelErrorKind.CONTEXT_TOO_LONG, "longer than test-model can take"),
-        (Failure(413, "too large"), ModelErrorKind.CONTEXT_TOO_LONG, "longer than"),
+        (Failure(400, kind="context_too_long"), ModelErrorKind.CONTEXT_TOO_LONG, "too long for test-model"),
+        (Failure(413, "too large"), ModelErrorKind.CONTEXT_TOO_LONG, "too long for"),
         (Failure(404, kind="unknown_model"), ModelErrorKind.UNKNOWN_MODEL, "no model 'test-model'"),
         (Failure(401, kind="wrong_key"), ModelErrorKind.AUTHENTICATION, "_API_KEY"),
         (Failure(403, f"no access with {KEY}"), ModelErrorKind.AUTHENTICATION, "no access with [key]"),

@@ -149,11 +149,14 @@ def _linked(folder: Path) -> Media:
 
 UNSENT: list[tuple[Callable[[Path], Media], str]] = [
     (_gone, "not shown, its file cannot be read (No such file or directory)]"),
-    (_pipe, "not shown, its file is not a regular one]"),
+    (_pipe, "not shown, it is not a regular file]"),
     (_linked, "not shown, its file cannot be read ("),
     (lambda folder: file(folder, "empty.png", b""), "not shown, it is empty]"),
     (lambda folder: file(folder, "lie.png", b"<html>"), "not shown, its bytes are not an image of a known kind"),
-    (lambda folder: file(folder, "a.zip", b"PK", "application/zip"), "not shown, the model does not take application/"),
+    (
+        lambda folder: file(folder, "a.zip", b"PK", "application/zip"),
+        "not shown, the model does not accept application/",
+    ),
     (lambda folder: file(folder, "big.png", PNG + bytes(16_000_000)), "not shown, it has more than the "),
     (lambda folder: Media("image/png", folder / "a\0b"), "not shown, its file cannot be read (embedded null byte"),
 ]
@@ -179,7 +182,7 @@ async def test_of_many_images_the_last_ones_are_sent(provider: Provider, tmp_pat
     media = [file(tmp_path, f"{number}.png") for number in range(21)]
     body = await sent(provider, result(media[0]), *media[1:])
     assert str(body).count(DATA) == 20
-    assert f"[image/png in {media[0].path}: not shown, only the last 20 are]" in texts_of(body)
+    assert f"[image/png in {media[0].path}: not shown, only the last 20 are shown]" in texts_of(body)
 
 
 @each_provider
@@ -189,9 +192,9 @@ async def test_a_request_has_no_more_than_the_provider_takes_of_all_images_toget
     each = 3_000_000
     media = [file(tmp_path, f"{number}.png", PNG + bytes(each)) for number in range(8)]
     said = texts_of(await sent(provider, result(), *media))
-    left_out = said.count("not shown, there is too much in the messages after it]")
+    left_out = said.count("not shown, the media after it fill the request]")
     assert 1 <= left_out <= 4
-    assert f"[image/png in {media[0].path}: not shown, there is too much" in said
+    assert f"[image/png in {media[0].path}: not shown, the media after it" in said
     assert f"[image/png in {media[7].path}" not in said
 
 
@@ -234,7 +237,7 @@ async def test_sound_is_suspected_before_images_are(tmp_path: Path) -> None:
     async with bench(GEMINI, refusal, Reply.of(Say("ok"))) as it:
         (retrying, *_) = await it.ask(asking(result(image, sound)))
         assert isinstance(retrying, Retrying)
-        assert retrying.reason.endswith("It is asked again without 1 file (audio/mpeg).")
+        assert retrying.reason.endswith("The request is repeated without 1 file (audio/mpeg).")
         last = str(it.wire.model_requests[1].json)
     assert DATA in last
     assert f"[audio/mpeg in {sound.path}: not shown, the provider refused it]" in last

@@ -138,7 +138,7 @@ def test_a_command_that_does_more_than_its_prefix_says_is_refused(
 ) -> None:
     files = sorted(workspace.iterdir())
     results = results_of((*commands, "git status --short"), allowed, isolated_folders.home, workspace)
-    refused = ["nobody can be asked" in result for result in results]
+    refused = ["no user can be asked" in result for result in results]
     assert dict(zip((*commands, "git status --short"), refused, strict=True)) == {
         **dict.fromkeys(commands, True),
         "git status --short": False,

@@ -157,7 +157,7 @@ def test_without_trust_a_headless_turn_refuses_the_call_and_says_how_to_allow_it
         return [str(line.get("output") or line.get("error")) for line in lines if line["type"] == "tool_result"]
 
     refused, *allowed = outputs("b", "c.ok")
-    assert "nobody can be asked" in refused
+    assert "no user can be asked" in refused
     assert allowed == ["ok two", "ok three"]
     assert outputs("ok", "b__ok", "c__ok") == ["ok one", "ok two", "ok three"]
 

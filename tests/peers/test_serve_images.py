@@ -147,12 +147,12 @@ async def test_an_image_is_what_its_bytes_are_whatever_the_client_calls_it(
 
 
 REFUSED = [
-    (GEMINI, "a.zip", "application/zip", b"PK\xff\xfe", "the model does not take application/zip"),
-    (GEMINI, "a.mp4", "video/mp4", b"\0\0\0 ftypisom\xff", "the model does not take video/mp4"),
-    (GEMINI, "a.bin", None, b"\xff\xfe", "the model does not take a file of unknown type"),
+    (GEMINI, "a.zip", "application/zip", b"PK\xff\xfe", "the model does not accept application/zip"),
+    (GEMINI, "a.mp4", "video/mp4", b"\0\0\0 ftypisom\xff", "the model does not accept video/mp4"),
+    (GEMINI, "a.bin", None, b"\xff\xfe", "the model does not accept a file of unknown type"),
     (GEMINI, "a.png", "image/png", b"\xff\xfe", "its bytes are not an image of a known kind"),
-    (OPENAI, "a.pdf", "application/pdf", b"%PDF-1.7\xff", "the model does not take application/pdf"),
-    (ANTHROPIC, "a.wav", "audio/wav", b"RIFF\xff\xff\xff\xffWAVE", "the model does not take audio/wav"),
+    (OPENAI, "a.pdf", "application/pdf", b"%PDF-1.7\xff", "the model does not accept application/pdf"),
+    (ANTHROPIC, "a.wav", "audio/wav", b"RIFF\xff\xff\xff\xffWAVE", "the model does not accept audio/wav"),
     (ANTHROPIC, "a.png", "image/png", base64.b64decode(PNG) + bytes(4_000_000), "it has more than the 3,932,160 bytes"),
 ]
 
@@ -209,10 +209,10 @@ async def test_a_session_goes_on_with_the_model_that_it_has_chosen(served: Serve
     async with plain_client(headers=headers) as http:
         params = prompt("", parts=[pdf], contextId="chosen")
         error = (await http.post(served.program.url, json=rpc("message/send", params))).json()["error"]
-        assert "the model does not take application/pdf" in error["message"]
+        assert "the model does not accept application/pdf" in error["message"]
         params = prompt("", parts=[pdf], taskId=first["result"]["id"])
         error = (await http.post(served.program.url, json=rpc("message/send", params))).json()["error"]
-        assert "the model does not take application/pdf" in error["message"]
+        assert "the model does not accept application/pdf" in error["message"]
 
 
 async def test_the_card_lists_what_the_servers_own_model_takes(served: Served) -> None:

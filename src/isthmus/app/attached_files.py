@@ -75,7 +75,9 @@ def _kind(part: MessagePart, data: bytes, rules: MediaRules) -> str:
     if isinstance(found, NotTaken):
         expected = ", ".join(sorted(rules.kinds))
         name = part.filename or "attachment"
-        raise ContentNotSupported(f"the file {name} cannot be read: {found.why}; expected text, or one of {expected}")
+        raise ContentNotSupported(
+            f"the file {name} cannot be read: {found.reason}; expected text, or one of {expected}"
+        )
     return found
 
 

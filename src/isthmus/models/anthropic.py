@@ -1,8 +1,8 @@
 """Anthropic over its SDK: the body of a request, the meaning of the streamed events, and the connection.
 
-The events are read as the JSON that came. Thinking goes back with its signature, redacted thinking and blocks that we
-do not know go back whole; Anthropic refuses a changed one. Prompt caching: the system prompt, the tools and the last
-two user messages are marked (four marks are the most that is allowed).
+The events are read as raw JSON. Thinking is returned with its signature; redacted thinking and unknown blocks are
+returned whole, since Anthropic refuses changed ones. For prompt caching, the system prompt, the tools and the last two
+user messages are marked (the maximum is four marks).
 https://platform.claude.com/docs/en/build-with-claude/streaming, .../extended-thinking, .../prompt-caching
 """
 
@@ -65,13 +65,13 @@ def version_of(name: str) -> tuple[int, int] | None:
 
 
 def thinks(name: str) -> bool:
-    """Return whether a model decides by itself how much to think; older ones want a budget and are not asked to."""
+    """Return whether a model itself decides how much to think; older ones need a budget and are not asked."""
     version = version_of(name)
     return version is not None and version >= (4, 6)
 
 
 def output_limit(name: str) -> int:
-    """Tokens of one answer that the model surely allows; the wire insists on a number."""
+    """Return a number of output tokens that the model certainly allows; the API requires one."""
     version = version_of(name)
     if version is not None and version < (3, 7):
         return 8192 if version >= (3, 5) else 4096
@@ -104,14 +104,14 @@ def _messages(messages: Sequence[Message], attachments: Attachments) -> list[dic
     encoded: list[dict[str, Any]] = []
     for message in in_order(messages):
         blocks = [block for part in message.parts for block in _blocks(part, wire_ids, attachments)]
-        # Media of failed calls stand behind all results, which must come first.
+        # Media of failed calls follow all results, which must come first.
         results = [part for part in message.parts if isinstance(part, ModelToolResult)]
         beside = [_inline(item) for part in results if part.is_error for item in attachments.of(part.media)]
         blocks[len(results) : len(results)] = beside
         if blocks:
             encoded.append({"role": message.role, "content": blocks})
-    marked = [message for message in encoded if message["role"] == "user"][-CACHED_TURNS:]
-    for message in marked:
+    cached = [message for message in encoded if message["role"] == "user"][-CACHED_TURNS:]
+    for message in cached:
         message["content"][-1] = {**message["content"][-1], **CACHED}
     return encoded
 
@@ -144,7 +144,7 @@ def _result(result: ModelToolResult, wire_ids: Mapping[str, str], attachments: A
     text = attachments.with_notes(result.content, result.media)
     block = {"type": "tool_result", "tool_use_id": wire_ids.get(result.id, _as_id(result.id)), "content": text}
     if result.is_error:
-        return {**block, "is_error": True}  # Such a result is refused when it has anything but text.
+        return {**block, "is_error": True}  # A failed result is refused if it contains anything but text.
     if inline := [_inline(item) for item in attachments.of(result.media)]:
         return {**block, "content": [*([{"type": "text", "text": text}] if text.strip() else ()), *inline]}
     return block
@@ -156,13 +156,13 @@ def _inline(attachment: Attachment) -> JsonObject:
 
 
 def _as_id(identity: str) -> str:
-    # Ids of other providers may hold what Anthropic refuses.
+    # Ids of other providers may contain characters that Anthropic refuses.
     return re.sub(r"[^a-zA-Z0-9_-]", "_", identity)
 
 
 @dataclass(slots=True)
 class _Block:
-    """A content block while it comes in."""
+    """A content block that is being received."""
 
     start: JsonObject
     text: list[str] = field(default_factory=list[str])
@@ -174,7 +174,7 @@ class _Block:
         return as_text(self.start.get("type"))
 
     def add(self, text: str) -> Sequence[StreamItem]:
-        """Take more of a text or a thought; returns what of it can be seen."""
+        """Add a piece of a text or a thought, and return its visible item."""
         self.text.append(text)
         if not text:
             return ()
@@ -182,7 +182,7 @@ class _Block:
 
 
 class AnthropicReader(AnswerReader):
-    """Folds the events of one answer."""
+    """Reader that folds the events of one answer."""
 
     def __init__(self, used_ids: Collection[str] = ()) -> None:
         super().__init__(PROVIDER, used_ids)
@@ -211,7 +211,7 @@ class AnthropicReader(AnswerReader):
         return ()
 
     def _take_usage(self, usage: object) -> None:
-        # The counts of a later event replace the earlier ones: they are totals.
+        # Later counts replace earlier ones, since they are totals.
         self._usage = {**self._usage, **{name: item for name, item in as_object(usage).items() if item is not None}}
 
     def _start(self, index: int, start: Mapping[str, Any]) -> Sequence[StreamItem]:
@@ -247,7 +247,7 @@ class AnthropicReader(AnswerReader):
         parts = tuple(part for part in parts if part != Text(""))
         finish = FINISH.get(self._reason, Finish.OTHER)
         ended = self._ended or bool(self._reason)
-        return StreamedAnswer(Message("assistant", parts), self._counted(), finish, self._reason or None, ended)
+        return StreamedAnswer(Message("assistant", parts), self._read_usage(), finish, self._reason or None, ended)
 
     def _part(self, block: _Block) -> Part:
         text = "".join(block.text)
@@ -264,11 +264,11 @@ class AnthropicReader(AnswerReader):
                 kept = without(block.start, "type", "id", "name", "input")
                 return self._request(given, name, arguments, kept, invalid)
             case _:
-                # A block of the server's own tools may stream its input, as ours do.
+                # A block of a tool on the server may stream its input, as our tools do.
                 streamed = {"input": tool_arguments(text)[0]} if text else {}
                 return Opaque(PROVIDER, {**block.start, **block.extra, **streamed})
 
-    def _counted(self) -> Usage:
+    def _read_usage(self) -> Usage:
         cached, cache_write = self._count("cache_read_input_tokens"), self._count("cache_creation_input_tokens")
         details = as_object(self._usage.get("output_tokens_details"))
         return Usage(
@@ -281,14 +281,14 @@ class AnthropicReader(AnswerReader):
 
 
 def _merge(block: _Block, delta: Mapping[str, Any]) -> None:
-    """Take a delta of an unknown block: strings grow, other values replace."""
+    """Add a delta to an unknown block: strings are appended, other values replaced."""
     for name, value in without(delta, "type").items():
         before = block.extra.get(name, block.start.get(name))
         block.extra[name] = before + value if isinstance(before, str) and isinstance(value, str) else value
 
 
 class AnthropicModel(ProviderModel["AsyncAnthropic"]):
-    """A model of Anthropic."""
+    """A model by Anthropic."""
 
     @property
     @override
@@ -306,7 +306,7 @@ class AnthropicModel(ProviderModel["AsyncAnthropic"]):
         client = await self._client.get()
         from anthropic import AsyncStream
 
-        # Cast to object: the events as they came.
+        # Cast to object, to receive the events as raw JSON.
         async with await client.post(
             "/v1/messages", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
         ) as events:
@@ -316,7 +316,7 @@ class AnthropicModel(ProviderModel["AsyncAnthropic"]):
         from anthropic import APIConnectionError, APIStatusError
 
         if isinstance(error, APIStatusError):
-            # Behind a status below 300 is an error event inside the stream.
+            # A status below 300 means an error event inside the stream.
             return HttpFailure(error.status_code, error_object(error.body), dict(error.response.headers))
         cause = error.__cause__
         return cause if isinstance(error, APIConnectionError) and isinstance(cause, Exception) else None

@@ -1,8 +1,8 @@
-"""The media of a conversation as a provider takes them: read from their files when a request is made.
+"""The media of a conversation in the form that a provider accepts, read from their files for each request.
 
-``read_attachments`` decides which media are sent, the newest first, within a provider's :class:`MediaRules`. All others
-become a line of text that says why, and where the file is. Deliberately not here: what a provider takes
-(:mod:`isthmus.models.media_rules`), and its JSON.
+``read_attachments`` chooses the media to send, newest first, within a provider's :class:`MediaRules`. Each of the
+others becomes a line of text with the reason and the path of its file. Not here: the rules, see
+:mod:`isthmus.models.media_rules`.
 """
 
 import base64
@@ -17,9 +17,9 @@ from isthmus.models.base import Message, ModelToolResult
 from isthmus.models.media_rules import MediaRules, NotTaken, media_type_to_send, plain_media_type
 
 MAXIMUM_COUNT = 20
-"""Maximum number of media in a request. Above it some providers take only small images."""
+"""Maximum number of media in a request. Above it some providers accept only small images."""
 REFUSED = "the provider refused it"
-SPECIAL = "its file is not a regular one"
+SPECIAL = "it is not a regular file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +31,27 @@ class Attachment:
 
     @property
     def is_image(self) -> bool:
-        """Whether it is an image; else it is sound or a document."""
+        """Whether it is an image, rather than audio or a document."""
         return self.media_type.startswith("image/")
 
 
 @dataclass(frozen=True, slots=True)
 class Attachments:
-    """The media of one request: what is sent of them, and why the others are not."""
+    """The media of one request: those that are sent, and the reasons why the others are not."""
 
     sent: Mapping[Media, Attachment] = field(default_factory=dict[Media, Attachment])
     left_out: Mapping[Media, str] = field(default_factory=dict[Media, str])
 
     def of(self, media: Iterable[Media]) -> tuple[Attachment, ...]:
-        """Return those of the media that are sent, in their order."""
+        """Return the attachments of those media that are sent, in order."""
         return tuple(self.sent[item] for item in media if item in self.sent)
 
     def note(self, media: Media) -> str:
-        """Return the text in place of one that is not sent."""
+        """Return the text that replaces a medium that is not sent."""
         return f"[{media.media_type} in {media.path}: not shown, {self.left_out.get(media, 'it was not read')}]"
 
     def with_notes(self, text: str, media: Iterable[Media]) -> str:
-        """Return a text, with a line on each of these that is not sent."""
+        """Return a text, with a line for each of the media that is not sent."""
         return "\n".join((*([text] if text else ()), *(self.note(item) for item in media if item not in self.sent)))
 
 
@@ -59,7 +59,7 @@ NO_ATTACHMENTS = Attachments()
 
 
 def media_of(messages: Iterable[Message]) -> Iterator[Media]:
-    """All media of a conversation, in order."""
+    """Yield all media of a conversation, in order."""
     for message in messages:
         for part in message.parts:
             if isinstance(part, Media):
@@ -69,7 +69,10 @@ def media_of(messages: Iterable[Message]) -> Iterator[Media]:
 
 
 def read_attachments(messages: Iterable[Message], rules: MediaRules, refused: Collection[Media] = ()) -> Attachments:
-    """Read what is sent of a conversation's media; blocks. `refused` are those that the provider does not take."""
+    """Choose and read the media of a conversation to send. `refused` are media that the provider has refused.
+
+    Blocking; call it in a thread.
+    """
     sent: dict[Media, Attachment] = {}
     left_out: dict[Media, str] = {}
     count = total = 0
@@ -80,7 +83,7 @@ def read_attachments(messages: Iterable[Message], rules: MediaRules, refused: Co
             left_out[media] = REFUSED
             continue
         if count >= MAXIMUM_COUNT and media not in sent:
-            left_out[media] = f"only the last {MAXIMUM_COUNT} are"
+            left_out[media] = f"only the last {MAXIMUM_COUNT} are shown"
             continue
         found = sent.get(media) or _read(media, rules)
         if isinstance(found, str):
@@ -89,7 +92,7 @@ def read_attachments(messages: Iterable[Message], rules: MediaRules, refused: Co
         size = len(found.data) * 3 // 4
         if total + size > rules.maximum_total:
             if media not in sent:
-                left_out[media] = "there is too much in the messages after it"
+                left_out[media] = "the media after it fill the request"
             continue
         sent[media] = found
         count, total = count + 1, total + size
@@ -97,11 +100,11 @@ def read_attachments(messages: Iterable[Message], rules: MediaRules, refused: Co
 
 
 def _read(media: Media, rules: MediaRules) -> Attachment | str:
-    """Return the attachment to send, or why nothing is sent."""
+    """Return the attachment to send, or the reason not to send it."""
     named = plain_media_type(media.media_type)
-    # Images are looked at: what a server says of them is often wrong.
+    # The bytes of images are checked, since servers often report the wrong type.
     if named not in rules.kinds and not named.startswith("image/"):
-        return f"the model does not take {named}"
+        return f"the model does not accept {named}"
     try:
         data = _bytes(media, rules.maximum_bytes)
     except OSError as error:
@@ -109,17 +112,17 @@ def _read(media: Media, rules: MediaRules) -> Attachment | str:
     if data is None:
         return SPECIAL
     found = media_type_to_send(named, data, rules)
-    return found.why if isinstance(found, NotTaken) else Attachment(found, base64.b64encode(data).decode("ascii"))
+    return found.reason if isinstance(found, NotTaken) else Attachment(found, base64.b64encode(data).decode("ascii"))
 
 
 def _bytes(media: Media, maximum: int) -> bytes | None:
     """Return at most one byte more than `maximum`; None if it is not a regular file.
 
     Raises:
-        OSError: there is no such file, or it may not be read.
+        OSError: the file does not exist or cannot be read.
     """
     try:
-        # Not blocking: opening a pipe would wait for somebody to write into it.
+        # Not blocking: opening a named pipe would wait for a writer.
         descriptor = os.open(media.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except ValueError as error:
         raise OSError(str(error)) from error

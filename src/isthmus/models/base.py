@@ -1,8 +1,8 @@
-"""The ChatModel port: what the agent asks of a language model and what comes back.
+"""The ChatModel port: the agent's requests to a language model, and the model's answers.
 
-Nothing here is specific to a provider. What a provider needs to see again unchanged (thought signatures, reasoning
-items, blocks that we do not know) travels as :class:`ProviderState` or :class:`Opaque` and is replayed only to the
-provider that sent it. This module is deliberately free of I/O and of any SDK.
+Nothing here is specific to a provider. Data that a provider wants back unchanged (thought signatures, reasoning items,
+unknown blocks) is kept as :class:`ProviderState` or :class:`Opaque`, and is replayed only to the provider that sent it.
+This module uses neither I/O nor an SDK.
 """
 
 from collections.abc import AsyncGenerator
@@ -20,7 +20,7 @@ NOT_RUN = "The call was not run: the turn ended before."
 
 @dataclass(frozen=True, slots=True)
 class ProviderState:
-    """Data that only ``provider`` understands and wants back with the part it came on (e.g. a thought signature)."""
+    """Data that only ``provider`` understands and wants back with its part (e.g. a thought signature)."""
 
     provider: str
     data: JsonObject
@@ -36,7 +36,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class ModelThought:
-    """A thought of the model; ``text`` may be empty when only a signature came."""
+    """A thought of the model; ``text`` is empty if only a signature was received."""
 
     text: str
     state: ProviderState | None = None
@@ -44,10 +44,10 @@ class ModelThought:
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """The model asks for one tool call.
+    """A model's request for one tool call.
 
-    ``id`` is unique within the conversation: the provider's own where it gives one, else made by us.
-    ``invalid`` is set, with ``arguments`` empty, when the arguments were not a JSON object: it says why.
+    ``id`` is unique within the conversation: the provider's own id if it sends one, otherwise a generated one. If the
+    arguments were not a JSON object, ``arguments`` is empty and ``invalid`` contains the reason.
     """
 
     id: str
@@ -70,14 +70,14 @@ class ModelToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A part that we do not know, kept whole; replayed to the same provider, left out for others."""
+    """An unknown part, kept whole; replayed to the same provider, left out for others."""
 
     provider: str
     raw: JsonObject
 
 
 Part: TypeAlias = Text | ModelThought | ToolRequest | ModelToolResult | Media | Opaque
-"""A piece of a message. Media stands in messages of the user alone, beside the text that it belongs to."""
+"""A part of a message. Only messages of the user contain Media, beside the text to which they belong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +90,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model sees it; ``parameters`` is a JSON schema of type object that every provider takes.
+    """A tool as the model sees it; ``parameters`` is a JSON schema of type object that every provider accepts.
 
-    ``full_parameters`` is the same for providers that take JSON Schema in full (draft 2020-12): it may have
-    ``$schema``, ``$defs`` with references to them, and ``additionalProperties``. None: it is the same schema.
+    ``full_parameters`` is the schema for providers that accept all of JSON Schema (draft 2020-12): it may contain
+    ``$schema``, ``$defs`` with references to them, and ``additionalProperties``. None if the schemas are the same.
     """
 
     name: str
@@ -103,7 +103,7 @@ class ToolSpec:
 
     @property
     def json_schema(self) -> JsonObject:
-        """The schema of the parameters in full."""
+        """The full schema of the parameters."""
         return self.parameters if self.full_parameters is None else self.full_parameters
 
 
@@ -129,7 +129,7 @@ class Usage:
 
 
 class Finish(StrEnum):
-    """Reason for which the model stopped."""
+    """Reason why the model stopped."""
 
     STOP = "stop"
     TOOL_CALLS = "tool_calls"
@@ -140,28 +140,28 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More of the visible text."""
+    """The next piece of the visible text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThoughtDelta:
-    """More of the current thought."""
+    """The next piece of the current thought."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRequestStarted:
-    """The model began to write a tool call; its arguments are not complete yet."""
+    """Start of a tool call, whose arguments are not complete yet."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """A request failed for now; try ``attempt`` of ``attempts`` (2 is the second) starts after ``delay`` seconds."""
+    """Failure of a request; try ``attempt`` of ``attempts`` (2 is the second) starts after ``delay`` seconds."""
 
     attempt: int
     attempts: int
@@ -171,7 +171,7 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The last item of a stream: the whole message, to be kept and replayed unchanged."""
+    """Last item of a stream: the whole message, to be kept and replayed unchanged."""
 
     message: Message
     usage: Usage
@@ -199,10 +199,10 @@ class ModelErrorKind(StrEnum):
 
 
 class ModelError(IsthmusError):
-    """A model gave no usable answer, after the retries that made sense.
+    """Failure of a model to give a usable answer, after all useful retries.
 
-    The text is for a user and never holds a key. ``status`` is the HTTP status where there was one; ``retry_after``
-    is in seconds; ``final`` says that trying again cannot help although the kind would allow it (a used-up quota).
+    The text is for a user and never contains a key. ``status`` is the HTTP status, if any; ``retry_after`` is in
+    seconds; ``final`` is whether another try cannot help although the kind would allow it (a used-up quota).
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class ModelError(IsthmusError):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Abilities of a model. ``context_window`` is in tokens, None when not known."""
+    """Abilities of a model. ``context_window`` is in tokens, None if unknown."""
 
     context_window: int | None = None
     thoughts: bool = False
@@ -235,8 +235,8 @@ class ChatModel(Protocol):
     """A language model.
 
     ``stream`` yields deltas and ends with exactly one :class:`Done`, or raises :class:`ModelError`. Closing the
-    generator, or cancelling the task that reads it, closes the connection before either returns. ``name`` is what a
-    user calls the model (``gemini-2.5-flash``); ``provider`` is the module that speaks to it (``gemini``).
+    generator, or cancelling the task that reads it, closes the connection before either returns. ``name`` is the
+    model's name for users (``gemini-2.5-flash``); ``provider`` is the id of its provider (``gemini``).
     """
 
     @property
@@ -255,10 +255,10 @@ class ChatModel(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer as it comes, and a :class:`Done` at its end.
+        """Yield the answer as it is received, and a :class:`Done` at its end.
 
         Raises:
-            ModelError: there is no usable answer, after the retries that made sense.
+            ModelError: there is no usable answer after all useful retries.
         """
         ...
 
@@ -268,10 +268,10 @@ class ChatModel(Protocol):
 
 
 def text_of(message: Message) -> str:
-    """Return the visible text of a message, its text parts joined."""
+    """Return the visible text of a message: its joined text parts."""
     return "".join(part.text for part in message.parts if isinstance(part, Text))
 
 
 def requests_of(message: Message) -> tuple[ToolRequest, ...]:
-    """Return the tool calls that a message asks for, in order."""
+    """Return the tool calls that a message requests, in order."""
     return tuple(part for part in message.parts if isinstance(part, ToolRequest))

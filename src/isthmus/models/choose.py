@@ -1,7 +1,7 @@
 """Choice of the model, with its reason: `-m`, the settings, keys in the environment, a local server, the demo.
 
-The choice is made from what is handed in and says its reason in one sentence, for the screen. Nothing heavy is
-imported here; :func:`open_model` imports the one SDK that is needed.
+The choice depends only on the arguments, and includes its reason in one sentence for the user. Nothing heavy is
+imported here; :func:`open_model` imports the one required SDK.
 """
 
 import re
@@ -23,14 +23,14 @@ FORMS = (
     f"{', '.join(provider.shown_names for provider in PROVIDERS)}"
 )
 GEMINI_CLI_ALIASES = re.compile(r"auto(-.*)?|pro|flash|flash-lite", re.IGNORECASE)
-"""Aliases that Gemini CLI's settings may hold instead of a model's name."""
+"""Aliases that Gemini CLI's settings may contain instead of a model's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model and why it was chosen. ``provider`` is the id of one, ``scripted`` or ``demo``.
+    """A model and the reason for its choice. ``provider`` is the id of a provider, ``scripted`` or ``demo``.
 
-    ``base_url`` is set when it is not the environment's; ``script`` when scripted.
+    ``base_url`` is set if it differs from the environment's; ``script`` if the model is scripted.
     """
 
     provider: str
@@ -48,15 +48,14 @@ def choose(
     *,
     project_model: str | None = None,
 ) -> ModelChoice:
-    """Choose a model. ``spec`` is the value of `-m`, ``settings_model`` the one of the user's settings.
+    """Choose a model. ``spec`` is the value of `-m`, ``settings_model`` the model in the user's settings.
 
-    ``project_model`` is the one of a trusted project's settings: another name for the provider that is in use anyway.
-
-    Servers on this machine are asked only when nothing before them decides; that takes 0.6 s at most.
+    ``project_model`` is the model in a trusted project's settings; it may only name another model of the provider that
+    is used anyway. Servers on this machine are asked only if nothing else decides; that takes at most 0.6 s.
 
     Raises:
-        IsthmusError: a name has no known form, the provider has no key or one that cannot be used, or a script has a
-            mistake; the text says what to do.
+        IsthmusError: a name has no known form, the provider has no usable key, or a script has a mistake; the text
+            says what to do.
     """
     if spec is not None and spec.strip():
         return choose_by_name(spec, environment, "you chose it with -m")
@@ -78,20 +77,20 @@ def _choose_by_user(
     environment: Mapping[str, str],
     find_server: Callable[[Mapping[str, str]], LocalServer | None],
 ) -> ModelChoice:
-    passed_over = ""
+    skipped = ""
     if settings_model is not None and (name := _without_alias(settings_model)):
         provider = _provider_of(name)
         if provider is None or configured_by(provider, environment) is not None:
             return choose_by_name(name, environment, "your settings name it")
-        passed_over = f"; your settings name {settings_model.strip()}, but {provider.key_variables[0]} is not set"
+        skipped = f"; your settings name {settings_model.strip()}, but {provider.key_variables[0]} is not set"
     for provider in PROVIDERS:
         if (variable := configured_by(provider, environment)) is not None:
-            endpoint(provider, environment)  # fail now for a key or an address that cannot be used
-            return ModelChoice(provider.id, _default_model(provider, environment), f"{variable} is set{passed_over}")
+            endpoint(provider, environment)  # fail now if the key or the address is not usable
+            return ModelChoice(provider.id, _default_model(provider, environment), f"{variable} is set{skipped}")
     if (server := find_server(environment)) is not None:
-        reason = f"{server.title} answers on this machine and no key is set{passed_over}"
+        reason = f"{server.title} answers on this machine and no key is set{skipped}"
         return ModelChoice("openai", server.model, reason, server.base_url)
-    reason = f"no key is set and no model server answers on this machine{passed_over}"
+    reason = f"no key is set and no model server answers on this machine{skipped}"
     return ModelChoice("demo", "demo", reason)
 
 
@@ -101,7 +100,7 @@ def _without_alias(name: str) -> str:
 
 
 def choose_by_name(spec: str, environment: Mapping[str, str], reason: str) -> ModelChoice:
-    """Return the model of a name in one of the forms of ``-m``. ``reason`` says who chose it.
+    """Return the model of a name in one of the forms of ``-m``. ``reason`` is the reason for the choice.
 
     Raises:
         IsthmusError: as in :func:`choose`.
@@ -114,7 +113,7 @@ def choose_by_name(spec: str, environment: Mapping[str, str], reason: str) -> Mo
         from isthmus.models.script_file import read_script
 
         script = Path(name).expanduser()
-        # Fail now for a mistake in it.
+        # Fail now if it has a mistake.
         read_script(script)
         return ModelChoice("scripted", script.stem, reason, script=script)
     if separator and prefix.lower() == "ollama" and name:
@@ -126,10 +125,10 @@ def choose_by_name(spec: str, environment: Mapping[str, str], reason: str) -> Mo
 
 
 def check_name(name: str, environment: Mapping[str, str]) -> None:
-    """Hold a model's name against the forms of ``-m`` and the keys there are; reads no file and asks no server.
+    """Check that a model's name has a form of ``-m`` and a usable key, without reading files or asking servers.
 
     Raises:
-        IsthmusError: it has no known form, or its provider no key that can be used.
+        IsthmusError: the name has no known form, or its provider has no usable key.
     """
     spec = name.strip()
     prefix, _, rest = spec.partition(":")
@@ -138,17 +137,17 @@ def check_name(name: str, environment: Mapping[str, str]) -> None:
 
 
 def provider_of(name: str) -> Provider | None:
-    """Return the provider that a model's name belongs to; None for a name without one, such as a script's."""
+    """Return the provider of a model's name; None for a name without one, such as a script's."""
     spec = name.strip()
     return OPENAI if spec.lower().startswith("ollama:") else _provider_of(spec)
 
 
 def open_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatModel":
-    """Return the chosen model, its SDK imported: up to 1.7 s of CPU, so call it in a thread.
+    """Return the chosen model with its SDK imported. Takes up to 1.7 s of CPU time; call it in a thread.
 
     Raises:
-        ModelError: CONFIGURATION - no key, or an address that cannot be used.
-        ScriptError: the script has a mistake; line and column are named.
+        ModelError: CONFIGURATION - no key, or an unusable address.
+        ScriptError: the script has a mistake; the text names line and column.
     """
     provider = provider_with_id(choice.provider)
     if provider is None:
@@ -162,17 +161,17 @@ def open_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatMode
     return model
 
 
-def _known_provider(spec: str, environment: Mapping[str, str], why: str) -> Provider:
+def _known_provider(spec: str, environment: Mapping[str, str], note: str) -> Provider:
     provider = _provider_of(spec)
     if provider is None or not spec.isprintable():
-        raise IsthmusError(f"no model is called {spec[:200]!r}{why}; expected {FORMS}")
-    # Says now what is missing, rather than after the first prompt.
+        raise IsthmusError(f"no model is called {spec[:200]!r}{note}; expected {FORMS}")
+    # Report now what is missing, rather than after the first prompt.
     endpoint(provider, environment)
     return provider
 
 
 def _provider_of(spec: str) -> Provider | None:
-    """Return the provider that a name belongs to, None when it has another form."""
+    """Return the provider of a name; None if the name has another form."""
     named = provider_with_id(spec.partition(":")[0])
     return named or next((provider for provider in PROVIDERS if provider.names.match(spec)), None)
 
@@ -182,7 +181,7 @@ def _is_bare(spec: str) -> bool:
 
 
 def _default_model(provider: Provider, environment: Mapping[str, str]) -> str:
-    """Return the provider's default, or the model that another server behind its address variable names."""
+    """Return the provider's default, or the model that another server at its configured address lists."""
     base_url = environment.get(provider.base_url_variable, "").strip().rstrip("/")
     is_other = provider.is_imitated and base_url not in ("", provider.base_url)
     if is_other and (served := served_model(base_url)):

@@ -1,9 +1,8 @@
-"""A conversation in the order that every provider insists on, whatever happened to it.
+"""A conversation in the order that every provider requires, even after cancellations and restarts.
 
-A turn that was cancelled leaves calls without results; a restart may bring results in several messages. The rules
-here hold for all wires: the results of one assistant message stand together in the next user message, before its
-text, in the order of the calls; every call has one. This is deliberately not a repair of history: the caller's
-messages stay as they are.
+A cancelled turn leaves calls without results, and a restart may spread results over several messages. The rules here
+hold for all providers: the results of one assistant message are together in the next user message, before its text, in
+the order of the calls, and every call has a result. The caller's messages are not changed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +27,7 @@ def in_order(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _joined(messages: Sequence[Message]) -> Iterable[tuple[str, tuple[Part, ...]]]:
-    """Neighbours of one role as one, but an assistant's calls and its next words stay apart."""
+    """Yield neighbouring user messages joined, and an empty user message between neighbouring assistant messages."""
     waiting: tuple[str, tuple[Part, ...]] | None = None
     for message in messages:
         if waiting is not None and waiting[0] == message.role == "user":
@@ -47,7 +46,7 @@ def _results_first(calls: Sequence[ToolRequest], parts: Sequence[Part]) -> tuple
     given = {part.id: part for part in parts if isinstance(part, ModelToolResult)}
     results = tuple(given.get(call.id, ModelToolResult(call.id, call.name, NOT_RUN, is_error=True)) for call in calls)
     known = {call.id for call in calls}
-    # A result whose call is gone (cut off by a compaction) is sent as text: providers refuse it otherwise.
+    # A result without its call, which a compaction removed, is sent as text: providers refuse it otherwise.
     rest: list[Part] = []
     for part in parts:
         if not isinstance(part, ModelToolResult):
@@ -63,5 +62,5 @@ def used_ids(messages: Iterable[Message]) -> frozenset[str]:
 
 
 def state_for(provider: str, state: ProviderState | None) -> JsonObject:
-    """Return the state that the provider wants back with a part; empty when there is none or it is another's."""
+    """Return the state that the provider wants back with a part; empty without state, or with another provider's."""
     return state.data if state is not None and state.provider == provider else {}

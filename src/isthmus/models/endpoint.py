@@ -1,4 +1,4 @@
-"""The address and key of a provider, chosen from an environment that is passed in.
+"""The address and key of a provider, chosen from a given environment.
 
 Nothing here opens a connection or reads the environment of the process.
 """
@@ -12,18 +12,18 @@ from isthmus.models.providers import PROVIDERS, Provider
 from isthmus.network import loopback
 
 NO_KEY = "not-needed"
-"""Key sent to a server on this machine when none is set: the SDKs insist on one."""
+"""Key sent to a server on this machine if none is set, since the SDKs require one."""
 
 SHORTEST_SECRET = 8
 """Minimum length in characters of a key that is hidden in texts.
 
-A shorter one is a placeholder for a server on this machine, and hiding it would hide parts of ordinary words.
+A shorter one is a placeholder for a server on this machine, and hiding it would also hide parts of ordinary words.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpoint:
-    """An address and its credentials. No text made of it contains the key."""
+    """An address and its credentials. Its representation as text does not contain the key."""
 
     provider: Provider
     base_url: str
@@ -35,13 +35,13 @@ class ModelEndpoint:
 
     @property
     def title(self) -> str:
-        """The name of the peer, for messages: another server may imitate the provider."""
+        """The name of the peer in messages, since another server may imitate the provider."""
         imitates = self.provider.is_imitated and self.base_url != self.provider.base_url
         return "The model server" if imitates else self.provider.title
 
     @property
     def advice(self) -> str:
-        """Advice for when the address does not answer as expected."""
+        """Advice to the user if the address does not answer as expected."""
         return "Check that it runs" + ("" if self.is_named else f", and {self.provider.base_url_variable}")
 
     @property
@@ -65,7 +65,7 @@ def is_loopback(url: str) -> bool:
 
 
 def configured_by(provider: Provider, environment: Mapping[str, str]) -> str | None:
-    """Return the variable that configures the provider, None when there is none."""
+    """Return the variable that configures the provider; None if no variable does."""
     for variable in provider.secret_variables:
         if environment.get(variable, "").strip():
             return variable
@@ -74,7 +74,7 @@ def configured_by(provider: Provider, environment: Mapping[str, str]) -> str | N
 
 
 def short_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a line for each key that is too short to be hidden in messages and logs; the key is not in it.
+    """Return a line, without the key, about each key that is too short to be hidden in messages and logs.
 
     Keys for servers on this machine are skipped: most of them are placeholders.
     """
@@ -89,11 +89,11 @@ def short_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str | None = None) -> ModelEndpoint:
-    """Return the provider's endpoint. A ``base_url`` is preferred to the environment's, and gets none of its keys.
+    """Return the provider's endpoint. A ``base_url`` overrides the environment's, and receives none of its keys.
 
     Raises:
-        ModelError: CONFIGURATION - no key for an address that needs one, a key that no HTTP header can hold, or an
-            address that is not http or https.
+        ModelError: CONFIGURATION - no key for an address that needs one, a key that cannot be sent in an HTTP header,
+            or an address that is not http or https.
     """
     address = (base_url or environment.get(provider.base_url_variable, "")).strip().rstrip("/") or provider.base_url
     _check_address(provider, address)
@@ -122,7 +122,7 @@ def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None
             if not (value.isascii() and value.isprintable() and " " not in value):
                 raise ModelError(
                     ModelErrorKind.CONFIGURATION,
-                    f"{name} holds a character that no key has (a space, a line break or a non-ASCII letter): "
+                    f"{name} contains a character that no key has (a space, a line break or a non-ASCII letter): "
                     "copy the key again",
                 )
             return value

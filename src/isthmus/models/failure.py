@@ -1,7 +1,7 @@
-"""The meaning of a provider's HTTP failure, and the text that says to a user what to do.
+"""The meaning of a provider's HTTP failure, and its message with advice for the user. Pure.
 
-The three wires and their imitators use different statuses, codes and words for the same thing; all of that knowledge
-is here, without any I/O. No key is ever part of a text.
+The three protocols and their imitators use different statuses, codes and words for the same failure; all knowledge
+about them is here. No message contains a key.
 """
 
 import re
@@ -34,7 +34,7 @@ BUSY_CODES = frozenset({"overloaded_error", "api_error", "timeout_error", "serve
 
 @dataclass(frozen=True, slots=True)
 class HttpFailure:
-    """An error as it came: the status (None when it came inside a stream), lower-case headers and the error object."""
+    """An error as received: the status (None inside a stream), lower-case headers and the error object."""
 
     status: int | None
     error: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -43,7 +43,7 @@ class HttpFailure:
 
     @property
     def message(self) -> str:
-        """The server's own words."""
+        """The server's own message."""
         return as_text(self.error.get("message")) or self.text
 
     @property
@@ -72,7 +72,7 @@ def model_error(failure: HttpFailure, endpoint: ModelEndpoint, model: str, now: 
     return ModelError(kind, text, status=status, retry_after=wait, final=final)
 
 
-def hidden(text: str, endpoint: ModelEndpoint) -> str:
+def hide_secrets(text: str, endpoint: ModelEndpoint) -> str:
     """Return the text without the endpoint's secrets, as one line."""
     for secret in endpoint.secrets:
         if len(secret) >= SHORTEST_SECRET:
@@ -112,11 +112,11 @@ def _text(
 ) -> str:
     provider, title = endpoint.provider, endpoint.title
     number = "" if failure.status is None or failure.status < 300 else f" (HTTP {failure.status})"
-    message = hidden(failure.message, endpoint).rstrip(".")
+    message = hide_secrets(failure.message, endpoint).rstrip(".")
     quoted = f": {message}" if message else ""
     match kind:
         case ModelErrorKind.AUTHENTICATION:
-            # A 401 may quote a part of the key, so its words are not repeated.
+            # A 401 may quote a part of the key, so its message is not repeated.
             names = " or ".join(provider.secret_variables)
             reason = quoted if failure.status == 403 else ""
             return f"{title} refused the key{number}{reason}. Check {names}"
@@ -128,9 +128,9 @@ def _text(
             later = "" if wait is None else f"; it asks to wait {wait:g} s"
             return f"{title} limits the rate of requests{number}{later}{quoted}"
         case ModelErrorKind.OVERLOADED:
-            return f"{title} has a problem of its own{number}{quoted}"
+            return f"{title} reports a failure of its own{number}{quoted}"
         case ModelErrorKind.CONTEXT_TOO_LONG:
-            return f"the conversation is longer than {model} can take{number}{quoted}"
+            return f"the conversation is too long for {model}{number}{quoted}"
         case ModelErrorKind.CONFIGURATION:
             return f"{endpoint.base_url} does not speak {provider.title}'s protocol{number}{quoted}. {endpoint.advice}"
         case ModelErrorKind.INTERRUPTED:

@@ -1,8 +1,8 @@
 """Gemini over google-genai: the body of a request, the meaning of the streamed chunks, and the connection.
 
-The chunks are read as the JSON that came: the SDK's typed parts drop fields that they do not know, and a changed or
-merged part makes a thought signature worthless. Parts go back one by one as they came; the plain text of neighbours
-without a signature is joined. Vertex AI is not spoken here.
+The chunks are read as raw JSON: the SDK's typed parts drop unknown fields, and changing or merging a part invalidates
+its thought signature. Parts are returned one by one, unchanged; only neighbouring plain texts without a signature are
+joined. Vertex AI is not supported.
 https://ai.google.dev/gemini-api/docs/thought-signatures, https://ai.google.dev/api/generate-content
 """
 
@@ -53,9 +53,9 @@ PROVIDER = GEMINI.id
 API_VERSION = "v1beta"
 CONTEXT_WINDOW = 1_048_576
 FOREIGN_CALL: JsonObject = {"thoughtSignature": "skip_thought_signature_validator"}
-"""Stands where another model's call has no signature, when a turn goes on with Gemini (documented for that case)."""
+"""Signature of another model's call when a turn continues with Gemini (documented for that case)."""
 IN_RESPONSES = frozenset((PNG, JPEG, WEBP, PDF))
-"""Media types that Gemini 3 takes inside of a function's response."""
+"""Media types that Gemini 3 accepts inside a function response."""
 FINISH: Mapping[str, Finish] = {
     "STOP": Finish.STOP,
     "MAX_TOKENS": Finish.LENGTH,
@@ -69,17 +69,17 @@ FINISH: Mapping[str, Finish] = {
 
 
 def thinks(name: str) -> bool:
-    """Return whether a model can be asked for its thoughts; the others refuse the question."""
+    """Return whether a model can be asked for its thoughts; other models refuse the request."""
     return re.search(r"gemini-(2\.5|[3-9]|\d\d)|gemini-\w+-latest", name) is not None
 
 
 def wants_signatures(name: str) -> bool:
-    """Return whether a model refuses calls of the current turn that carry no signature."""
+    """Return whether a model refuses calls of the current turn without a signature."""
     return re.search(r"gemini-([3-9]|\d\d)", name) is not None
 
 
 def takes_media_in_responses(name: str) -> bool:
-    """Return whether media of a function go inside of its response; before Gemini 3 they go beside it."""
+    """Return whether a function response contains its media; before Gemini 3 they follow it."""
     return wants_signatures(name)
 
 
@@ -107,7 +107,7 @@ def request_body(request: ModelRequest, name: str, attachments: Attachments = NO
 
 
 class _Encoder:
-    """Makes the contents of one request, in their order: a result is named as its call was."""
+    """Encoder of the contents of one request, in order, since a result needs the id of its call."""
 
     def __init__(self, name: str, attachments: Attachments) -> None:
         self._attachments = attachments
@@ -125,7 +125,7 @@ class _Encoder:
                 kept = state_for(PROVIDER, state)
                 return [{**kept, "text": text}] if text or kept else ()
             case ModelThought(text, state):
-                # The thoughts of others mean nothing here.
+                # Thoughts of other providers are dropped.
                 is_ours = state is not None and state.provider == PROVIDER
                 return [{**state_for(PROVIDER, state), "thought": True, "text": text}] if is_ours else ()
             case ToolRequest(identity, name, arguments, state):
@@ -165,7 +165,7 @@ def _inline(attachment: Attachment) -> Mapping[str, Any]:
 
 
 class GeminiReader(AnswerReader):
-    """Folds the chunks of one answer."""
+    """Reader that folds the chunks of one answer."""
 
     def __init__(self, used_ids: Collection[str] = ()) -> None:
         super().__init__(PROVIDER, used_ids)
@@ -196,7 +196,7 @@ class GeminiReader(AnswerReader):
         if not part:
             return ()
         if isinstance(part.get("functionCall"), Mapping):
-            request = self._called(part)
+            request = self._tool_request(part)
             self._parts.append(request)
             return (ToolRequestStarted(request.name),)
         text = part.get("text")
@@ -223,7 +223,7 @@ class GeminiReader(AnswerReader):
         elif part != Text(""):
             self._parts.append(part)
 
-    def _called(self, part: Mapping[str, Any]) -> ToolRequest:
+    def _tool_request(self, part: Mapping[str, Any]) -> ToolRequest:
         call = as_object(part["functionCall"])
         identity = self._unused_id(as_text(call.get("id")))
         arguments: object = call.get("args")
@@ -243,9 +243,9 @@ class GeminiReader(AnswerReader):
             finish = Finish.TOOL_CALLS
         raw = f"{self._reason}: {excerpt(self._explanation)}" if self._explanation else self._reason
         message = Message("assistant", tuple(self._parts))
-        return StreamedAnswer(message, self._counted(), finish, raw or None, ended=bool(self._reason))
+        return StreamedAnswer(message, self._read_usage(), finish, raw or None, ended=bool(self._reason))
 
-    def _counted(self) -> Usage:
+    def _read_usage(self) -> Usage:
         thoughts = self._count("thoughtsTokenCount")
         return Usage(
             input=self._count("promptTokenCount") + self._count("toolUsePromptTokenCount"),
@@ -256,17 +256,17 @@ class GeminiReader(AnswerReader):
 
 
 class _Client(Protocol):
-    """The part of the SDK's client that is used."""
+    """The used part of the SDK's client."""
 
     async def events(self, path: str, body: JsonObject) -> AsyncGenerator[object, None]: ...
 
 
 _responses: ContextVar["list[httpx2.Response] | None"] = ContextVar("gemini_responses", default=None)
-"""Takes the HTTP response of the request that is being opened."""
+"""List that receives the HTTP response of the request that is being opened."""
 
 
 class GeminiModel(ProviderModel[_Client]):
-    """A model of Gemini."""
+    """A Gemini model."""
 
     tool_names = NameRule("A-Za-z0-9_.-", begins="A-Za-z_")
 
@@ -300,7 +300,7 @@ class GeminiModel(ProviderModel[_Client]):
             async with aclosing(events):
                 yield events
         finally:
-            # The SDK leaves this to the garbage collector.
+            # The SDK leaves closing to the garbage collector.
             for response in responses:
                 await response.aclose()
 
@@ -309,7 +309,7 @@ class GeminiModel(ProviderModel[_Client]):
         from google.genai.errors import APIError, UnknownApiResponseError
 
         if isinstance(error, UnknownApiResponseError):
-            return HttpFailure(None, text="what came is not JSON")
+            return HttpFailure(None, text="the received data is not JSON")
         if not isinstance(error, APIError):
             return None
         response = cast("object", getattr(error, "response", None))
@@ -321,11 +321,11 @@ class GeminiModel(ProviderModel[_Client]):
         from google.genai.types import HttpOptions
 
         class RawClient(genai.Client):
-            """The SDK's client with a stream of chunks as they came, before its types drop what they do not know."""
+            """The SDK's client with a stream of raw chunks, before its types drop unknown fields."""
 
             async def events(self, path: str, body: JsonObject) -> AsyncGenerator[object, None]:
                 chunks = await self._api_client.async_request_streamed("post", path, dict(body), None)
-                return _decoded(chunks)
+                return _decode(chunks)
 
         http = self._http_client()
         http.event_hooks = {**http.event_hooks, "response": [_remember, *http.event_hooks["response"]]}
@@ -339,7 +339,7 @@ async def _remember(response: "httpx2.Response") -> None:
         responses.append(response)
 
 
-async def _decoded(chunks: AsyncIterator[Any]) -> AsyncGenerator[object, None]:
+async def _decode(chunks: AsyncIterator[Any]) -> AsyncGenerator[object, None]:
     async for chunk in chunks:
         if chunk.body:
             yield json.loads(chunk.body)

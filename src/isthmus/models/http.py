@@ -1,7 +1,7 @@
-"""The HTTP client for the providers' SDKs, and the errors that its failures become.
+"""The HTTP client for the providers' SDKs, and the conversion of its failures to errors.
 
-The environment of the process is ignored: proxies and certificates come from the mapping that is passed in, and an
-address on this machine is never reached through a proxy. Every wait has a deadline.
+The environment of the process is ignored: proxies and certificates come from a given mapping, and an address on this
+machine is never reached through a proxy. Every wait has a deadline.
 """
 
 import ssl
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from isthmus.models.base import ModelError, ModelErrorKind
 from isthmus.models.endpoint import ModelEndpoint
-from isthmus.models.failure import hidden
+from isthmus.models.failure import hide_secrets
 
 if TYPE_CHECKING:
     import httpx2
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Deadlines in seconds. ``idle`` is the longest silence, before the answer begins and between its chunks."""
+    """Deadlines in seconds. ``idle`` is the maximum silence before the answer and between its chunks."""
 
     connect: float = 15.0
     idle: float = 300.0
@@ -37,14 +37,14 @@ def http_client(endpoint: ModelEndpoint, environment: Mapping[str, str], timeout
     limit = httpx2.Timeout(timeouts.idle, connect=timeouts.connect, pool=timeouts.connect)
 
     async def set_deadlines(request: httpx2.Request) -> None:
-        # An SDK may have set deadlines of its own, or none.
+        # An SDK may have set other deadlines, or none.
         request.extensions["timeout"] = limit.as_dict()
 
     async def refuse_pages(response: httpx2.Response) -> None:
         if response.is_success and response.headers.get("content-type", "").startswith("text/html"):
             raise ModelError(
                 ModelErrorKind.CONFIGURATION,
-                f"{endpoint.base_url} answers with a web page, not with {endpoint.provider.title}'s protocol. "
+                f"{endpoint.base_url} answers with a web page instead of {endpoint.provider.title}'s protocol. "
                 f"{endpoint.advice}",
             )
 
@@ -62,13 +62,13 @@ def http_client(endpoint: ModelEndpoint, environment: Mapping[str, str], timeout
     except (ValueError, OSError) as error:
         raise ModelError(
             ModelErrorKind.CONFIGURATION,
-            f"the connection to {endpoint.base_url} cannot be set up: {hidden(str(error), endpoint)}. "
+            f"the connection to {endpoint.base_url} cannot be set up: {hide_secrets(str(error), endpoint)}. "
             "Check HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE",
         ) from error
 
 
 def proxy_for(endpoint: ModelEndpoint, environment: Mapping[str, str]) -> str | None:
-    """Return the proxy that the environment names for an endpoint; never one for this machine."""
+    """Return the proxy that the environment names for an endpoint; always None for this machine."""
     if endpoint.is_loopback:
         return None
     parts = urlsplit(endpoint.base_url)
@@ -78,7 +78,7 @@ def proxy_for(endpoint: ModelEndpoint, environment: Mapping[str, str]) -> str | 
 
 
 def connection_error(error: Exception, endpoint: ModelEndpoint, timeouts: Timeouts) -> ModelError | None:
-    """Return the error for a failure below HTTP, None for another error."""
+    """Return the error for a failure below HTTP; None for another error."""
     import httpx2
 
     where = f"{endpoint.title} at {endpoint.base_url}"
@@ -88,17 +88,17 @@ def connection_error(error: Exception, endpoint: ModelEndpoint, timeouts: Timeou
         if isinstance(error, httpx2.TimeoutException):
             reason = f"no answer within {timeouts.connect:g} s"
         else:
-            reason = hidden(str(error), endpoint) or type(error).__name__
+            reason = hide_secrets(str(error), endpoint) or type(error).__name__
         return ModelError(ModelErrorKind.UNREACHABLE, f"{where} cannot be reached: {reason}. {endpoint.advice}")
     if isinstance(error, (httpx2.TransportError, httpx2.DecodingError)):
-        reason = hidden(str(error), endpoint) or type(error).__name__
+        reason = hide_secrets(str(error), endpoint) or type(error).__name__
         return ModelError(ModelErrorKind.INTERRUPTED, f"the connection to {where} broke off: {reason}")
     return None
 
 
 def _certificates(endpoint: ModelEndpoint, environment: Mapping[str, str]) -> ssl.SSLContext | bool:
     if urlsplit(endpoint.base_url).scheme == "http":
-        # Unused without TLS, and much cheaper to make than a context that loads all authorities. It trusts none.
+        # Unused without TLS. It trusts no authorities, and is much cheaper to create than a context that loads them.
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     file, folder = environment.get("SSL_CERT_FILE"), environment.get("SSL_CERT_DIR")
     return ssl.create_default_context(cafile=file or None, capath=folder or None) if file or folder else True

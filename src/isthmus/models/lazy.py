@@ -1,4 +1,4 @@
-"""A thing that is costly to load: loaded once, in a thread, when it is first needed."""
+"""A value that is expensive to load: loaded once, in a thread, when it is first needed."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """The value of ``make``, made at the first use; after a failure the next caller tries again."""
+    """The result of ``make``, called at the first use; after a failure the next caller tries again."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -17,11 +17,11 @@ class Lazy(Generic[T]):
         self._loaded: tuple[T] | None = None
 
     async def get(self) -> T:
-        """Return the thing; the event loop goes on while it is loaded."""
+        """Return the value, loading it in a thread if needed."""
         return self._loaded[0] if self._loaded is not None else await asyncio.to_thread(self.load)
 
     def load(self) -> T:
-        """Return the thing; blocks while it is loaded. May be called from any thread."""
+        """Return the value, blocking while it is loaded. May be called from any thread."""
         with self._lock:
             if self._loaded is None:
                 self._loaded = (self._make(),)

@@ -1,7 +1,7 @@
-"""Model servers on this machine: whether Ollama, llama.cpp or another one answers, and which model it has.
+"""Model servers on this machine: whether Ollama, llama.cpp or another server answers, and with which model.
 
-Only asked when nothing else says which model to use. Every question has one short deadline, and an answer that is not
-what the server is known to send counts as no server.
+They are asked only if nothing else decides the model. Every request has a short deadline, and an unexpected answer
+counts as no server.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 
 DEADLINE = 0.3
-"""Seconds for one question, from the connection to the last byte."""
+"""Deadline in seconds of one request, from the connection to the last byte."""
 MAXIMUM_ANSWER = 1 << 20
 OLLAMA = "http://127.0.0.1:11434"
 LLAMA_CPP = "http://127.0.0.1:8080"
@@ -31,7 +31,7 @@ class LocalServer:
 
 
 def find_local_server(environment: Mapping[str, str], llama_cpp: str = LLAMA_CPP) -> LocalServer | None:
-    """Return the first of Ollama and llama.cpp, at its address, that answers and has a model to chat with."""
+    """Return the first of Ollama and llama.cpp that answers at its address and has a model for chat."""
     ollama = ollama_address(environment)
     if model := _ollama_model(ollama):
         return LocalServer("Ollama", f"{ollama}/v1", model)
@@ -63,7 +63,7 @@ def ollama_address(environment: Mapping[str, str]) -> str:
 
 
 def served_model(base_url: str) -> str | None:
-    """Return the first model that a server of OpenAI's protocol names, None when it does not answer in time."""
+    """Return the first model that a server with OpenAI's protocol lists; None if it does not answer in time."""
     for model in as_list(as_object(_get(f"{base_url}/models")).get("data")):
         if name := as_text(as_object(model).get("id")):
             return name
@@ -71,7 +71,7 @@ def served_model(base_url: str) -> str | None:
 
 
 def _ollama_model(address: str) -> str | None:
-    """Return the model that was used last; those that only embed cannot chat."""
+    """Return the most recently used model, except embedding models, which cannot chat."""
     for model in as_list(as_object(_get(f"{address}/api/tags")).get("models")):
         name = as_text(as_object(model).get("name")) or as_text(as_object(model).get("model"))
         family = as_text(as_object(as_object(model).get("details")).get("family"))
@@ -81,9 +81,9 @@ def _ollama_model(address: str) -> str | None:
 
 
 def _get(url: str) -> object:
-    """Return the JSON at a URL, None when there is none in time."""
+    """Return the JSON at a URL; None without an answer in time."""
     answers: list[object] = []
-    # A thread, because the timeout of a socket begins anew with every byte.
+    # A thread, because the timeout of a socket restarts with every byte.
     asking = threading.Thread(target=lambda: answers.append(_ask(url)), daemon=True)
     asking.start()
     asking.join(DEADLINE)

@@ -1,7 +1,7 @@
-"""Kinds and sizes of media that each provider takes. The kind is that of the bytes, not what somebody says.
+"""Kinds and sizes of media that each provider accepts. The bytes determine the kind, not the stated type.
 
-Nothing heavy is imported here: a message is held against these rules before its model is opened. Deliberately not here:
-what is sent of a whole conversation (:mod:`isthmus.models.attachments`).
+This module imports nothing heavy, since a message is checked against the rules before its model is opened. Not here:
+the choice of a conversation's media, see :mod:`isthmus.models.attachments`.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _OTHER_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class MediaRules:
-    """Media that a provider takes: types, bytes of one and bytes of all in a request, before encoding."""
+    """Media that a provider accepts: types, and maximum bytes of one and of all in a request, before encoding."""
 
     kinds: frozenset[str]
     maximum_bytes: int
@@ -34,34 +34,34 @@ class MediaRules:
 
 @dataclass(frozen=True, slots=True)
 class NotTaken:
-    """Reason for which a file is not taken, as a part of a sentence."""
+    """Reason why a file is not accepted, as a part of a sentence."""
 
-    why: str
+    reason: str
 
 
 def media_type_to_send(stated: str, data: bytes, rules: MediaRules) -> str | NotTaken:
-    """Return the media type as which a file is sent that somebody calls ``stated``, or why it is not."""
+    """Return the media type under which to send a file of the ``stated`` type, or the reason not to send it."""
     named, kind = plain_media_type(stated), kind_of(data)
     if not data:
         return NotTaken("it is empty")
     if kind is None and named.startswith("image/"):
-        return NotTaken(f"its bytes are not an image of a known kind, though it is called {named}")
+        return NotTaken(f"its bytes are not an image of a known kind, though its stated type is {named}")
     kind = kind or named
     if kind not in rules.kinds:
-        return NotTaken(f"the model does not take {kind or 'a file of unknown type'}")
+        return NotTaken(f"the model does not accept {kind or 'a file of unknown type'}")
     if len(data) > rules.maximum_bytes:
-        return NotTaken(f"it has more than the {rules.maximum_bytes:,} bytes that the provider takes")
+        return NotTaken(f"it has more than the {rules.maximum_bytes:,} bytes that the provider accepts")
     return kind
 
 
 def plain_media_type(stated: str) -> str:
-    """Return a media type without parameters, by its one name here."""
+    """Return a media type without parameters, under its canonical name."""
     plain = stated.partition(";")[0].strip().lower()
     return _OTHER_NAMES.get(plain, plain)
 
 
 def kind_of(data: bytes) -> str | None:
-    """Return the media type that the first bytes show."""
+    """Return the media type that the first bytes indicate; None if unknown."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return PNG
     if data.startswith(b"\xff\xd8\xff"):

@@ -1,7 +1,7 @@
-"""A :class:`~isthmus.models.base.Message` as JSON and back: the form in which the journal keeps it.
+"""Conversion of a :class:`~isthmus.models.base.Message` to and from JSON, for the journal.
 
-Each part carries its kind under ``type``. What only the provider understands (``state``, ``raw``) is kept as it came.
-Fields that say nothing are left out. This is our own form and goes to no provider: their modules make their own.
+Each part has its kind under ``type``. Data that only the provider understands (``state``, ``raw``) is kept unchanged.
+Empty fields are left out. This form is for the journal only: the provider modules have their own.
 """
 
 from collections.abc import Mapping, Sequence

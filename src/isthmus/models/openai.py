@@ -1,8 +1,8 @@
 """OpenAI's Chat Completions over its SDK, and the many servers that imitate it (Ollama, llama.cpp, vLLM, OpenRouter).
 
-The chunks are read as the JSON that came, because the imitators differ: tool calls that all have index 0, or no id,
-thoughts under `reasoning`, `reasoning_content` or `reasoning_details`, no usage, no finish reason. What a server said
-beside text and calls goes back to the same server under the same name, and to no other. Responses is not spoken here.
+The chunks are read as raw JSON, because the imitators differ: tool calls that all have index 0 or no id, thoughts under
+`reasoning`, `reasoning_content` or `reasoning_details`, no usage, no finish reason. Other data than text and calls is
+returned to the same server under the same name, and only to it. The Responses API is not supported.
 https://platform.openai.com/docs/api-reference/chat-streaming, https://openrouter.ai/docs/use-cases/reasoning-tokens
 """
 
@@ -57,7 +57,7 @@ DETAILS = "reasoning_details"
 
 @dataclass(slots=True)
 class _Call:
-    """A tool call while it comes in."""
+    """A tool call that is being received."""
 
     index: int | None
     id: str = ""
@@ -77,7 +77,7 @@ class _Call:
 
 
 class OpenAIReader(AnswerReader):
-    """Folds the chunks of one answer."""
+    """Reader that folds the chunks of one answer."""
 
     def __init__(self, origin: str, used_ids: Collection[str] = ()) -> None:
         super().__init__(origin, used_ids)
@@ -135,7 +135,7 @@ class OpenAIReader(AnswerReader):
         return shown
 
     def _think(self, name: str, text: str) -> Sequence[StreamItem]:
-        # A server that sends both names sends the same thought twice.
+        # A server that sends both fields sends the same thought twice.
         if not text or (self._thought_field and name and name != self._thought_field):
             return ()
         self._thought_field = self._thought_field or name
@@ -145,7 +145,7 @@ class OpenAIReader(AnswerReader):
     def _keep(self, name: str, value: object, delta: Mapping[str, Any]) -> Sequence[StreamItem]:
         before = self._unknown.get(name)
         if name == DETAILS:
-            self._unknown[name] = _joined_details(as_list(before), as_list(value))
+            self._unknown[name] = _join_details(as_list(before), as_list(value))
             if any(delta.get(thought) for thought in THOUGHT_FIELDS):
                 return ()
             texts = [as_text(as_object(item).get("text") or as_object(item).get("summary")) for item in as_list(value)]
@@ -177,12 +177,12 @@ class OpenAIReader(AnswerReader):
         return shown
 
     def _open_call(self, index: int | None, identity: str, name: str) -> _Call:
-        """Return the call that a piece belongs to; a new one when it begins one."""
+        """Return the call of a piece: a new one if the piece begins it."""
         same = [call for call in self._calls if call.index == index] if index is not None else self._calls
         last = same[-1] if same else None
         begins = last is None
         if last is not None and name:
-            # Index 0 for every call: another id, or a name after a call that is complete, begins the next one.
+            # If every call has index 0, another id or a name after a complete call begins the next one.
             differs = bool(identity and last.id and identity != last.id)
             begins = differs or (not identity and bool(last.name) and last.is_complete)
         if last is None or begins:
@@ -201,25 +201,25 @@ class OpenAIReader(AnswerReader):
             parts.append(Opaque(self._origin, dict(self._unknown)))
         if text := "".join(self._text):
             parts.append(Text(text))
-        calls = [self._called(call) for call in self._calls]
+        calls = [self._tool_request(call) for call in self._calls]
         parts += calls
         finish = FINISH.get(self._reason, Finish.OTHER)
         if self._refused:
             finish = Finish.SAFETY
         elif calls and finish in (Finish.STOP, Finish.OTHER):
             finish = Finish.TOOL_CALLS
-        # A stream that stopped inside a call was cut; without a call nothing can tell that from a server without
-        # finish reasons.
+        # A stream that stopped inside a call was cut. Without a call, a cut looks like the end of a stream from a
+        # server without finish reasons.
         cut = not self._reason and any(not call.is_complete for call in self._calls)
         return StreamedAnswer(
-            Message("assistant", tuple(parts)), self._counted(), finish, self._reason or None, ended=not cut
+            Message("assistant", tuple(parts)), self._read_usage(), finish, self._reason or None, ended=not cut
         )
 
-    def _called(self, call: _Call) -> ToolRequest:
+    def _tool_request(self, call: _Call) -> ToolRequest:
         arguments, invalid = (call.whole, None) if call.whole is not None else tool_arguments("".join(call.arguments))
         return self._request(call.id, call.name, arguments, call.extra, invalid)
 
-    def _counted(self) -> Usage:
+    def _read_usage(self) -> Usage:
         prompt = as_object(self._usage.get("prompt_tokens_details"))
         completion = as_object(self._usage.get("completion_tokens_details"))
         cached = as_count(prompt.get("cached_tokens")) or self._count("prompt_cache_hit_tokens")
@@ -232,8 +232,8 @@ class OpenAIReader(AnswerReader):
         )
 
 
-def _joined_details(before: Sequence[Any], more: Sequence[Any]) -> list[Any]:
-    """Pieces of one reasoning item (same type and index) as one: its texts grow, other fields replace."""
+def _join_details(before: Sequence[Any], more: Sequence[Any]) -> list[Any]:
+    """Join the pieces of each reasoning item (same type and index): texts are appended, other fields replaced."""
     joined = list(before)
     for piece in map(as_object, more):
         last = as_object(joined[-1] if joined else None)
@@ -250,7 +250,7 @@ def _joined_details(before: Sequence[Any], more: Sequence[Any]) -> list[Any]:
 
 
 class OpenAIModel(ProviderModel["AsyncOpenAI"]):
-    """A model of a server of Chat Completions."""
+    """A model on a server with the Chat Completions API."""
 
     @property
     @override
@@ -268,7 +268,7 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
         client = await self._client.get()
         from openai import AsyncStream
 
-        # Cast to object: the chunks as they came.
+        # Cast to object, to receive the chunks as raw JSON.
         async with await client.post(
             "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
         ) as chunks:

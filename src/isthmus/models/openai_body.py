@@ -1,6 +1,6 @@
-"""The body of a request of OpenAI's Chat Completions: messages, tools, and media.
+"""The body of a request to OpenAI's Chat Completions: messages, tools, and media.
 
-Deliberately not here: the answer (:mod:`isthmus.models.openai`).
+Not here: the answer, see :mod:`isthmus.models.openai`.
 """
 
 import json
@@ -27,7 +27,7 @@ from isthmus.models.received import without
 
 
 def origin_of(where: ModelEndpoint) -> str:
-    """Return the origin to which state is sent back: every server that imitates the wire is its own provider."""
+    """Return the origin to which state is sent back: every server that imitates the API is its own provider."""
     return f"openai@{urlsplit(where.base_url).netloc.rpartition('@')[2]}"
 
 
@@ -59,7 +59,7 @@ def request_body(
 
 
 def _function(tool: ToolSpec, *, is_full: bool) -> dict[str, Any]:
-    # Imitators take less of JSON Schema, and refuse the whole request for the rest.
+    # Imitators accept only a part of JSON Schema, and refuse the whole request otherwise.
     parameters = tool.json_schema if is_full else tool.parameters
     return {"name": tool.name, "description": tool.description, "parameters": parameters}
 
@@ -73,7 +73,7 @@ def _user(message: Message, wire_ids: Mapping[str, str], attachments: Attachment
                 result = attachments.with_notes(text, media)
                 results.append({"role": "tool", "tool_call_id": wire_ids.get(identity, identity), "content": result})
                 if images := [_image(item) for item in attachments.of(media)]:
-                    # The wire's results are text: images come with the next words.
+                    # Results can only be text here, so images go into the next user message.
                     content += [
                         {"type": "text", "text": f"What the call of {name} above gave besides its text:"},
                         *images,
@@ -88,7 +88,7 @@ def _user(message: Message, wire_ids: Mapping[str, str], attachments: Attachment
     if not content:
         return results
     if all(item["type"] == "text" for item in content):
-        # Not every server knows a list of parts.
+        # Not every server accepts a list of parts.
         return [*results, {"role": "user", "content": "\n\n".join(item["text"] for item in content)}]
     return [*results, {"role": "user", "content": content}]
 

@@ -1,7 +1,7 @@
-"""The providers of models: how each is named, where it is, which keys it has and which media it takes.
+"""The providers of models: their names, addresses, keys and accepted media.
 
-The ``module`` of a provider has its :class:`~isthmus.models.streaming.ProviderModel` as ``MODEL``; by default it is
-named like the provider. It is imported when a model is opened, so nothing heavy is imported here.
+The ``module`` of a provider defines its :class:`~isthmus.models.streaming.ProviderModel` as ``MODEL``; its default name
+is that of the provider. It is imported when a model is opened, so that nothing heavy is imported here.
 """
 
 import re
@@ -12,11 +12,11 @@ from isthmus.models.media_rules import AUDIO, GIF, HEIC, HEIF, JPEG, PDF, PNG, W
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider of models. Of its environment variables the first that is set counts.
+    """A provider of models. The first of its environment variables that is set counts.
 
     ``id`` is the prefix of its models in ``-m``. ``names`` matches the beginnings of names that need no prefix, and
-    ``shown_names`` tells them. ``token_variables`` hold a bearer token in the key's place. ``is_imitated``: other
-    servers speak its protocol, and mostly without keys.
+    ``shown_names`` describes them to users. ``token_variables`` contain a bearer token instead of a key.
+    ``is_imitated`` is whether other servers speak its protocol, mostly without keys.
     """
 
     id: str
@@ -34,12 +34,12 @@ class Provider:
 
     @property
     def module_name(self) -> str:
-        """The name of the module that has ``MODEL``."""
+        """The name of the module that defines ``MODEL``."""
         return self.module or f"isthmus.models.{self.id}"
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
-        """The variables that hold a key or a token."""
+        """The variables that contain a key or a token."""
         return (*self.key_variables, *self.token_variables)
 
 
@@ -52,7 +52,7 @@ GEMINI = Provider(
     "gemini-3.8-flash",
     re.compile(r"(models/)?(gemini|gemma)-", re.IGNORECASE),
     "gemini-",
-    # A request has at most 20 MB; base64 makes 14 MB of bytes 18.7 MB.
+    # A request has at most 20 MB; 14 MB take 18.7 MB in base64.
     MediaRules(frozenset((PNG, JPEG, WEBP, HEIC, HEIF, PDF, *AUDIO)), 14_000_000, 14_000_000),
 )
 ANTHROPIC = Provider(
@@ -77,15 +77,15 @@ OPENAI = Provider(
     "gpt-6.2-sol",
     re.compile(r"(gpt-|chatgpt-|o\d)", re.IGNORECASE),
     "gpt- or o and a digit",
-    # Images alone: sound and documents are for single models. A request has at most 50 MB.
+    # Only images: few models accept audio and documents. A request has at most 50 MB.
     MediaRules(frozenset((PNG, JPEG, GIF, WEBP)), 15_000_000, 20_000_000),
     is_imitated=True,
 )
 
 PROVIDERS = (GEMINI, ANTHROPIC, OPENAI)
-"""All providers, in the order in which their keys are looked for."""
+"""All providers, in the order in which their keys are looked up."""
 PREFIXED_NAMES = ", ".join(f"{provider.id}:NAME" for provider in PROVIDERS)
-"""The forms that ``-m`` has for models of providers, for messages."""
+"""Forms of ``-m`` for models of providers, for messages."""
 
 
 def provider_with_id(identity: str) -> Provider | None:
@@ -94,7 +94,7 @@ def provider_with_id(identity: str) -> Provider | None:
 
 
 def secret_variables() -> frozenset[str]:
-    """Return the environment variables that hold keys and tokens of providers."""
+    """Return the environment variables that contain keys and tokens of providers."""
     return frozenset(variable for provider in PROVIDERS for variable in provider.secret_variables)
 
 
@@ -103,4 +103,4 @@ ANY_MEDIA = MediaRules(
     max(provider.media.maximum_bytes for provider in PROVIDERS),
     max(provider.media.maximum_total for provider in PROVIDERS),
 )
-"""Media that any provider accepts: for a model without rules."""
+"""Media that any of the providers accepts, for a model without rules."""

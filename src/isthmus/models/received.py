@@ -1,7 +1,7 @@
-"""Reading what a provider sent, without trusting its shape: what a newer server sends must never end a turn.
+"""Tolerant reading of a provider's data: an unexpected form, such as a newer server's, must never end a turn.
 
-What is absent or of another type reads as empty. What has to be kept unchanged is kept as it came, by the readers of
-each provider.
+An absent field, or one of another type, reads as empty. Data that must stay unchanged is kept by the reader of each
+provider.
 """
 
 import json
@@ -15,7 +15,7 @@ from isthmus.text.visible import single_line, with_ellipsis
 
 
 def as_count(value: object) -> int:
-    """Return the number, not negative and whole, or 0."""
+    """Return a value as a non-negative whole number, or 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
         return 0
     return int(value)
@@ -27,9 +27,9 @@ def without(value: JsonObject, *names: str) -> dict[str, Any]:
 
 
 def tool_arguments(text: str) -> tuple[JsonObject, str | None]:
-    """Return the arguments of a tool call out of their JSON text, and why they are not usable, if so.
+    """Return the arguments of a tool call from their JSON text, and the reason if they are not usable.
 
-    No text at all means no arguments.
+    An empty text means no arguments.
     """
     if not text.strip():
         return {}, None
@@ -43,10 +43,10 @@ def tool_arguments(text: str) -> tuple[JsonObject, str | None]:
 
 
 def unused_id(given: str, used: Collection[str]) -> str:
-    """Return the id that the server gave, or a new one when it gave none or one that the conversation has already."""
+    """Return the server's id, or a new one if it is empty or already used in the conversation."""
     return given if given and given not in used else f"call_{secrets.token_hex(8)}"
 
 
 def excerpt(text: str, limit: int = 300) -> str:
-    """One printable line of at most `limit` characters."""
+    """Return a text as one printable line of at most `limit` characters."""
     return with_ellipsis(" ".join(single_line(text[: limit * 4]).split()), limit)

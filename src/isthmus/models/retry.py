@@ -1,7 +1,7 @@
-"""Retries of model requests: whether and after how long, decided without a clock or a socket.
+"""Retries of model requests: the decision whether and when to try again. Pure.
 
-The provider SDKs' own retries are off, so that there is one policy, and a user sees every wait. Whether something
-was yielded already is for the caller to know: an answer that has begun is never tried again.
+The retries of the providers' SDKs are off, so that there is one policy, and a user sees every wait. The caller must not
+ask for a retry once an answer has begun.
 """
 
 import email.utils
@@ -23,15 +23,15 @@ PASSING = frozenset(
         ModelErrorKind.EMPTY,
     }
 )
-"""Kinds of failures that may have passed when the same request is sent again."""
+"""Kinds of temporary failures, for which the same request may succeed later."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """Number of tries and delays of a request. Times are in seconds.
 
-    ``attempts`` counts the first try. A server that asks for more than ``longest_wait`` is not waited for: the error
-    says how long it would take. ``brief_attempts`` holds for an empty answer and for an address that cannot be reached.
+    ``attempts`` includes the first try. If a server asks for a wait above ``longest_wait``, the request fails, with the
+    wait in its error. ``brief_attempts`` applies to an empty answer and to an unreachable address.
     """
 
     attempts: int = 5
@@ -47,9 +47,9 @@ class RetryPolicy:
         return min(self.attempts, self.brief_attempts) if brief else self.attempts
 
     def wait(self, error: ModelError, attempt: int, random: float) -> float | None:
-        """Seconds until the next try after try number ``attempt`` (1 = the first), or None to give up.
+        """Return the seconds until the next try after try number ``attempt`` (1 = the first), or None to give up.
 
-        ``random`` is in [0, 1): it spreads the waits of many clients over the upper half of the back-off.
+        ``random`` is in [0, 1); it spreads the waits of many clients over the upper half of the back-off.
         """
         if attempt >= self.attempts_for(error):
             return None
@@ -62,7 +62,7 @@ class RetryPolicy:
 
 
 def retry_after(headers: Mapping[str, str], body: Mapping[str, Any], now: float) -> float | None:
-    """Seconds that a server asks to wait: Retry-After (seconds or a date), Retry-After-Ms, or Google's RetryInfo.
+    """Return the requested wait in seconds: Retry-After (seconds or a date), Retry-After-Ms, or Google's RetryInfo.
 
     ``headers`` has lower-case names; ``body`` is the error object; ``now`` is in seconds since the epoch.
     """

@@ -1,16 +1,16 @@
-r"""The file behind the scripted model: YAML, read into data, with every mistake named by file, line and column.
+r"""The script of the scripted model: a YAML file, read into data. Every mistake is reported with line and column.
 
-    name: practice                      # what the model is called
-    chunk_characters: 24                # text is streamed in pieces of so many characters
+    name: practice                      # the name of the model
+    chunk_characters: 24                # size of the pieces in which text is streamed
     chunk_delay: 0                      # seconds between two pieces
-    scenarios:                          # the first one whose `prompt` is found in the user's last prompt
+    scenarios:                          # the first whose `prompt` matches in the user's last prompt
       - prompt: '(?i)rename (?P<old>\w+)'
-        repeat: false                   # true: after the last reply comes the first again
-        replies:                        # one for each message of the model since that prompt
+        repeat: false                   # true: the first reply follows the last one
+        replies:                        # one for each message of the model since the prompt
           - thought: I will look for it.
             text: Looking for {{old}}.
             call: {name: grep_search, arguments: {pattern: '{{old}}', dir_path: '{{workspace}}'}}
-          - alternatives:               # the first one whose `when` holds; one without `when` always does
+          - alternatives:               # the first whose `when` is true, or without `when`
               - when: result matches (?P<file>\S+\.py)
                 text: It is in {{file}}.
               - when: result failed
@@ -18,9 +18,9 @@ r"""The file behind the scripted model: YAML, read into data, with every mistake
                 finish: other           # or stop, tool_calls, length, safety
               - steps: [{delay: 0.5}, {error: {kind: rate_limit, status: 429, retry_after: 1, times: 1}}, {text: No.}]
 
-Steps are text, thought, call, error and delay (seconds), in the order in which they stand. An error with `times`
-passes after so many tries; without, it ends the turn. In texts and arguments stand `{{workspace}}`, `{{prompt}}`,
-`{{result}}`, and the groups of the two expressions by name, those of `prompt` also by number.
+Steps are text, thought, call, error and delay (seconds), in the order of the file. An error with `times` passes after
+that number of tries; without it, the error ends the turn. Texts and arguments may contain `{{workspace}}`,
+`{{prompt}}`, `{{result}}`, the named groups of both expressions, and the numbered groups of `prompt`.
 """
 
 import re
@@ -38,34 +38,34 @@ if TYPE_CHECKING:
 
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 MAXIMUM_BYTES = 1024 * 1024
-"""Maximum size of a script: reading YAML takes about ten seconds for each MiB."""
+"""Maximum size of a script in bytes; reading YAML takes about ten seconds per MiB."""
 MAXIMUM_NODES = 200_000
-"""Maximum number of values in a script, with those that an alias repeats counted each time."""
+"""Maximum number of values in a script; values repeated by an alias count each time."""
 STEP_NAMES = ("text", "thought", "call", "error", "delay")
 KNOWN_NAMES = frozenset({"workspace", "prompt", "result"})
 
 
 class ScriptError(IsthmusError):
-    """A script cannot be used; the text begins with FILE:LINE:COLUMN (1-based)."""
+    """Mistake in a script; the text begins with FILE:LINE:COLUMN (1-based)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextStep:
-    """Visible text."""
+    """Step that sends visible text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThoughtStep:
-    """A thought."""
+    """Step that sends a thought."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallStep:
-    """A tool call."""
+    """Step that requests a tool call."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -73,7 +73,7 @@ class CallStep:
 
 @dataclass(frozen=True, slots=True)
 class ErrorStep:
-    """A failure: ``times`` tries that fail and then pass, or, with 0, the end of the turn. Seconds."""
+    """Step that fails: for ``times`` tries, or, with 0, for the whole turn. ``retry_after`` is in seconds."""
 
     kind: ModelErrorKind
     message: str
@@ -84,7 +84,7 @@ class ErrorStep:
 
 @dataclass(frozen=True, slots=True)
 class DelayStep:
-    """A wait in seconds."""
+    """Step that waits."""
 
     seconds: float
 
@@ -101,7 +101,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """The model's reply when the condition holds."""
+    """The model's reply if the condition is true."""
 
     steps: tuple[Step, ...]
     condition: Condition | None = None
@@ -119,7 +119,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A whole file."""
+    """A parsed script."""
 
     name: str
     scenarios: tuple[Scenario, ...]
@@ -140,7 +140,7 @@ def read_script(path: Path) -> Script:
     except UnicodeDecodeError as error:
         raise ScriptError(f"{path}:1:1: expected UTF-8, received other bytes at offset {error.start}") from error
     if "scenarios" not in text and text.strip():
-        # Errors quote the text: nothing of a file that was never meant as a script.
+        # Errors quote the text, which must not happen for a file that was never meant as a script.
         raise ScriptError(f"{path}:1:1: not a script: expected a mapping with `scenarios`")
     return parse_script(text, str(path))
 
@@ -158,7 +158,7 @@ def parse_script(text: str, file: str) -> Script:
         if node is None:
             raise ScriptError(f"{file}:1:1: expected a mapping with `scenarios`, received an empty file")
         _check_size(node, file)
-        return _Reading(file).script(node)
+        return _NodeReader(file).script(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = "1:1" if mark is None else f"{mark.line + 1}:{mark.column + 1}"
@@ -170,20 +170,20 @@ def parse_script(text: str, file: str) -> Script:
 
 
 def _check_size(root: "Node", file: str) -> None:
-    """Refuse what aliases make larger than its text; one that holds itself has no end."""
+    """Refuse a script that aliases make too large; an alias that contains itself would be endless."""
     waiting, count = [root], 0
     while waiting:
         children: Any = waiting.pop().value
         count += 1
         if count > MAXIMUM_NODES:
-            raise ScriptError(f"{file}:1:1: more than {MAXIMUM_NODES} values; does an alias hold itself?")
+            raise ScriptError(f"{file}:1:1: more than {MAXIMUM_NODES} values; does an alias contain itself?")
         if isinstance(children, list):
             for child in cast("list[Any]", children):
                 waiting += child if isinstance(child, tuple) else [child]
 
 
-class _Reading:
-    """Turns YAML nodes, which know their places, into a script."""
+class _NodeReader:
+    """Converter of YAML nodes, which have positions, to a script."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -231,7 +231,7 @@ class _Reading:
         steps = list(self._steps(node, names))
         if "steps" in fields:
             if steps:
-                raise self._error(fields["steps"], "the steps stand either under `steps` or in the reply itself")
+                raise self._error(fields["steps"], "expected the steps either under `steps` or in the reply itself")
             for item in self._items(fields["steps"], "steps"):
                 self._fields(item, "a step", *STEP_NAMES)
                 steps += self._steps(item, names)
@@ -293,7 +293,7 @@ class _Reading:
             for match in PLACEHOLDER.finditer(node.value):
                 if match[1] not in names:
                     expected = ", ".join(sorted(names))
-                    raise self._error(node, f"nothing is called {match[0]}; expected one of {expected}")
+                    raise self._error(node, f"unknown placeholder {match[0]}; expected one of {expected}")
         elif isinstance(node, SequenceNode):
             for item in node.value:
                 self._check_placeholders(item, names)
@@ -311,7 +311,7 @@ class _Reading:
             if key.value not in names:
                 raise self._error(key, f"{what} has no `{key.value}`; expected one of {', '.join(names)}")
             if key.value in fields:
-                raise self._error(key, f"`{key.value}` stands twice")
+                raise self._error(key, f"`{key.value}` occurs twice")
             fields[key.value] = value
         return fields
 
@@ -339,14 +339,14 @@ class _Reading:
 
     def _number(self, node: "Node") -> float:
         text = self._scalar(node, "a number of seconds", "int", "float")
-        number = _parsed(text, float)
+        number = _parse(text, float)
         if number is None or not 0 <= number < 1e6:
             raise self._error(node, f"expected a number of seconds, not negative, received {text!r}")
         return number
 
     def _whole(self, node: "Node", least: int) -> int:
         text = self._scalar(node, "a whole number", "int")
-        number = _parsed(text, int)
+        number = _parse(text, int)
         if number is None or number < least:
             raise self._error(node, f"expected a whole number from {least} on, received {text!r}")
         return number
@@ -368,7 +368,7 @@ class _Reading:
             raise self._error(node, f"{text!r} is not a regular expression: {error}") from error
 
     def _value(self, node: "Node") -> Any:
-        """Return the JSON value of a node; what YAML takes for a date stays a text."""
+        """Return the JSON value of a node; a YAML date stays a text."""
         from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
         if isinstance(node, MappingNode):
@@ -382,9 +382,9 @@ class _Reading:
             case "bool":
                 return self._boolean(node)
             case "int":
-                return text if (number := _parsed(text, int)) is None else number
+                return text if (number := _parse(text, int)) is None else number
             case "float":
-                return text if (number := _parsed(text, float)) is None else number
+                return text if (number := _parse(text, float)) is None else number
             case _:
                 return text
 
@@ -393,7 +393,7 @@ class _Reading:
         return ScriptError(f"{self._file}:{mark.line + 1}:{mark.column + 1}: {problem}")
 
 
-def _parsed(text: str, kind: Callable[[str], Any]) -> Any:
+def _parse(text: str, kind: Callable[[str], Any]) -> Any:
     try:
         return kind(text)
     except ValueError:

@@ -1,8 +1,7 @@
-"""A model that says what a script tells it to: for tests, for demonstrations, and when no real model is there.
+"""A model that follows a script: for tests, for demonstrations, and when no real model is available.
 
-It keeps no state. What it says follows from the request alone - the user's last prompt, and how many messages the
-model has sent since - so it goes on where it was after a restart of the process. The script's form is described in
-script_file.py.
+It keeps no state: its answer depends only on the user's last prompt and the number of the model's messages since then,
+both taken from the request, so that it continues after a restart of the process. script_file.py describes the script.
 """
 
 import asyncio
@@ -52,10 +51,11 @@ from isthmus.models.script_file import (
 
 DEMO_SCRIPT = Path(__file__).with_name("demo.yaml")
 DEMO_PROMPT = "Add a farewell function to greeting.py, in the style of the greeting that is there."
-"""The prompt that the built-in script has a whole session for: it reads, runs, proposes an edit and sums up."""
+"""Prompt for which the built-in script has a whole session: it reads, runs, proposes an edit and sums up."""
 WORKSPACE = re.compile(r"^The workspace is (?P<path>.+?)(?: \(on .*)?\.?$", re.MULTILINE)
 """Matches the line of a system prompt that names the workspace."""
 DEFAULT_RETRY_DELAY = 1.0
+"""Delay in seconds before a retry, if the script names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ class _Moment:
 
     prompt: str
     replies: int
-    """Messages of the model since the prompt."""
+    """Number of messages of the model since the prompt."""
     results: tuple[ModelToolResult, ...]
-    """The results that came after the last of them."""
+    """Results after the last of these messages."""
     calls: int
-    """Tool calls in the whole conversation."""
+    """Number of tool calls in the whole conversation."""
 
     @property
     def result(self) -> str:
@@ -94,23 +94,26 @@ class ScriptedModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """A script has no limits but its own."""
+        """Abilities without limits."""
         return Capabilities(thoughts=True)
 
     async def aclose(self) -> None:
         """Do nothing: no connection is open."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Stream the answer that the script has for the request.
+        """Stream the script's answer to the request.
 
         Raises:
-            ModelError: BAD_REQUEST - no scenario is for this prompt; or what the script says.
+            ModelError: BAD_REQUEST - no scenario matches the prompt; or an error of the script.
         """
         moment = _moment(request.messages)
         scenario, match = self._scenario(moment)
         chosen = _alternative(scenario, moment)
         if chosen is None:
-            chosen, groups = Alternative((TextStep(f"The script {self.name} has no more to say to this."),)), {}
+            chosen, groups = (
+                Alternative((TextStep(f"The script {self.name} has no further reply to this prompt."),)),
+                {},
+            )
         else:
             chosen, groups = chosen
         values = {
@@ -124,18 +127,18 @@ class ScriptedModel:
         for step in chosen.steps:
             match step:
                 case TextStep(text):
-                    filled = _filled(text, values)
+                    filled = _fill(text, values)
                     parts.append(Text(filled))
                     async for piece in self._pieces(filled):
                         yield TextDelta(piece)
                 case ThoughtStep(text):
-                    filled = _filled(text, values)
+                    filled = _fill(text, values)
                     parts.append(ModelThought(filled))
                     async for piece in self._pieces(filled):
                         yield ThoughtDelta(piece)
                 case CallStep(name, arguments):
                     number = moment.calls + len(requests_of(Message("assistant", tuple(parts)))) + 1
-                    parts.append(ToolRequest(f"call_{number}", name, _filled(arguments, values)))
+                    parts.append(ToolRequest(f"call_{number}", name, _fill(arguments, values)))
                     yield ToolRequestStarted(name)
                 case DelayStep(seconds):
                     await self._sleep(seconds)
@@ -160,8 +163,8 @@ class ScriptedModel:
                 return scenario, match
         raise ModelError(
             ModelErrorKind.BAD_REQUEST,
-            f"no scenario of the script {self.name} is for the prompt {excerpt(moment.prompt, 80)!r}; add one with "
-            "a `prompt` that it matches",
+            f"no scenario of the script {self.name} matches the prompt {excerpt(moment.prompt, 80)!r}; add one with "
+            "a matching `prompt`",
         )
 
     async def _pieces(self, text: str) -> AsyncGenerator[str, None]:
@@ -176,7 +179,7 @@ def open_scripted(path: Path) -> ScriptedModel:
     """Return the model of a script file.
 
     Raises:
-        ScriptError: the file is not a script; line and column are named.
+        ScriptError: the file is not a script; the text names line and column.
     """
     return ScriptedModel(read_script(path))
 
@@ -220,14 +223,14 @@ def _workspace(request: ModelRequest) -> str:
     return match["path"] if match else "."
 
 
-def _filled(value: Any, values: Mapping[str, str]) -> Any:
+def _fill(value: Any, values: Mapping[str, str]) -> Any:
     """Return a text, or the texts inside a JSON value, with the placeholders replaced."""
     if isinstance(value, str):
         return PLACEHOLDER.sub(lambda match: values.get(match[1], ""), value)
     if isinstance(value, Mapping):
-        return {name: _filled(item, values) for name, item in cast("Mapping[str, Any]", value).items()}
+        return {name: _fill(item, values) for name, item in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_filled(item, values) for item in cast("list[Any]", value)]
+        return [_fill(item, values) for item in cast("list[Any]", value)]
     return value
 
 
@@ -236,7 +239,7 @@ def _error(step: ErrorStep) -> ModelError:
 
 
 def _usage(request: ModelRequest, reply: Message) -> Usage:
-    """Tokens as a tokeniser of four characters each would count them; all but the newest message was seen before."""
+    """Return the usage at four characters per token; everything but the newest message counts as cached."""
     before = len(request.system) + sum(map(_size, request.messages[:-1]))
     newest = _size(request.messages[-1]) if request.messages else 0
     thoughts = sum(len(part.text) for part in reply.parts if isinstance(part, ModelThought))

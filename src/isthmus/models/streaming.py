@@ -1,8 +1,8 @@
-"""One request to a model, tried as often as the retry policy says: the shell that all providers share.
+"""One request to a model, with the retries of the policy: the code that all providers share.
 
-A provider brings a subclass of :class:`ProviderModel` (how to send a body and get JSON events back) and of
-:class:`AnswerReader` (what the events mean). Here are the tries, the waits between them and what becomes of a failure;
-no provider's JSON.
+A provider adds a subclass of :class:`ProviderModel`, which sends a body and receives JSON events, and one of
+:class:`AnswerReader`, which reads the events. This module contains the retries, the waits between them and the handling
+of failures, but no provider's JSON.
 """
 
 import asyncio
@@ -53,12 +53,12 @@ Client = TypeVar("Client")
 
 
 REMEMBERED_MEDIA = 1_000
-"""Maximum number of images of which a model remembers whether its provider took them."""
+"""Maximum number of media of which a model remembers whether its provider accepted them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """Options of requests that a test or a setting may replace, with the clock and the random numbers."""
+    """Options of requests, with the clock and the random numbers, so that tests can replace them."""
 
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     timeouts: Timeouts = field(default_factory=Timeouts)
@@ -69,7 +69,7 @@ class StreamOptions:
 
 @dataclass(frozen=True, slots=True)
 class StreamedAnswer:
-    """The answer at the end of a stream. ``ended`` is False when the wire's own end did not come."""
+    """The answer at the end of a stream. ``ended`` is False if the protocol's end mark is missing."""
 
     message: Message
     usage: Usage
@@ -79,10 +79,10 @@ class StreamedAnswer:
 
 
 class AnswerReader(ABC):
-    """Folds the events of one answer into a message; does no I/O.
+    """Reader that folds the events of one answer into a message, without I/O.
 
-    What only the server understands is kept as the state of ``origin``, and goes back to it alone. ``used_ids`` are
-    the ids of the tool calls that the conversation has already.
+    Data that only the server understands is kept as state of ``origin``, and is returned only to it. ``used_ids`` are
+    the ids of the earlier tool calls of the conversation.
     """
 
     def __init__(self, origin: str, used_ids: Collection[str]) -> None:
@@ -93,20 +93,19 @@ class AnswerReader(ABC):
 
     @abstractmethod
     def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
-        """Take one event, any JSON, and return what a user can see of it.
+        """Read one event, which may be any JSON, and return its visible items.
 
-        What is not known is kept or left out. An :class:`HttpFailure` is returned when the event is an error of the
-        server.
+        Unknown data is kept or left out. If the event is an error of the server, return an :class:`HttpFailure`.
         """
 
     @abstractmethod
     def answer(self) -> StreamedAnswer:
-        """Return what came so far as an answer."""
+        """Return the answer received so far."""
 
     def _request(
         self, given_id: str, name: str, arguments: JsonObject, kept: JsonObject, invalid: str | None
     ) -> ToolRequest:
-        """Return a tool call; the server's id is kept for it where the conversation has that id already."""
+        """Return a tool call with an unused id; the server's own id is kept in its state if it differs."""
         identity = self._unused_id(given_id)
         if given_id and given_id != identity:
             kept = {**kept, "id": given_id}
@@ -125,7 +124,7 @@ class AnswerReader(ABC):
 
 
 class KnownMedia:
-    """Media that a provider took and media that it refused; the last of each."""
+    """The latest media that a provider accepted or refused."""
 
     def __init__(self) -> None:
         self._accepted: dict[Media, None] = {}
@@ -137,16 +136,16 @@ class KnownMedia:
         return frozenset(self._refused)
 
     def note_accepted(self, attachments: Attachments, left_out: frozenset[Media]) -> None:
-        """Note that a request with these was answered, after it was refused with those in `left_out`."""
+        """Record that a request with these media was answered, after a refusal with those in `left_out`."""
         for known, more in ((self._accepted, attachments.sent), (self._refused, left_out)):
             known.update(dict.fromkeys(more))
             for media in list(known)[: max(0, len(known) - REMEMBERED_MEDIA)]:
                 del known[media]
 
     def suspected(self, attachments: Attachments) -> frozenset[Media]:
-        """Return the media that may be the reason for a refusal; empty when none were sent.
+        """Return the media that may be the reason for a refusal; empty if none were sent.
 
-        These are the new ones that are not images, else all new ones, else all that were sent.
+        These are the new media other than images; without such, all new ones; without new ones, all that were sent.
         """
         sent = frozenset(attachments.sent)
         new = sent - self._accepted.keys()
@@ -159,7 +158,7 @@ def _is_image(media: Media) -> bool:
 
 
 def _may_be_of_media(error: ModelError) -> bool:
-    """Return whether the request might be taken without its images. Local servers tell it as an error of their own."""
+    """Return whether the media may be the reason for an error. Local servers report that as an internal error."""
     if error.kind is ModelErrorKind.BAD_REQUEST:
         return True
     is_servers = error.status is not None and error.status >= 500
@@ -167,13 +166,13 @@ def _may_be_of_media(error: ModelError) -> bool:
 
 
 class ProviderModel(ABC, Generic[Client]):
-    """A :class:`~isthmus.models.base.ChatModel` behind the client of a provider's official SDK.
+    """A :class:`~isthmus.models.base.ChatModel` that uses the client of a provider's official SDK.
 
-    The client is made at the first request. A subclass knows the SDK and the provider's JSON.
+    The client is created at the first request. A subclass handles the SDK and the provider's JSON.
     """
 
     tool_names = NameRule()
-    """The names of tools that the provider takes; the bodies get, and the readers give, only such names."""
+    """Rule for names of tools that the provider accepts; bodies and readers contain only such names."""
 
     def __init__(
         self, name: str, endpoint: ModelEndpoint, environment: Mapping[str, str], options: StreamOptions
@@ -198,11 +197,11 @@ class ProviderModel(ABC, Generic[Client]):
 
     @abstractmethod
     def _connect(self) -> Client:
-        """Import the SDK and make its client, over :meth:`_http_client` and with the SDK's own retries off."""
+        """Import the SDK and create its client with :meth:`_http_client` and without the SDK's retries."""
 
     @abstractmethod
     def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
-        """Return the body of the request; `attachments` has what of it is not text."""
+        """Return the body of the request; `attachments` contains its media."""
 
     @abstractmethod
     def _reader(self, request: ModelRequest) -> AnswerReader:
@@ -210,19 +209,19 @@ class ProviderModel(ABC, Generic[Client]):
 
     @abstractmethod
     def _open(self, body: JsonObject) -> AbstractAsyncContextManager[AsyncIterator[object]]:
-        """Send the body; the block gets the events as the JSON that came, and its end closes the response at once."""
+        """Send the body and yield the events as raw JSON. The end of the block closes the response immediately."""
 
     @abstractmethod
     def _failure(self, error: Exception) -> HttpFailure | Exception | None:
-        """Return an SDK's exception as an HTTP failure or as the error below it; None when it is not the SDK's."""
+        """Return the HTTP failure or the underlying error of an SDK's exception; None for another exception."""
 
     def _http_client(self) -> "httpx2.AsyncClient":
-        """Return the HTTP client for the SDK; all its connections are this one's."""
+        """Return the HTTP client for all connections of the SDK."""
         self._http = http_client(self._endpoint, self._environment, self._options.timeouts)
         return self._http
 
     def load(self) -> None:
-        """Import the SDK now (0.7-1.7 s of CPU; blocks), so that the first request need not; may be left out."""
+        """Import the SDK now instead of at the first request. Optional; blocks for 0.7-1.7 s of CPU time."""
         self._client.load()
 
     async def aclose(self) -> None:
@@ -231,7 +230,7 @@ class ProviderModel(ABC, Generic[Client]):
             await self._http.aclose()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the items of one answer, as :meth:`ChatModel.stream` has it."""
+        """Yield the items of one answer, as specified by :meth:`ChatModel.stream`."""
         names = WireNames(request, self.tool_names)
         request = names.sent(request)
         attachments = await self._attachments(request)
@@ -244,12 +243,12 @@ class ProviderModel(ABC, Generic[Client]):
                 reader = self._reader(request)
                 async with self._open(body) as events:
                     async for event in events:
-                        for item in self._checked(reader.feed(event)):
+                        for item in self._items(reader.feed(event)):
                             begun = True
                             yield names.restore(item)
                 done = self._done(reader.answer())
             except Exception as failure:
-                error = self._translated(failure)
+                error = self._translate(failure)
                 if error is None:
                     raise
             else:
@@ -257,16 +256,16 @@ class ProviderModel(ABC, Generic[Client]):
                 yield names.restore(done)
                 return
             if not begun and _may_be_of_media(error) and (suspected := self._media.suspected(attachments)):
-                # One image that a provider cannot read would make every further request of the conversation fail.
+                # Otherwise one image that a provider cannot read would make all later requests of a session fail.
                 left_out |= suspected
                 attachments = await self._attachments(request, left_out)
                 body = self._body(request, attachments)
                 kinds = ", ".join(sorted({media.media_type for media in left_out}))
-                what = f"{error} It is asked again without {show_count(len(left_out), 'file')} ({kinds})."
-                yield Retrying(2, 2, 0.0, what)
+                reason = f"{error} The request is repeated without {show_count(len(left_out), 'file')} ({kinds})."
+                yield Retrying(2, 2, 0.0, reason)
                 continue
             if begun and error.kind in PASSING - {ModelErrorKind.EMPTY}:
-                raise self._interrupted(error) from error
+                raise self._interruption(error) from error
             wait = None if begun else policy.wait(error, attempt, self._options.random())
             if wait is None:
                 raise error
@@ -280,7 +279,7 @@ class ProviderModel(ABC, Generic[Client]):
         refused = self._media.refused | left_out
         return await asyncio.to_thread(read_attachments, request.messages, self._endpoint.provider.media, refused)
 
-    def _checked(self, read: Sequence[StreamItem] | HttpFailure) -> Sequence[StreamItem]:
+    def _items(self, read: Sequence[StreamItem] | HttpFailure) -> Sequence[StreamItem]:
         if isinstance(read, HttpFailure):
             raise model_error(read, self._endpoint, self.name, self._options.now())
         return read
@@ -297,34 +296,34 @@ class ProviderModel(ABC, Generic[Client]):
             reason = f" ({answer.raw_finish})" if answer.raw_finish else ""
             raise ModelError(
                 ModelErrorKind.SAFETY,
-                f"{title} refused to answer for reasons of safety{reason}. Say it in other words, or leave out what "
-                "it may take offence at",
+                f"{title} refused to answer for reasons of safety{reason}. Rephrase the request, or leave out the "
+                "part that may be the reason",
             )
         if not has_content and answer.finish not in (Finish.LENGTH, Finish.SAFETY):
             reason = f" ({answer.raw_finish})" if answer.raw_finish else ""
             raise ModelError(ModelErrorKind.EMPTY, f"{self.name} gave an empty answer{reason}")
         return Done(answer.message, answer.usage, answer.finish, answer.raw_finish)
 
-    def _translated(self, failure: Exception) -> ModelError | None:
+    def _translate(self, failure: Exception) -> ModelError | None:
         """Return the failure as a ModelError; None for a bug."""
         if isinstance(failure, ModelError):
             return failure
-        meant = self._failure(failure)
-        if isinstance(meant, ModelError):
-            return meant
+        cause = self._failure(failure)
+        if isinstance(cause, ModelError):
+            return cause
         if isinstance(failure, (json.JSONDecodeError, UnicodeDecodeError)):
-            meant = HttpFailure(None, text=f"what came is not JSON ({failure})")
-        if isinstance(meant, HttpFailure):
-            error = model_error(meant, self._endpoint, self.name, self._options.now())
+            cause = HttpFailure(None, text=f"the received data is not JSON ({failure})")
+        if isinstance(cause, HttpFailure):
+            error = model_error(cause, self._endpoint, self.name, self._options.now())
         else:
-            error = connection_error(meant or failure, self._endpoint, self._options.timeouts)
-        # What an SDK says of a refused key may quote it, in part at least.
+            error = connection_error(cause or failure, self._endpoint, self._options.timeouts)
+        # An SDK's message about a refused key may quote all or part of it.
         quotes_key = any(secret in str(failure) for secret in self._endpoint.secrets)
         if error is not None and error.kind is not ModelErrorKind.AUTHENTICATION and not quotes_key:
             error.__cause__ = failure
         return error
 
-    def _interrupted(self, error: ModelError) -> ModelError:
+    def _interruption(self, error: ModelError) -> ModelError:
         text = str(error)
         if error.kind is not ModelErrorKind.INTERRUPTED:
             text = f"the answer of {self._endpoint.title} broke off: {text}"

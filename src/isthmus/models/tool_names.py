@@ -1,8 +1,8 @@
-"""Tool names as a provider takes them, and back: one refused name would fail every request that offers its tool.
+"""Conversion of tool names to names that a provider accepts, and back. Pure.
 
-MCP tools keep dots and may be named in ways that a provider refuses. The rest of the program knows the tool's own name
-alone; the provider sees another one, which is the same for the same request. Pure; deliberately not here: which names
-tools have (:mod:`isthmus.mcp_host.catalogue.tool_names`).
+MCP tools keep dots and may have names that a provider refuses; one refused name would make every request with its tool
+fail. The rest of the program uses the tool's own name; the provider receives another one, which depends only on the
+request. Not here: the tools' own names, see :mod:`isthmus.mcp_host.catalogue.tool_names`.
 """
 
 import hashlib
@@ -27,9 +27,9 @@ _PartT = TypeVar("_PartT")
 
 @dataclass(frozen=True, slots=True)
 class NameRule:
-    """Tool names that a provider takes: ``maximum`` characters of the class ``allowed`` (of a regular expression).
+    """Tool names that a provider accepts: at most ``maximum`` characters of the regular-expression class ``allowed``.
 
-    ``begins``: the class that the first one must be of; None: any allowed one.
+    ``begins`` is the class of the first character; None if it may be any allowed one.
     """
 
     allowed: str = "A-Za-z0-9_-"
@@ -37,12 +37,12 @@ class NameRule:
     begins: str | None = None
 
     def fits(self, name: str) -> bool:
-        """Return whether the provider takes a name as it is."""
+        """Return whether the provider accepts a name unchanged."""
         first = f"(?=[{self.begins}])" if self.begins else ""
         return re.fullmatch(f"{first}[{self.allowed}]{{1,{self.maximum}}}", name) is not None
 
     def fit(self, name: str) -> str:
-        """Return the name with ``_`` for what is refused; cut at its end when it is too long."""
+        """Return the name with ``_`` in place of refused characters, cut at its end if it is too long."""
         wire_name = re.sub(f"[^{self.allowed}]", "_", name)
         if not wire_name or (self.begins and not re.match(f"[{self.begins}]", wire_name)):
             wire_name = f"_{wire_name}"
@@ -50,7 +50,7 @@ class NameRule:
 
 
 class WireNames:
-    """The names of one request: those that the provider does not take are replaced, each by one of its own."""
+    """The names of one request; each name that the provider refuses has a distinct replacement."""
 
     def __init__(self, request: ModelRequest, rule: NameRule) -> None:
         names = list(dict.fromkeys(_names_of(request)))

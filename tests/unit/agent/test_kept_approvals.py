@@ -105,7 +105,7 @@ async def test_an_answer_that_cannot_be_kept_holds_for_the_session(
     at = harness(replies("a", "a"), tools=tools(), approvals=Kept(error=ApprovalsError("the disk is full")))
     await at.prompt("go")
     assert (await at.answer(at.calls[0], FOR_GOOD)).state is TaskState.COMPLETED
-    assert "a of the MCP server one is asked again: the disk is full" in caplog.text
+    assert "the approval of a of the MCP server one was not kept: the disk is full" in caplog.text
 
 
 async def test_without_a_user_what_was_allowed_runs(harness: Any) -> None:

@@ -94,7 +94,7 @@ def test_a_folder_that_refuses_yolo_gets_no_yolo_session_and_no_tools_by_setting
     assert policy == Policy(DEFAULT if own is ApprovalMode.YOLO else own)
     with pytest.raises(InvalidRequest, match=r"^approval_mode yolo is refused in this folder: its settings forbid it;"):
         check_settings({"approval_mode": "yolo"}, SettingsRule(), own, yolo_refusal="its settings forbid it")
-    with pytest.raises(InvalidRequest, match=r"^allowed_tools is not taken .*: its settings forbid it\)$"):
+    with pytest.raises(InvalidRequest, match=r"^allowed_tools is not accepted .*: its settings forbid it\)$"):
         check_settings({"allowed_tools": ["glob"]}, SettingsRule(), own, yolo_refusal="its settings forbid it")
     check_settings({"approval_mode": "plan"}, SettingsRule(), own, yolo_refusal="its settings forbid it")
 

@@ -264,7 +264,7 @@ def test_only_this_machine_counts_as_this_machine(url: str, expected: bool) -> N
     [{"OPENAI_API_KEY": "sk-1\nsk-2"}, {"OPENAI_API_KEY": "sk-schlüssel"}, {"OPENAI_API_KEY": "sk 1"}],
 )
 def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(environment: dict[str, str]) -> None:
-    with pytest.raises(ModelError, match="OPENAI_API_KEY holds a character") as caught:
+    with pytest.raises(ModelError, match="OPENAI_API_KEY contains a character") as caught:
         endpoint(OPENAI, environment)
     assert "sk" not in str(caught.value)
 

@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.models.base import ModelErrorKind
 from isthmus.models.endpoint import ModelEndpoint
-from isthmus.models.failure import HttpFailure, error_object, hidden, model_error
+from isthmus.models.failure import HttpFailure, error_object, hide_secrets, model_error
 from isthmus.models.providers import ANTHROPIC, GEMINI, OPENAI, Provider
 
 KIND = ModelErrorKind
@@ -141,4 +141,4 @@ def test_an_imitator_of_openai_is_not_called_openai() -> None:
 
 def test_a_placeholder_for_a_key_is_not_looked_for_in_texts() -> None:
     endpoint = ModelEndpoint(OPENAI, OPENAI.base_url, "x")
-    assert hidden("max tokens exhausted", endpoint) == "max tokens exhausted"
+    assert hide_secrets("max tokens exhausted", endpoint) == "max tokens exhausted"

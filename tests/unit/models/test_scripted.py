@@ -136,7 +136,7 @@ async def test_a_scenario_that_repeats_never_ends_and_one_that_does_not_says_so(
         assert [call.id for call in requests_of(await it.give("x"))] == [f"call_{number}"]
     await it.say("rename a to b")
     it.messages += [await it.give("nothing"), Message("user", (ModelToolResult("x", "x", "x"),))]
-    assert "no more to say" in text_of(await it.answer())
+    assert "no further reply" in text_of(await it.answer())
 
 
 async def test_a_finish_can_be_scripted() -> None:
@@ -245,10 +245,10 @@ MISTAKES = {
     "scenarios:\n  - prompt: x\n": (2, 5, "a scenario needs `replies`"),
     "scenarios:\n  - prompt: '('\n    replies: [{text: a}]": (2, 13, "not a regular expression"),
     "scenarios:\n  - prompt: x\n    reples: []": (3, 5, "has no `reples`"),
-    "scenarios:\n  - prompt: x\n    prompt: y": (3, 5, "stands twice"),
+    "scenarios:\n  - prompt: x\n    prompt: y": (3, 5, "occurs twice"),
     "scenarios:\n  - prompt: x\n    replies:\n      - {}": (4, 9, "at least one of text"),
     "scenarios:\n  - prompt: x\n    replies:\n      - text: [a]": (4, 15, "expected a text, received a sequence"),
-    "scenarios:\n  - prompt: x\n    replies:\n      - text: '{{nobody}}'": (4, 15, "nothing is called {{nobody}}"),
+    "scenarios:\n  - prompt: x\n    replies:\n      - text: '{{nobody}}'": (4, 15, "unknown placeholder {{nobody}}"),
     "scenarios:\n  - prompt: x\n    replies:\n      - delay: soon": (4, 16, "a number of seconds"),
     "scenarios:\n  - prompt: x\n    replies:\n      - delay: -1": (4, 16, "not negative"),
     "scenarios:\n  - prompt: x\n    replies:\n      - call: {arguments: {}}": (4, 15, "a call needs `name`"),

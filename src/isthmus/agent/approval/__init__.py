@@ -1,1 +1,1 @@
-"""The approval policy: modes, allow-lists, what is asked each time, and how a shell command is read for that."""
+"""The approval policy: modes, allow-lists, calls that need an answer each time, and the analysis of shell commands."""

@@ -1,8 +1,8 @@
-"""Options and operands with which a program runs another one, or writes a file that its name does not suggest.
+"""Options and operands that make a program run another program, or write a file that its name does not suggest.
 
-A permission for a prefix, such as `git log`, does not cover them: a command that has one is asked each time. So is one
-with a word that may become an option when bash expands it. The table is data; tests/unit/agent holds it against the
-real programs. Deliberately not here: programs whose very work is to run others (they have no prefix at all).
+A permission for a prefix, such as `git log`, does not cover them: the user is asked about each command that has one,
+and about each command with a word that may become an option when bash expands it. The table is data; tests/unit/agent
+checks it against the real programs. Not here: programs whose purpose is to run others, see `shell_command`.
 """
 
 import re
@@ -20,7 +20,7 @@ _PIP = "-t --python --target --prefix --root --log --config-settings --global-op
 _COMPILER = "-wrapper -fplugin -specs -B @"
 
 TABLE: dict[str, str] = {
-    # git: global options are asked for in _git_words.
+    # git: asked_each_time handles global options.
     "git archive": "-o --output --exec --remote",
     "git bisect run": "*",
     "git blame": _GIT_DIFF,
@@ -140,13 +140,16 @@ TABLE: dict[str, str] = {
     "yarn dlx": "*",
     "yarn exec": "*",
 }
-"""Program, or program and subcommand, and what is asked each time: `-x` a short option, also bundled; `--name` a
-long one, also abbreviated and with a value; `!--name` one not asked though it looks like an abbreviation;
-`-name` of several letters; `NAME=` or `=` an assignment; `:word` an operand; `<N` more than N operands; `-f*` an option
-whose value may name another machine; `@` and `+` a word that begins with it; `*` every call."""
+"""A program, or a program and its subcommand, with the words that need an answer each time.
+
+`-x` is a short option, also in a bundle; `--name` a long option, also abbreviated or with a value; `!--name` an exempt
+option that looks like such an abbreviation; `-name` an option of several letters with one hyphen; `NAME=` or `=` an
+assignment; `:word` an operand; `<N` more than N operands; `-f*` an option whose value may name another machine; `@` and
+`+` a word with that first character; `*` every call.
+"""
 
 _VALUED = {"uniq": "fsw", "xxd": "cglnoRs"}
-"""Short options whose value is a word of its own, where operands are counted."""
+"""Short options whose value is a separate word, for programs whose operands are counted."""
 _PLAIN_ASSIGNMENT = re.compile(r"(?!SHELL|MAKE|\.)[A-Za-z_]\w*[:+?]?=(?:\d*|y|n|yes|no|true|false|on|off)")
 _GIT_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--version", "--literal-pathspecs", "--help"})
 _GIT_CONFIG_READS = frozenset({"--get", "--get-all", "--get-regexp", "--list", "-l", "list", "get"})
@@ -159,14 +162,14 @@ _SED_COMMAND = re.compile(
     rf"\s*(?:{_SED_ADDRESS}(?:\s*,\s*[+~]?{_SED_ADDRESS})?\s*)?!?\s*"
     rf"(?:[pdqQ=nNgGhHxPDlz{{}}]|s(?P<d>[/|,#:@!%]){_SED_TEXT}{_SED_TEXT}[gpiI\d]*)?\s*"
 )
-"""One command of sed that neither writes nor runs anything, or nothing: it always matches, and never goes back."""
+"""One command of sed that neither writes nor runs anything, or nothing. It always matches and never backtracks."""
 _AWK_ACTS = re.compile(r"[|>@]|system|getline|close|fflush")
 _AWK_OPTIONS = re.compile(r"-F.*|-v.*|--version|--help|--")
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One row of the table, read."""
+    """A parsed row of the table."""
 
     letters: str
     names: tuple[str, ...]
@@ -203,14 +206,14 @@ def _entry(key: str) -> _Entry | None:
 
 
 def asked_each_time(words: Sequence[ShellWord]) -> str:
-    """Return why a command is asked whatever prefix was allowed: the word that does more. Empty when there is none."""
+    """Return the word for which a command needs an answer despite an allowed prefix, or an empty text."""
     name = words[0].text.rpartition("/")[2]
     arguments = list(words[1:])
     match name:
         case "sed" | "gsed":
-            return _asked_of_sed(arguments)
+            return _asked_word_of_sed(arguments)
         case "awk" | "gawk" | "mawk" | "nawk":
-            return _asked_of_awk(arguments)
+            return _asked_word_of_awk(arguments)
         case "git":
             while arguments and arguments[0].text in _GIT_GLOBALS:
                 arguments.pop(0)
@@ -225,13 +228,13 @@ def asked_each_time(words: Sequence[ShellWord]) -> str:
         keys.append(f"{keys[-1]} {word.text}")
     for depth, key in enumerate(keys):
         entry = _entry(key)
-        if entry is not None and (asked := _asked(entry, key, arguments[depth:])):
+        if entry is not None and (asked := _asked_word(entry, key, arguments[depth:])):
             return f"{key} {asked}".strip()
     return ""
 
 
-def _asked(entry: _Entry, key: str, words: Sequence[ShellWord]) -> str:
-    """Return the first word that is asked each time."""
+def _asked_word(entry: _Entry, key: str, words: Sequence[ShellWord]) -> str:
+    """Return the first word that needs an answer each time."""
     if entry.always:
         is_read = key == "git config" and bool(words) and words[0].text in _GIT_CONFIG_READS
         return "" if is_read else " ".join(word.text for word in words[:1]) or "…"
@@ -246,13 +249,15 @@ def _asked(entry: _Entry, key: str, words: Sequence[ShellWord]) -> str:
             continue
         if are_options and word.may_be_option:
             return f"{text} (which may become an option)"
-        if are_options and _is_asked_option(entry, text):
+        if are_options and _needs_answer_for_option(entry, text):
             return text
-        if _is_asked_word(entry, word) or (entry.remote and number == 0 and _is_asked_option(entry, f"-{text}")):
+        if _needs_answer_for_word(entry, word) or (
+            entry.remote and number == 0 and _needs_answer_for_option(entry, f"-{text}")
+        ):
             return text
         is_option = are_options and text.startswith("-") and text != "-"
         if word.extent is Extent.ANY:
-            operands += 2  # Also as the value of an option, and in one: all words but the first are operands.
+            operands += 2  # Even in an option or its value: all words but the first become operands.
         elif not is_option and not skips_value:
             operands += 1
         skips_value = is_option and len(text) == 2 and text[1] in valued
@@ -261,7 +266,7 @@ def _asked(entry: _Entry, key: str, words: Sequence[ShellWord]) -> str:
     return ""
 
 
-def _is_asked_option(entry: _Entry, text: str) -> bool:
+def _needs_answer_for_option(entry: _Entry, text: str) -> bool:
     name = text.lstrip("-").partition("=")[0]
     if not text.startswith("-") or not name or text in entry.exempt:
         return False
@@ -269,13 +274,13 @@ def _is_asked_option(entry: _Entry, text: str) -> bool:
         return any(asked.startswith(name) for asked in entry.names)
     if entry.bundles:
         return any(letter in name for letter in entry.letters)
-    # Options of several letters: one letter stands alone, but a capital one may have its value behind it.
+    # Options of several letters: a single letter cannot be bundled, but a capital letter may be followed by its value.
     return any(name == letter or (letter.isupper() and name.startswith(letter)) for letter in entry.letters) or any(
         text[1:].startswith(asked) for asked in entry.names
     )
 
 
-def _is_asked_word(entry: _Entry, word: ShellWord) -> bool:
+def _needs_answer_for_word(entry: _Entry, word: ShellWord) -> bool:
     text = word.text
     if entry.assignments and "=" in text and not text.startswith("-"):
         return not (word.extent is Extent.EXACT and _PLAIN_ASSIGNMENT.fullmatch(text))
@@ -284,8 +289,8 @@ def _is_asked_word(entry: _Entry, word: ShellWord) -> bool:
     return text in entry.words or any(text.startswith(start) for start in entry.starts)
 
 
-def _asked_of_sed(words: Sequence[ShellWord]) -> str:
-    """Return the first word of sed that writes or runs something, or that is not certain to do neither."""
+def _asked_word_of_sed(words: Sequence[ShellWord]) -> str:
+    """Return the first word of sed that writes or runs something, or may do so."""
     scripts: list[ShellWord] = []
     are_options = True
     takes_script = False
@@ -312,7 +317,7 @@ def _asked_of_sed(words: Sequence[ShellWord]) -> str:
 
 
 def _is_plain_script(script: str) -> bool:
-    """Return whether a script of sed only prints, deletes and replaces: read command by command, in linear time."""
+    """Return whether a script of sed only prints, deletes and replaces. Reads it by command, in linear time."""
     position = 0
     while position < len(script):
         found = _SED_COMMAND.match(script, position)
@@ -328,8 +333,8 @@ def _is_plain_script(script: str) -> bool:
     return True
 
 
-def _asked_of_awk(words: Sequence[ShellWord]) -> str:
-    """Return the first word of awk that writes or runs something, or that is not certain to do neither."""
+def _asked_word_of_awk(words: Sequence[ShellWord]) -> str:
+    """Return the first word of awk that writes or runs something, or may do so."""
     skips_value = False
     for word in words:
         text = word.text

@@ -1,8 +1,8 @@
 """Approvals for all future sessions: a port, and their conversion to grants of a session.
 
-Only the local user's answers are kept, and only for tools of configured MCP servers: bound to the server's name, to
-the settings file that configures it, and to the tool's definition at the time. Deliberately not here: the file
-(:mod:`isthmus.app.approvals_file`), and asking.
+Only the local user's answers are kept, and only for tools of configured MCP servers. Each is bound to the server's
+name, to the settings file that configures it, and to the tool's definition at the time. Not here: the file, see
+:mod:`isthmus.app.approvals_file`.
 """
 
 import logging
@@ -19,14 +19,14 @@ _log = logging.getLogger(__name__)
 
 
 class ApprovalsError(IsthmusError):
-    """An approval cannot be kept; the text says why."""
+    """Failure to keep an approval; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptApproval:
     """A tool that runs without a question in every session.
 
-    ``origin`` is that of its server (see ServerTools), ``version`` that of its description and parameters.
+    ``origin`` is the origin of its server (see ServerTools); ``version`` identifies its description and parameters.
     """
 
     server: str
@@ -39,11 +39,11 @@ class KeptApprovals(Protocol):
     """Store of the approvals."""
 
     async def approvals(self) -> frozenset[KeptApproval]:
-        """All of them; none where they cannot be read."""
+        """Return all approvals, or none if they cannot be read."""
         ...
 
     async def keep(self, approval: KeptApproval) -> None:
-        """Keep one more, for good.
+        """Keep an approval for all future sessions.
 
         Raises:
             ApprovalsError: it cannot be kept.
@@ -52,7 +52,7 @@ class KeptApprovals(Protocol):
 
 
 class SessionApprovals:
-    """The kept approvals in one segment of the local user's session, over the tools that there are."""
+    """The kept approvals in one segment of the local user's session, for the available tools."""
 
     def __init__(self, store: KeptApprovals, kept: Iterable[KeptApproval], tools: ToolSet) -> None:
         self._store = store
@@ -66,18 +66,23 @@ class SessionApprovals:
             for approval in kept
             if self._origins.get(approval.server) == approval.origin
         )
-        """The approved tools among these, of the servers that the approvals were given for."""
+        """Grants for the available tools whose server has the origin that was approved."""
 
     def may_keep(self, server: str) -> bool:
-        """Return whether tools of a server may be allowed for all sessions to come: not those of a client's own."""
+        """Return whether a server's tools may be allowed for all future sessions. A client's own server may not."""
         return server in self._origins
 
     async def keep(self, details: McpDetails, version: str) -> None:
-        """Keep the user's answer. Where that fails it holds for this session all the same, and the log says why."""
+        """Keep the user's answer. On failure it still holds for this session, and the reason is logged."""
         origin = self._origins.get(details.server_name)
         if origin is None:
             return
         try:
             await self._store.keep(KeptApproval(details.server_name, origin, details.tool_name, version))
         except ApprovalsError as error:
-            _log.warning("%s of the MCP server %s is asked again: %s", details.tool_name, details.server_name, error)
+            _log.warning(
+                "the approval of %s of the MCP server %s was not kept: %s",
+                details.tool_name,
+                details.server_name,
+                error,
+            )

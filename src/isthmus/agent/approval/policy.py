@@ -1,7 +1,7 @@
 """The approval policy: decides whether a tool call runs, needs a user's answer, or is refused.
 
-A pure function of the call, the mode and earlier grants. Also the choices that a question offers, and the grants of
-each choice for the rest of the session. Deliberately not here: asking, and running.
+A pure function of the call, the mode and earlier grants. Also contains the options that a question offers, and the
+grants of each option for the rest of the session. Not here: asking and running, see `isthmus.agent.calls`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,41 +20,41 @@ class ApprovalMode(StrEnum):
     """Approval mode, by its name in Gemini CLI."""
 
     DEFAULT = "default"
-    """Reading is free; edits and commands are asked."""
+    """Reading is allowed; edits and commands need an answer."""
     AUTO_EDIT = "auto_edit"
-    """Edits are free too."""
+    """Reading and edits are allowed."""
     PLAN = "plan"
-    """Read-only: whatever has an effect is refused."""
+    """Read-only: every call with an effect is refused."""
     YOLO = "yolo"
-    """Everything is free."""
+    """Everything is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolGrant:
-    """A tool may run without being asked."""
+    """Permission to run a tool without a question."""
 
     tool_name: str
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixGrant:
-    """Shell commands that begin with these words may run without being asked."""
+    """Permission to run shell commands that begin with these words without a question."""
 
     prefix: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ServerGrant:
-    """Every tool of an MCP server may run without being asked."""
+    """Permission to run every tool of an MCP server without a question."""
 
     server_name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ServerToolGrant:
-    """One tool of an MCP server may run without being asked, under whatever name the model has for it.
+    """Permission to run one tool of an MCP server without a question, whatever name the model knows it by.
 
-    ``version`` is that of its description and parameters: it is asked about anew once they are others.
+    ``version`` identifies its description and parameters: when they change, the user is asked again.
     """
 
     server_name: str
@@ -67,7 +67,7 @@ Grant: TypeAlias = ToolGrant | PrefixGrant | ServerGrant | ServerToolGrant
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The approval policy of a session. ``may_ask`` is False where nobody can answer (headless)."""
+    """The approval policy of a session. ``may_ask`` is False if no user can answer (headless)."""
 
     mode: ApprovalMode = ApprovalMode.DEFAULT
     grants: frozenset[Grant] = frozenset()
@@ -76,19 +76,19 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """The call may run."""
+    """Decision that the call may run."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequired:
-    """A user decides, by one of these options."""
+    """Decision that a user must choose one of these options."""
 
     options: tuple[ConfirmationOption, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """The call is refused; ``reason`` is for the model and the user and says what would allow it."""
+    """Refusal of the call; ``reason`` tells the model and the user what would allow it."""
 
     reason: str
 
@@ -111,10 +111,10 @@ _COVERED_BY_PREFIX = (
 )
 
 KEPT_APPROVALS_NAME = "mcp-approvals.json"
-"""The file of what is allowed in all sessions, whatever folder it is in."""
+"""Name of the file that holds the approvals for all sessions, in any folder."""
 
 SHELL_NAMES = ("run_shell_command", "ShellTool")
-"""The shell's name, and the one that older allow-lists of Gemini CLI have for it."""
+"""The name of the shell, and its name in older allow-lists of Gemini CLI."""
 
 
 def decide(
@@ -127,9 +127,10 @@ def decide(
     server: str | None = None,
     may_keep: bool = False,
 ) -> Decision:
-    """Return whether the call may run now. ``is_guarded``: it edits what other programs act on, so the user is asked.
+    """Return whether the call may run now.
 
-    ``server`` is the MCP server whose tool it is; ``may_keep``: it may be allowed for all sessions to come.
+    ``is_guarded`` is whether it edits a file on which other programs act, so that the user must be asked. ``server`` is
+    the MCP server of the tool, if any. ``may_keep`` is whether the tool may be allowed for all future sessions.
     """
     if kind is ToolKind.READ:
         return Allow()
@@ -155,25 +156,25 @@ def decide(
 
 @dataclass(frozen=True, slots=True)
 class AskedEachTime:
-    """Reason to ask a user about a call whatever mode and earlier answers say; ``remedy`` says how to change that."""
+    """Reason to ask a user about a call regardless of mode and earlier answers; ``remedy`` says how to change that."""
 
-    why: str
+    reason: str
     remedy: str
 
 
 def decide_each_time(policy: Policy, tool_name: str, asked: AskedEachTime) -> Decision:
-    """Return whether a call may run that somebody else than the user wrote."""
+    """Return whether a call may run that the user did not write."""
     if policy.mode is ApprovalMode.PLAN:
         return Deny(f"{tool_name} changes things, and plan mode is read-only.")
     if not policy.may_ask:
-        return Deny(f"{asked.why}. Nobody can be asked here, so {tool_name} was not run. {asked.remedy}")
-    return ApprovalRequired((replace(_ONCE, description=asked.why), _REJECT))
+        return Deny(f"{asked.reason}. No user can be asked here, so {tool_name} was not run. {asked.remedy}")
+    return ApprovalRequired((replace(_ONCE, description=asked.reason), _REJECT))
 
 
 def is_guarded(path: Path, context_files: Iterable[str] = ()) -> bool:
-    """Return whether other programs act on a file by themselves: agents, editors, git, CI, shells.
+    """Return whether other programs (agents, editors, git, CI, shells) act on a file without being asked.
 
-    ``context_files`` are the names of the files that instruct this agent, besides the usual ones.
+    ``context_files`` are additional names of files that instruct this agent.
     """
     return effect_of(path, (*context_files, KEPT_APPROVALS_NAME)) is not None
 
@@ -188,10 +189,11 @@ def grants_of(
 ) -> frozenset[Grant]:
     """Return the grants of the answer ``option_id`` to a call's question; ``mcp`` names the server of the tool.
 
-    ``version`` is that of the tool that was asked about; empty in old journals, and for a tool without versions.
+    ``version`` identifies the tool's definition at the time of the question. It is empty in old journals, and for a
+    tool without versions.
     """
     if mcp is not None:
-        # By the server's own name: the model's may be that of another server's tool tomorrow.
+        # By the server's own name for the tool: the model's name may later belong to another server's tool.
         always: dict[str, Grant] = {
             PROCEED_ALWAYS_SERVER: ServerGrant(mcp.server_name),
             PROCEED_ALWAYS_TOOL: ServerToolGrant(mcp.server_name, mcp.tool_name, version),
@@ -239,7 +241,7 @@ def _all_granted(analysis: ShellAnalysis, grants: Iterable[Grant]) -> bool:
 
 
 def _missing_prefixes(analysis: ShellAnalysis | None, grants: Iterable[Grant]) -> tuple[tuple[str, ...], ...]:
-    """Return the prefixes that must be granted for a command to run; empty when no prefixes suffice."""
+    """Return the prefixes that must be granted for a command to run; empty if no prefixes suffice."""
     if analysis is None or analysis.writes_files:
         return ()
     granted = [grant.prefix for grant in grants if isinstance(grant, PrefixGrant)]
@@ -254,13 +256,13 @@ def _advice_to_allow(tool_name: str, kind: ToolKind, missing: Sequence[Sequence[
     if is_guarded:
         return (
             f"{tool_name} would edit a file that agents, editors, git, CI or shells act on by themselves. That needs"
-            " the user's permission each time, and nobody can be asked here, so it was not run. Only --approval-mode"
+            " the user's permission each time, and no user can be asked here, so it was not run. Only --approval-mode"
             " yolo allows it."
         )
     entry = ",".join(f"{tool_name}({' '.join(prefix)})" for prefix in missing) or tool_name
     mode = "--approval-mode auto_edit" if kind is ToolKind.EDIT else "--approval-mode yolo"
     return (
-        f"{tool_name} needs a user's permission and nobody can be asked here, so it was not run. "
+        f"{tool_name} needs a user's permission and no user can be asked here, so it was not run. "
         f"Allow it with {mode} or --allowed-tools '{entry}'."
     )
 
@@ -292,7 +294,7 @@ def _options(
                 ConfirmationOption(
                     PROCEED_ALWAYS_SERVER,
                     f"Always allow all tools of {server}",
-                    "For the rest of this session, all of them run without asking",
+                    "For the rest of this session, all tools of this server run without asking",
                 ),
             )
         if may_keep:
@@ -300,7 +302,7 @@ def _options(
                 ConfirmationOption(
                     PROCEED_ALWAYS_AND_SAVE,
                     f"Always allow {tool_name}, in all future sessions",
-                    "This tool runs without asking from now on, until the server says something else of it",
+                    "This tool runs without asking from now on, until its server changes its definition",
                 ),
             )
     asked = analysis.asked if analysis is not None else ()

@@ -1,7 +1,7 @@
-"""The file that the user asked for by a command (/init): where nobody can be asked, it is an edit like others.
+"""The file that the user requested by a command (/init): without a user to ask, its edit counts as an ordinary one.
 
-Its content is the model's, so whoever can be asked is shown it. Only a text that instructs agents can be such a file,
-directly in the session's folder: no name that a project chose makes an edit of what other programs run.
+The model writes its content, so a user who can be asked sees it first. Only a Markdown file directly in the session's
+folder qualifies, so that no name chosen by a project allows an edit of a file that other programs run.
 """
 
 from pathlib import Path
@@ -10,7 +10,7 @@ from isthmus.agent.session import Session
 
 
 def is_requested(session: Session, file_path: str) -> bool:
-    """Return whether the user asked for just this file by the command that the session's task runs."""
+    """Return whether the user requested exactly this file, by the command that the session's task runs."""
     path = Path(file_path)
     return (
         file_path == session.requested_file != ""

@@ -1,7 +1,7 @@
-"""Tools under the rules of the settings: what is excluded, what alone may run, what is asked about each time.
+"""Tools restricted by the settings: excluded tools, the only allowed tools, and tools that need an answer each time.
 
-Forbidden tools are taken from what the model gets; a shell of which only some commands are forbidden refuses those,
-whatever mode and earlier answers say. What cannot be distinguished from a forbidden command is refused, too.
+The model does not receive forbidden tools. If only some shell commands are forbidden, the shell refuses those,
+regardless of mode and earlier answers, and also commands that may be forbidden ones in disguise.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -41,7 +41,7 @@ _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "run_shell_command": SHELL_NAMES,
     "write_file": ("WriteFileTool",),
 }
-"""Names that Gemini CLI takes for its tools besides their own: those of their classes, and of earlier versions."""
+"""Other names that Gemini CLI accepts for its tools: their class names, and names of earlier versions."""
 PERMISSION_DENIED = "permission_denied"
 
 
@@ -56,11 +56,11 @@ class OfServer(Protocol):
 
 
 RulesOfFolder: TypeAlias = Callable[[Path], Awaitable[FolderRules]]
-"""Reads the rules that hold in a folder; raises SettingsError."""
+"""Reads the rules for a folder; raises SettingsError."""
 
 
 class RestrictedTools(ToolSource):
-    """A source of tools under the rules of the folder that they are for."""
+    """A source of tools that applies the rules of their folder."""
 
     def __init__(self, source: ToolSource, rules_of: RulesOfFolder) -> None:
         self._source = source
@@ -88,7 +88,7 @@ class RestrictedTools(ToolSource):
         try:
             rules = await self._rules_of(scope.workspace)
         except SettingsError as error:
-            # Without them it is not known what is forbidden.
+            # Without the rules, the forbidden tools are unknown.
             raise ToolFailure(str(error), "settings") from error
         shown = restrict(whole, rules.tools)
         if (rules.yolo_refusal, rules.keeps_answers) != (None, True):
@@ -98,7 +98,7 @@ class RestrictedTools(ToolSource):
 
 
 def restrict(tools: ToolSet, rules: ToolRules) -> ToolSet:
-    """Return the tools that the rules leave."""
+    """Return the tools that the rules allow."""
     if rules == ToolRules():
         return tools
     servers = {name: server.name for server in tools.servers for name in server.tools}
@@ -114,21 +114,21 @@ def restrict(tools: ToolSet, rules: ToolRules) -> ToolSet:
         kept[name] = tool if commands == CommandRules() else RestrictedShell(tool, commands)
         for rule in rules.confirmed:
             if any(entry.name in spellings.all for entry in rule.entries):
-                asked[name] = f"{rule.key} in {rule.where} has it asked about each time"
+                asked[name] = f"{rule.key} in {rule.where} requires a user's answer each time"
     left = tuple(replace(one, tools=tuple(name for name in one.tools if name in kept)) for one in tools.servers)
     return replace(tools, tools=kept, servers=left, refusals=refusals, always_asked=asked)
 
 
 @dataclass(frozen=True, slots=True)
 class CommandRules:
-    """Beginnings of shell commands: ``excluded`` ones do not run; of each list in ``core`` one must fit."""
+    """Prefixes of shell commands: ``excluded`` ones do not run; one of each list in ``core`` must match."""
 
     excluded: tuple[tuple[tuple[str, ...], str], ...] = ()
     core: tuple[tuple[tuple[tuple[str, ...], ...], str], ...] = ()
 
     @classmethod
     def of(cls, rules: ToolRules) -> "CommandRules":
-        """Return what the rules say of commands; a list that names the whole shell limits none."""
+        """Return the rules for commands; a list that names the whole shell limits none."""
         excluded = tuple(
             (entry.words, f"{entry.text!r} in {rule.key} of {rule.where}")
             for rule in rules.excluded
@@ -143,7 +143,7 @@ class CommandRules:
         return cls(excluded, core)
 
     def refusal(self, command: str) -> str | None:
-        """Return why a command does not run, None when the rules let it."""
+        """Return why a command must not run; None if the rules allow it."""
         analysis = analyse(command)
         if analysis is None or not analysis.commands:
             where = next((where for _, where in (*self.excluded, *self.core)), "")
@@ -184,7 +184,7 @@ class RestrictedShell:
         return proposal
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Run the command, unless the rules have come to forbid it since it was asked about."""
+        """Run the command, unless the rules forbid it by now."""
         self._check(arguments)
         return await self._tool.run(arguments, context)
 
@@ -197,7 +197,7 @@ class RestrictedShell:
 
 @dataclass(frozen=True, slots=True)
 class _Spellings:
-    """Names by which lists mean a tool. ``loose`` may mean tools of other servers as well, so they only forbid."""
+    """Names that mean a tool in a list. ``loose`` names may also mean tools of other servers, so they only forbid."""
 
     all: frozenset[str]
     loose: frozenset[str] = frozenset()
@@ -212,10 +212,10 @@ def _spellings(tool: Tool, server: str | None) -> _Spellings:
 
 
 def _refusal(spellings: _Spellings, rules: ToolRules) -> str | None:
-    """Return why a tool is not offered at all."""
+    """Return why a tool is withheld from the model; None if it is offered."""
     for rule in rules.excluded:
         for entry in rule.entries:
-            # Some commands of a shell are the shell's matter; other tools have no parts.
+            # An entry for some commands leaves the shell itself in place; other tools have no parts.
             is_part = bool(entry.words) and entry.name in SHELL_NAMES
             if not is_part and entry.name in spellings.all | spellings.loose:
                 return f"{entry.text!r} in {rule.key} of {rule.where} excludes it"
@@ -226,7 +226,7 @@ def _refusal(spellings: _Spellings, rules: ToolRules) -> str | None:
 
 
 def _words_of_shell(rule: ToolList) -> Iterable[tuple[str, ...]] | None:
-    """Return the beginnings of commands that a list allows; None where it names the shell as a whole."""
+    """Return the prefixes of commands that a list allows; None if it names the shell as a whole."""
     entries = [entry for entry in rule.entries if entry.name in (*SHELL_NAMES, "*")]
     return None if any(not entry.words for entry in entries) else [entry.words for entry in entries]
 

@@ -1,7 +1,7 @@
 """Checks of a session's AgentSettings, and their effect on the agent's own approval policy. Pure.
 
-A server may set a ceiling that no client lifts. Deliberately not here: MCP servers' addresses, which are checked
-when they are connected to, and workspaces (``isthmus.engine.workspaces``).
+A server may set a ceiling that no client can lift. Not here: addresses of MCP servers, which are checked on
+connecting, and workspaces, see ``isthmus.engine.workspaces``.
 """
 
 import re
@@ -15,9 +15,11 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
 
 FREEDOM = (ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
-"""The modes, the strictest first."""
+"""The modes, strictest first."""
 MAXIMUM_ENTRIES = 200
+"""Maximum number of entries in a list."""
 MAXIMUM_CHARACTERS = 1000
+"""Maximum length in characters of an entry or a model's name."""
 _TOOL_NAME = re.compile(r"[\w.-]+")
 _FILE_NAME = re.compile(r"[^/\\\x00-\x1f]+")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -27,8 +29,8 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 class SettingsRule:
     """Limits of AgentSettings. ``max_approval_mode`` is the most permissive mode that they may name.
 
-    Below ``yolo`` they may not allow tools either. Without ``may_widen`` they may only make the agent's own policy
-    stricter: no tools, no model, no more permissive mode.
+    With a maximum below ``yolo`` they may not allow tools either. Without ``may_widen`` they may only make the agent's
+    own policy stricter: they may name neither allowed tools, nor a model, nor a more permissive mode.
     """
 
     max_approval_mode: ApprovalMode = ApprovalMode.YOLO
@@ -41,7 +43,7 @@ class SettingsRule:
 
 
 def wrong_entry(entry: str) -> str | None:
-    """Return the fault of an entry of an allow-list; None when it has none."""
+    """Return the fault of an entry of an allow-list; None if it is valid."""
     if _TOOL_NAME.fullmatch(entry) or ("(" in entry and grants_from_settings([entry])):
         return None
     return (
@@ -51,10 +53,10 @@ def wrong_entry(entry: str) -> str | None:
 
 
 def check_agent_settings(value: JsonObject) -> AgentSettings:
-    """AgentSettings as received, whose form is right; the workspace is looked at elsewhere.
+    """Return AgentSettings as received, after a check of their form. The workspace is checked elsewhere.
 
     Raises:
-        InvalidRequest: a field has another type; the text names it.
+        InvalidRequest: a field has the wrong type; the text names it.
     """
     try:
         return decode_agent_settings({"workspace_path": "/", **value})
@@ -69,12 +71,12 @@ def check_settings(
     *,
     yolo_refusal: str | None = None,
 ) -> None:
-    """Hold AgentSettings, as received, against their form and the rule; ``own`` is the agent's own mode.
+    """Check the form of received AgentSettings, and that the rule allows them; ``own`` is the agent's own mode.
 
     ``yolo_refusal`` is why the settings of the session's folder refuse the approval mode ``yolo``.
 
     Raises:
-        InvalidRequest: a field does not fit or is not allowed here; the text begins with its name.
+        InvalidRequest: a field is invalid or not allowed here; the text begins with its name.
     """
     settings = check_agent_settings(value)
     for problem in _problems(settings, rule, own):
@@ -87,10 +89,10 @@ def check_settings(
 
 
 def policy_for(base: Policy, settings: AgentSettings | None, rule: SettingsRule, *, yolo_refusal: str | None) -> Policy:
-    """Return the policy of a session: the agent's own, with what its settings say, never freer than the rule has it.
+    """Return the policy of a session: the agent's own, changed by the session's settings as far as the rule allows.
 
-    ``yolo_refusal`` is why the settings of the session's folder refuse the approval mode ``yolo``; None: they do not.
-    Where they do, an agent that asks nothing asks.
+    ``yolo_refusal`` is why the settings of the session's folder refuse the approval mode ``yolo``; None if they allow
+    it. If they refuse it, an agent in that mode asks as in the default mode.
     """
     if yolo_refusal is not None:
         base, rule = replace(base, mode=_without_yolo(base.mode)), rule.without_yolo()
@@ -115,11 +117,11 @@ def _problems(settings: AgentSettings, rule: SettingsRule, own: ApprovalMode) ->
             allowed = ", ".join(item for item in FREEDOM if not _is_freer(item, ceiling))
             problems.append(f"approval_mode {mode} is not allowed on this server; allowed are {allowed}")
     if settings.allowed_tools and not _may_allow_tools(rule):
-        problems.append("allowed_tools is not taken on this server: a user is asked for each tool; leave it out")
+        problems.append("allowed_tools is not accepted on this server: a user is asked about each tool; leave it out")
     problems += _list_problems("allowed_tools", settings.allowed_tools)
     problems += [f"allowed_tools: {wrong}" for item in settings.allowed_tools if (wrong := wrong_entry(item.strip()))]
     if settings.model and not rule.may_widen:
-        problems.append("model is not taken on this server, which has its own; leave it out")
+        problems.append("model is not accepted on this server, which sets its own; leave it out")
     if settings.model and len(settings.model) > MAXIMUM_CHARACTERS:
         problems.append(f"model: expected at most {MAXIMUM_CHARACTERS} characters")
     problems += _list_problems("context_files", settings.context_files)
@@ -157,11 +159,11 @@ def _server_problems(server: McpServerSettings) -> list[str]:
         parts = urlsplit(server.url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
-        return [f"mcp_servers: the url of {server.name} is none"]
+        return [f"mcp_servers: the url of {server.name} is not a valid URL"]
     if not usable or parts.username is not None or parts.password is not None or not server.url.isprintable():
-        return [f"mcp_servers: the url of {server.name} is not an http(s) address without a user in it"]
+        return [f"mcp_servers: the url of {server.name} must be an http(s) URL without credentials"]
     wrong = [name for name, text in (server.headers or {}).items() if not _is_header(name, text)]
-    return [f"mcp_servers: the headers of {server.name} are not texts: {', '.join(wrong)[:200]}"] if wrong else []
+    return [f"mcp_servers: the headers of {server.name} are invalid: {', '.join(wrong)[:200]}"] if wrong else []
 
 
 def _is_header(name: str, text: object) -> bool:

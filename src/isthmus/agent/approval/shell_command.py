@@ -1,8 +1,8 @@
-"""Splits a shell command into the simple commands it would run, for the approval policy.
+"""Split a shell command into the simple commands that it would run, for the approval policy.
 
-Nothing is executed and nothing is looked up. Whatever is not understood for certain makes the whole command not
-analysable (None), so that a user is asked: unknown syntax, commands whose name comes from an expansion, assignments
-and functions (they can change what a name means), and programs whose work is to run other commands.
+Nothing is executed or looked up. Any part that is not understood for certain makes the whole command not analysable
+(None), so that a user is asked: unknown syntax, commands whose name comes from an expansion, assignments and functions
+(they can change the meaning of a name), and programs whose purpose is to run other commands.
 """
 
 import re
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """A program with its arguments, quotes removed; an argument with an expansion in it is kept as written."""
+    """A program with its arguments, without quotes; an argument that contains an expansion is kept as written."""
 
     words: tuple[str, ...]
     certain: tuple[bool, ...] = ()
-    """Whether bash makes exactly this word of the source, for each word."""
+    """Whether bash produces exactly this word from the source, for each word."""
     asked: str = ""
-    """The option or operand for which it is asked each time, with its program; see executing_options."""
+    """The program with the option or operand that needs an answer each time; see executing_options."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellAnalysis:
     """The programs that a command would run, in the order of the source.
 
-    ``prefixes``: the beginnings of all commands that can be allowed for good, each once (``("git", "status")``,
-    ``("ls",)``); empty when there is one that cannot, or that does more than its prefix says. ``writes_files``: a
+    ``prefixes`` are the distinct prefixes under which all commands can be allowed (``("git", "status")``, ``("ls",)``);
+    empty if one command has no such prefix, or does more than its prefix suggests. ``writes_files`` is whether a
     redirection writes to a file.
     """
 
@@ -70,7 +70,7 @@ _RUNNERS = _names(
     tsx valgrind wireit xvfb-run toybox unbuffer unshare watch xargs yash zsh
     """
 )
-"""Programs whose arguments are commands or change what later names mean: their permission would be one for all."""
+"""Programs whose arguments are commands or change the meaning of later names: allowing them would allow everything."""
 
 _SUBCOMMANDS = _names(
     """
@@ -79,7 +79,7 @@ _SUBCOMMANDS = _names(
     rustup snap svn systemctl terraform tox uv yarn
     """
 )
-"""Programs whose first word says what they do."""
+"""Programs whose first argument determines their effect."""
 
 _DEEPER = frozenset(
     {
@@ -97,21 +97,21 @@ _DEEPER = frozenset(
     | {("git", word) for word in ("bisect", "config", "remote", "stash", "submodule", "worktree")}
     | {("poetry", "run"), ("cargo", "run"), ("go", "run"), ("go", "tool"), ("aws", "s3"), ("dotnet", "tool")}
 )
-"""Subcommands that need one more word before they say what they do; ``npm run`` itself is one of Gemini CLI's."""
+"""Subcommands whose effect is determined by one more word; Gemini CLI itself allows ``npm run`` as a whole."""
 
 _WRAPPERS = frozenset({"hatch", "pdm", "pipenv", "poetry", "rye", "uv"})
 """Programs whose subcommand `run` runs a command in an environment."""
 _QUIET = frozenset({"-s", "--silent", "-q", "--quiet"})
-"""Options between a subcommand and its word that only print less."""
+"""Options after a subcommand that only reduce the output."""
 
 _INTERPRETERS = re.compile(
     r"(?:python|pypy|perl|ruby|php|lua|luajit|node|nodejs|ts-node|bun|tclsh|wish|guile|Rscript|julia|groovy|scala|"
     r"osascript|pwsh|powershell|awk|gawk|mawk|nawk|gdb|bash|dash|ksh|sh|zsh|vim|vi|nvim|emacs|ed|ex|irb|ghci|jshell|npx|pipx|bunx|uvx)[\d.]*"
 )
-"""Programs that run code given as an argument or a file: a prefix names the file, and inline code has none."""
+"""Programs that run code from an argument or a file: a prefix names the file, and inline code has no prefix."""
 
 _SCRIPT = re.compile(r"(?!/dev/|/proc/)[\w.@%+/,][\w.@%+/,:=-]*[./][\w.@%+/,:=-]*")
-"""A file that a shell may be allowed to run: it is named as one, not as a program."""
+"""A file that a shell may be allowed to run: its name is that of a file, not of a program."""
 
 _RESERVED = frozenset(
     {"!", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then"}
@@ -132,7 +132,7 @@ _TRANSPARENT = _names(
     regex extglob_pattern brace_expression
     """
 )
-"""The syntax that is understood; any other named node makes a command not analysable."""
+"""Node types that are understood; any other named node makes a command not analysable."""
 
 _SIMPLE_EXPANSION = re.compile(r"\$\{#?\w+\}")
 _EXPANSION_IN_TEXT = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$\(|[<>]\()")
@@ -143,13 +143,13 @@ _WRITING_REDIRECTIONS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 
 
 class _NotAnalysableError(Exception):
-    """Something in the command is not understood for certain."""
+    """Marks a command with a part that is not understood for certain."""
 
 
 def analyse(command: str, rules: Sequence[Rule] = RULES) -> ShellAnalysis | None:
-    """Return what `command`, given to ``bash -c``, would run; None when that cannot be said for certain.
+    """Return what `command`, given to ``bash -c``, would run; None if that is not certain.
 
-    `rules` are left out by tests alone.
+    Only tests pass other `rules`.
     """
     if not command.strip() or "\r" in command:
         return None
@@ -189,7 +189,7 @@ def _commands(syntax: Syntax) -> tuple[SimpleCommand, ...]:
 
 
 def _check(node: "Node") -> None:
-    """Refuse what is not understood, and text in which the parser has missed something."""
+    """Refuse a node that is not understood, and text in which the parser has missed something."""
     if node.is_missing:
         raise _NotAnalysableError
     if not node.is_named:
@@ -227,7 +227,7 @@ def _is_in_test(node: "Node") -> bool:
 
 
 def _programs_in_other_folders(commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
-    """Return the programs named by a relative path that are others in another folder, where the folder is changed."""
+    """Return the programs named by a relative path, which depends on the folder, if a command changes the folder."""
     names = [command.words[0] for command in commands]
     if not {"cd", "pushd", "popd"} & set(names):
         return ()
@@ -270,12 +270,12 @@ def _runs_others(words: Sequence[ShellWord]) -> bool:
         case "printf":
             return len(words) > 1 and (words[1].may_be_option or words[1].text.startswith("-v"))
         case "bash" | "dash" | "ksh" | "sh" | "zsh":
-            # A script with a name is what an interpreter's file is; a device or what a substitution makes is not.
+            # A named script is like an interpreter's file; a device or the result of a substitution is not.
             return not (len(words) > 1 and words[1].extent is Extent.EXACT and _SCRIPT.fullmatch(words[1].text))
         case "wait":
             return any(word.may_be_option or word.text.startswith("-") for word in words[1:])
         case _ if name in _WRAPPERS and len(words) > 2 and words[1].text == "run":
-            # What stands behind it is a command of its own; an option in front of that is not looked into.
+            # The following words are a command of their own; options before it are not analysed.
             return words[2].extent is not Extent.EXACT or words[2].text.startswith("-") or _runs_others(words[2:])
         case _:
             return name in _RUNNERS
@@ -285,7 +285,7 @@ def _writes_file(node: "Node") -> bool:
     operators = {text_of(child) for child in node.children if not child.is_named}
     targets = [child for child in node.children if child.is_named and child.type != "file_descriptor"]
     if len(targets) > 1:
-        # The parser takes arguments that stand behind a redirection for targets of it.
+        # The parser mistakes arguments after a redirection for its targets.
         raise _NotAnalysableError
     if not operators & _WRITING_REDIRECTIONS:
         return False
@@ -295,14 +295,14 @@ def _writes_file(node: "Node") -> bool:
 
 
 def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the beginning of a command that can be allowed for good; empty when it would allow anything."""
+    """Return the prefix under which a command can be allowed; empty if it would allow anything."""
     name = words[0].rpartition("/")[2]
     if _INTERPRETERS.fullmatch(name) and name != "bun":
         return words[:2] if len(words) > 1 and _is_plain(words[1]) else ()
     if name not in _SUBCOMMANDS:
         return words[:1]
     if name == "tox" and words[1:2] == ("-e",):
-        # The environment says what tox does, as a subcommand would.
+        # The environment determines what tox does, as a subcommand would.
         return words[:3] if len(words) > 2 and _is_plain(words[2]) else ()
     if words[1:2] == ("run",) and words[2:3] and words[2] in _QUIET:
         return words[:4] if len(words) > 3 and _is_plain(words[3]) else ()

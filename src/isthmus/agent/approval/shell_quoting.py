@@ -1,8 +1,8 @@
-"""Puts a text into a shell command as data: what is in it is never read as shell, also where the place is in quotes.
+"""Insert a text into a shell command as data: the shell never interprets it, even if its place is inside quotes.
 
-The syntax around each place is looked at, so that the quotes of whoever wrote the command and ours do not undo each
-other. A place where no quoting is safe is refused. Deliberately not here: what a program makes of its arguments
-(``bash -c "... {{args}}"`` hands them to a shell again).
+The syntax around each place determines the quoting, so that the quotes of the command and the inserted quotes do not
+cancel each other out. A place where no quoting is safe is refused. Not covered: a program that passes its arguments to
+a shell again (``bash -c "... {{args}}"``).
 """
 
 import shlex
@@ -21,14 +21,14 @@ _UNQUOTABLE = frozenset(
 
 
 class UnquotableError(IsthmusError):
-    """The place for a text in a shell command is one where it cannot be quoted."""
+    """A place in a shell command where a text cannot be quoted."""
 
 
 def with_text(command: str, place: str, text: str) -> str:
-    """Return the command with ``text`` instead of each ``place``, quoted for where it stands.
+    """Return the command with ``text`` in place of each ``place``, quoted for its surroundings.
 
     Raises:
-        UnquotableError: the command is not understood, or a place is in a comment, a here-document, backquotes or such.
+        UnquotableError: the command cannot be parsed, or a place is in a comment, a here-document or the like.
     """
     pieces = command.split(place)
     if len(pieces) == 1:
@@ -37,7 +37,9 @@ def with_text(command: str, place: str, text: str) -> str:
     marked = pieces[0] + "".join(f"{mark}{piece}" for mark, piece in zip(marks, pieces[1:], strict=True))
     root = parse_shell(marked)
     if root is None or root.has_error:
-        raise UnquotableError(f"{place} cannot be put in: {command[:200]!r} is not understood as a shell command")
+        raise UnquotableError(
+            f"{place} cannot be replaced: {command[:200]!r} is not a shell command that can be parsed"
+        )
     source, end = marked.encode(), 0
     written: list[str] = []
     for mark in marks:
@@ -48,7 +50,7 @@ def with_text(command: str, place: str, text: str) -> str:
 
 
 def _mark(command: str, number: int) -> str:
-    """Return a word that stands for a place, and nowhere else in the command."""
+    """Return a word that marks a place and does not occur in the command."""
     mark = f"xPLACEx{number}x"
     while mark in command:
         mark += "x"
@@ -69,13 +71,13 @@ def _quoted(root: "Node", start: int, end: int, place: str, text: str) -> str:
         if leaf == "raw_string":
             return f"'{quoted}'"
     raise UnquotableError(
-        f"{place} stands where it cannot be quoted for the shell (a comment, a here-document, backquotes, ${{...}},"
-        f' arithmetic, or behind a backslash); put it into a variable first: x={place}; ... "$x"'
+        f"{place} is where it cannot be quoted for the shell (a comment, a here-document, backquotes, ${{...}},"
+        f' arithmetic, or after a backslash); put it into a variable first: x={place}; ... "$x"'
     )
 
 
 def _around(root: "Node", start: int, end: int) -> Iterator["Node"]:
-    """Yield the nodes that a place is in, the innermost first."""
+    """Yield the nodes that contain a place, innermost first."""
     node = root.descendant_for_byte_range(start, end)
     while node is not None:
         yield node

@@ -1,7 +1,8 @@
-"""Rules for the syntax of a shell command: where bash might read it otherwise than the parser, nothing is certain.
+"""Rules for the syntax of a shell command, which refuse a command that bash might read differently from the parser.
 
-Each rule is a positive check of the whole command: it returns True where both certainly agree. A command that one of
-them refuses is asked. tests/fuzz/test_shell_policy.py holds all of them, and each one, against a real bash.
+Each rule is a positive check of the whole command: it returns True if both certainly agree. The user is asked about a
+command that a rule refuses. tests/fuzz/test_shell_policy.py checks the rules, together and one by one, against a real
+bash.
 """
 
 import re
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
 Rule: TypeAlias = Callable[[Syntax], bool]
 
 _GAP = re.compile(rb"[ \t\n]*|(?:\\\n)*[ \t](?:[ \t]|\\\n)*")
-"""Bytes between two leaves. bash takes the parser's other white space for parts of words, joins words that only a
-backslash-newline parts, and ends a command at a newline, also where the next line begins with a backslash-newline."""
+"""Bytes between two leaves. bash treats the parser's other white space as parts of words, joins words that only a
+backslash-newline separates, and ends a command at a newline, even if the next line begins with a backslash-newline."""
 _MANY_LINES = frozenset(
     {"program", "list", "pipeline", "subshell", "compound_statement", "do_group", "if_statement", "elif_clause"}
     | {"else_clause", "while_statement", "for_statement", "case_statement", "case_item", "command_substitution"}
     | {"process_substitution", "heredoc_redirect", "string"}
 )
-"""Syntax in which a newline parts commands, or is text."""
+"""Syntax in which a newline separates commands or is text."""
 _REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 _PARTED = frozenset({"command", "negated_command"})
 _WHOLE = frozenset({"concatenation", "simple_expansion", "expansion"})
@@ -62,12 +63,12 @@ _ACTIVE_IN_BODY = re.compile(r"[\\`]|\$[({\[]")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _UNARY = frozenset("-" + letter for letter in "abcdefghknoprstuvwxzGLNORS")
 _NAMED = frozenset({"-v", "-R"})
-"""Operators whose operand is a variable, and whose subscript is evaluated."""
+"""Operators whose operand is a variable, with a subscript that is evaluated."""
 _BINARY = frozenset({"=", "==", "!=", "<", ">", "-nt", "-ot", "-ef"})
 _ARITHMETIC = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 """Operators that evaluate both operands in [[ ]]."""
 _SINGLE_SYNTAX = frozenset({"!", "=", "==", "!="})
-"""Operators of `[ ]` that are words to the shell, too."""
+"""Operators of `[ ]` that are also words to the shell."""
 _NUMBER = re.compile(r"-?\d+|\$[?#]|\$\{#\w+\}|\"\$[?#]\"|\"\$\{#\w+\}\"")
 _PATTERN = re.compile(r"[\w./,:=@%+*?^!\[\]~-]*\$?")
 
@@ -91,7 +92,7 @@ def whole_words(syntax: Syntax) -> bool:
 
 
 def keywords_apart(syntax: Syntax) -> bool:
-    """Accept keywords and braces with a blank or an operator around them: else they are a part of a word to bash."""
+    """Accept keywords and braces only between blanks or operators: otherwise bash takes them for part of a word."""
     source = syntax.source
     return not any(
         (source[leaf.start_byte - 1 : leaf.start_byte] or b" ") not in _AROUND_KEYWORD
@@ -103,7 +104,7 @@ def keywords_apart(syntax: Syntax) -> bool:
 
 
 def plain_leaves(syntax: Syntax) -> bool:
-    """Accept words, operators, numbers of descriptors and names of variables that are just that: some hold more."""
+    """Accept words, operators, descriptor numbers and variable names that contain nothing else: some leaves do."""
     return all(
         _LEAVES[leaf.type].fullmatch(text_of(leaf)) is not None
         if leaf.type in _LEAVES
@@ -113,7 +114,7 @@ def plain_leaves(syntax: Syntax) -> bool:
 
 
 def commands_on_one_line(syntax: Syntax) -> bool:
-    """Accept newlines between commands alone: bash ends a simple command there."""
+    """Accept newlines only between commands: bash ends a simple command there."""
     return not any(
         b"\n" in syntax.source[left.end_byte : right.start_byte].replace(b"\\\n", b"")
         for node in syntax.nodes
@@ -128,14 +129,14 @@ def patterns_in_place(syntax: Syntax) -> bool:
 
 
 def no_continued_words(syntax: Syntax) -> bool:
-    """Accept no backslash-newline in a word: bash takes it out before it looks for expansions."""
+    """Accept no backslash-newline in a word: bash removes it before it looks for expansions."""
     return not any(b"\\\n" in (leaf.text or b"") for leaf in syntax.leaves if leaf.type not in _LITERAL_TEXT)
 
 
 def plain_here_documents(syntax: Syntax) -> bool:
     """Accept a here-document that is the last on its line, has a plain delimiter, and ends where bash ends it.
 
-    None beside backquotes: bash looks for the second one before it looks for here-documents.
+    Accept none beside backquotes: bash looks for the closing backquote before it looks for here-documents.
     """
     documents = [node for node in syntax.nodes if node.type == "heredoc_redirect"]
     has_backquotes = any(leaf.type == "`" for leaf in syntax.leaves)
@@ -157,7 +158,7 @@ def plain_sources(syntax: Syntax) -> bool:
 
 
 def plain_redirections(syntax: Syntax) -> bool:
-    """Accept no redirection that bash might part otherwise from the words around it."""
+    """Accept no redirection that bash might separate differently from the words around it."""
     return all(_is_plain_redirection(syntax, node) for node in syntax.nodes if node.type in _REDIRECTIONS)
 
 
@@ -174,7 +175,7 @@ RULES: tuple[Rule, ...] = (
     plain_sources,
     plain_redirections,
 )
-"""Every rule. Tests leave one out to show that it is needed."""
+"""All rules. Tests leave one out to show that it is needed."""
 
 
 def _is_pattern_in_place(node: "Node") -> bool:
@@ -266,7 +267,7 @@ def _is_plain_test_program(command: "Node") -> bool:
 
 
 def _is_plain_single(words: Sequence[ShellWord]) -> bool:
-    """Return whether test, with these arguments, evaluates nothing: its operators are where they cannot be operands."""
+    """Return whether `test` with these arguments evaluates nothing: no operator can be mistaken for an operand."""
     words = words[1:] if words and words[0].text == "!" and words[0].extent is Extent.EXACT else words
     if any(word.extent is Extent.ANY for word in words):
         return False
@@ -333,7 +334,7 @@ def _is_plain_source(redirect: "Node") -> bool:
 
 
 def _is_plain_redirection(syntax: Syntax, redirect: "Node") -> bool:
-    """Return whether no number or name of a descriptor stands before it, and nothing is stuck to its end."""
+    """Return whether no descriptor number or name directly precedes it, and nothing directly follows it."""
     before = re.search(rb"[^\s;&|()<>]*$", syntax.source[max(0, redirect.start_byte - 100) : redirect.start_byte])
     stuck = before[0] if before is not None else b""
     after = syntax.source[redirect.end_byte : redirect.end_byte + 1]
@@ -348,7 +349,7 @@ def _is_plain_redirection(syntax: Syntax, redirect: "Node") -> bool:
 
 
 def _has_plain_descriptor(redirect: "Node") -> bool:
-    """Return whether what `<&` and `>&` duplicate is a number or a hyphen, or else a file that certainly is one."""
+    """Return whether the target of `<&` or `>&` is a number, a hyphen, or certainly a file."""
     targets = [text_of(child) for child in redirect.children if child.is_named and child.type != "file_descriptor"]
     match next((text_of(child) for child in redirect.children if not child.is_named), ""):
         case "<&":

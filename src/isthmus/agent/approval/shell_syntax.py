@@ -1,4 +1,4 @@
-"""The syntax tree of a shell command, and its words: their values where those are certain, else how they begin."""
+"""The syntax tree of a shell command, and its words: their values if certain, otherwise their literal prefixes."""
 
 import re
 from collections.abc import Sequence
@@ -11,33 +11,33 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 MAXIMUM_LENGTH = 65_536
-"""Characters of the longest command that is analysed."""
+"""Maximum length in characters of a command that is analysed."""
 MAXIMUM_DEPTH = 100
-"""Nodes inside of one another in a command that is analysed: what is looked up in the nodes around one stays cheap."""
+"""Maximum nesting of nodes in a command that is analysed, so that looking up the ancestors of a node stays cheap."""
 
 _ACTIVE_IN_STRING = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[\w({@*#?!$-])")
 _OPEN_CHARACTERS = re.compile(r"(?<!\\)(?:\\\\)*[*?\[\]{}$]")
 _TILDE = re.compile(r"(?<!\\)(?:\\\\)*~")
 _NUMBERS = frozenset({"$?", "$#", "$$", "$!"})
-"""Expansions that are a number, or nothing."""
+"""Expansions to a number or the empty text."""
 
 
 class Extent(Enum):
-    """Certainty about the words that bash makes of a word."""
+    """Certainty about the words to which bash expands a word."""
 
     EXACT = auto()
     """One word with a known value."""
     ONE = auto()
-    """One word, whose value or a part of it is not known."""
+    """One word whose value is not known in full."""
     ANY = auto()
     """Any number of words."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellWord:
-    """A word of a command. `text` is its value where that is known, else how it is written.
+    """A word of a command. `text` is its value if known, otherwise its source text.
 
-    `start` is what it certainly begins with; empty when nothing is certain.
+    `start` is its certain prefix; empty if nothing is certain.
     """
 
     text: str
@@ -52,7 +52,7 @@ class ShellWord:
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """A parsed command. `nodes` are in the order of the source; `leaves` are those without parts of their own."""
+    """A parsed command. `nodes` are in the order of the source; `leaves` are the nodes without children."""
 
     source: bytes
     root: "Node"
@@ -61,7 +61,7 @@ class Syntax:
 
 
 def parse_shell(command: str) -> "Node | None":
-    """Return the syntax tree of `command`; None when a shell cannot be given such a text."""
+    """Return the syntax tree of `command`; None if it is too long or cannot be passed to a shell."""
     if len(command) > MAXIMUM_LENGTH or "\0" in command:
         return None
     try:
@@ -71,7 +71,7 @@ def parse_shell(command: str) -> "Node | None":
 
 
 def syntax_of(root: "Node") -> Syntax | None:
-    """Return the tree with its nodes and leaves in order; None when it is nested too deeply."""
+    """Return the tree with its nodes and leaves in order; None if it is nested too deeply."""
     nodes: list[Node] = []
     leaves: list[Node] = []
     waiting = [(root, 0)]
@@ -97,12 +97,12 @@ def _parser() -> "Parser":
 
 
 def text_of(node: "Node") -> str:
-    """Return how a node is written."""
+    """Return the source text of a node."""
     return (node.text or b"").decode()
 
 
 def literal(node: "Node") -> str | None:
-    """Return the value of a word in which nothing is expanded but paths, else None."""
+    """Return the value of a word in which only paths are expanded; None otherwise."""
     text = text_of(node)
     match node.type:
         case "word" | "number":
@@ -126,7 +126,7 @@ def literal(node: "Node") -> str | None:
 
 
 def word_of(node: "Node") -> ShellWord:
-    """Return what is certain about a word."""
+    """Return a word with its value or prefix as far as certain."""
     parts = node.children if node.type == "concatenation" else [node]
     extents = [_extent(part) for part in parts]
     value = literal(node)
@@ -163,12 +163,12 @@ def _extent(part: "Node") -> Extent:
 
 
 def _has_list(string: "Node") -> bool:
-    """Return whether "$@" or "${x[@]}" is in a string: that makes any number of words of it."""
+    """Return whether a string contains "$@" or "${x[@]}", which expand to any number of words."""
     return "@" in text_of(string)
 
 
 def _start(parts: Sequence["Node"], extents: Sequence[Extent]) -> str:
-    """Return what a word begins with: literal text, up to the first part or character that is not certain."""
+    """Return the literal prefix of a word, up to the first part or character that is not certain."""
     start = ""
     for part, extent in zip(parts, extents, strict=True):
         value = literal(part)

@@ -8,13 +8,13 @@ from isthmus.development_tool import EXTENSION_URI
 
 
 async def about(context: CommandContext) -> None:
-    """Version, model, workspace, approval mode, sandbox, and the extension of the protocol."""
+    """Show the version, model, workspace, approval mode, sandbox, and the protocol extension."""
     model = await context.resources.open_model(context.session.model)
     options = context.options
     policy = policy_for(
         options.policy, context.session.settings, options.settings_rule, yolo_refusal=context.tools.yolo_refusal
     )
-    # What it opens are folders of the user who runs the agent.
+    # The folders that it opens belong to the local user, so other users do not see them.
     sandbox = options.sandbox.partition(";")[0] if context.session.user else options.sandbox
     await context.say(
         "\n".join(

@@ -1,4 +1,4 @@
-"""The declaration of a slash command: its name, what it does, its arguments and the commands below it."""
+"""The declaration of a slash command: its name, its effect, its arguments and its subcommands."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from isthmus.slash_commands.tree import SUBCOMMAND
 from isthmus.tools.base import ToolScope
 
 Body: TypeAlias = Callable[[CommandContext], Awaitable[None]]
-"""A command's work. It raises CommandError to fail, and CommandRefusedError when the user refused."""
+"""Body of a command. It raises CommandError to fail, and CommandRefusedError if the user refused."""
 CompleteArguments: TypeAlias = Callable[[AgentResources, ToolScope, str], Awaitable[Sequence[str]]]
-"""Returns how the text behind a command's name may go on: whole texts."""
+"""Returns completions of the text after a command's name, each as the whole text."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandNode:
-    """A command with those below it; one without a ``body`` only holds others."""
+    """A command with its subcommands; a command without a ``body`` only groups them."""
 
     name: str
     description: str

@@ -7,7 +7,7 @@ from isthmus.agent.context.size import context_window
 
 
 async def compress(context: CommandContext) -> None:
-    """Let the model write the summary, and say what that saves."""
+    """Let the model write the summary, and report the saved tokens."""
     model = await context.resources.open_model(context.session.model)
     try:
         done = await compact(context.turn, model, context_window(model))
@@ -15,7 +15,7 @@ async def compress(context: CommandContext) -> None:
         raise CommandError(str(error), "not_compacted") from error
     await context.say(
         f"The conversation was compressed from about {done.tokens_before:,} to {done.tokens_after:,} tokens;"
-        " its last turns are as they were."
+        " its last turns are unchanged."
     )
 
 

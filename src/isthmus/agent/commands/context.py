@@ -1,8 +1,8 @@
 """The context of a slash command: texts for the user, tool calls, and the hand-over to the model.
 
-A command is a coroutine. After a crash, and when the user has answered, it is run again from its beginning: texts are
-not shown twice, and settled calls return at once. So the code before a call must not depend on anything that
-changes, and effects belong in calls.
+A command is a coroutine. After a crash, and after the user's answer, it runs again from its beginning: texts are not
+shown twice, and settled calls return immediately. So the code before a call must not depend on anything that changes,
+and effects belong in calls.
 """
 
 import uuid
@@ -38,7 +38,7 @@ class CommandError(IsthmusError):
 
 
 class CommandRefusedError(IsthmusError):
-    """Raised when the user refused to let the command go on; its task is cancelled."""
+    """Raised when the user refused to continue the command; its task is cancelled."""
 
 
 class CommandChangedError(IsthmusError):
@@ -72,7 +72,7 @@ class CommandTurn(AgentTurn):
 
 @dataclass(slots=True)
 class CommandContext:
-    """One run of a command. ``problems`` are custom commands that cannot be used, and why."""
+    """One run of a command. ``problems`` report custom commands that cannot be used."""
 
     turn: CommandTurn
     args: str
@@ -99,12 +99,12 @@ class CommandContext:
 
     @property
     def home(self) -> Path | None:
-        """The folder of the user's own files, if they have one here."""
+        """The folder of the user's own files; None if the user has no folder here."""
         return self.resources.home_of(self.session.user)
 
     @property
     def has_called(self) -> bool:
-        """Whether the command is run again and has made calls already."""
+        """Whether an earlier run of the command has already made calls."""
         return bool(self.session.calls)
 
     @property
@@ -114,11 +114,11 @@ class CommandContext:
         return (settings.context_files if settings is not None else ()) or self.options.context_files
 
     async def emit(self, *events: AgentEvent) -> None:
-        """Emit events other than texts and calls. They are emitted again when the command is run again."""
+        """Emit events other than texts and calls. They are emitted again when the command runs again."""
         await self.turn.emit(*events)
 
     async def say(self, text: str, *, is_afresh: bool = False) -> None:
-        """Show a text to the user; ``is_afresh``: also when the command is run again, e.g. an address to open."""
+        """Show a text to the user; ``is_afresh`` repeats it when the command runs again, e.g. an address to open."""
         self._texts += 1
         message_id = str(uuid.uuid4()) if is_afresh else f"{self.session.task_id}-{self._texts}"
         if text and message_id not in self.session.command_texts:
@@ -134,7 +134,7 @@ class CommandContext:
 
         Raises:
             CommandSuspendedError: one of them waits for the user.
-            CommandChangedError: the command made other calls when it was run before.
+            CommandChangedError: an earlier run of the command made other calls.
         """
         first = self._calls + 1
         self._calls += len(uses)
@@ -143,7 +143,7 @@ class CommandContext:
             request = ToolRequest(call_id, use.tool.name, use.arguments)
             known = self.session.calls.setdefault(call_id, OpenCall(request, is_models=False)).request
             if known.name != request.name or dict(known.arguments) != dict(request.arguments):
-                raise CommandChangedError("The command has changed since it was begun. Run it again.")
+                raise CommandChangedError("The command has changed since it started. Run it again.")
         named = {use.tool.name: use.tool for use in uses}
         runner = CallRunner(
             self.turn,
@@ -161,15 +161,15 @@ class CommandContext:
         return tuple(call for call in calls if call is not None)
 
     async def ask_model(self, text: str, media: tuple[Media, ...] = (), requested_file: str = "") -> None:
-        """Hand the task over to the model with this text and media. The command ends with this.
+        """Hand the task over to the model with this text and media, which ends the command.
 
-        ``requested_file`` is the file that the user asked for by the command.
+        ``requested_file`` is the file that the user requested by the command.
         """
         await self.turn.emit(CommandPrompt(text, media, requested_file))
 
 
 def error_of(call: ToolCall, otherwise: str, reason: str) -> CommandError:
-    """Return the error of a command whose call failed, in the call's words where it has any."""
+    """Return the error of a command whose call failed, with the call's message if it has one."""
     return CommandError(call.error.message if call.error is not None else otherwise, reason)
 
 

@@ -23,7 +23,7 @@ SHELL = "run_shell_command"
 class CustomCommand:
     """A custom command: its names from the top folder down, and its file.
 
-    ``is_of_project``: the file came with the project and is not the user's own.
+    ``is_of_project`` is whether the file belongs to the project instead of the user.
     """
 
     path: tuple[str, ...]
@@ -40,12 +40,12 @@ class CustomCommand:
 
 def node_of(command: CustomCommand, sub_commands: tuple[CommandNode, ...] = ()) -> CommandNode:
     """Return the command in the tree, under the last of its names."""
-    taken = argument("args", "Put into the prompt" if command.template.takes_args else "Put behind the prompt")
+    taken = argument("args", "Inserted into the prompt" if command.template.takes_args else "Appended to the prompt")
     return CommandNode(command.path[-1], command.description, partial(run_custom, command), (taken,), sub_commands)
 
 
 async def run_custom(command: CustomCommand, context: CommandContext) -> None:
-    """Read and run what the prompt needs, then hand it to the model."""
+    """Read the files and run the shell commands of the prompt, then send it to the model."""
     template, args = command.template, context.args
     contents = {
         path: await asyncio.to_thread(inject, context.workspace, path) for path in dict.fromkeys(template.files(args))
@@ -56,8 +56,8 @@ async def run_custom(command: CustomCommand, context: CommandContext) -> None:
         tool = context.tools.tools.get(SHELL)
         if tool is None:
             raise CommandError(f"{command.name} runs shell commands, and this session has no {SHELL}.", "no_shell")
-        why = f"asked for by the command {command.name} in {command.file}"
-        uses = tuple(ToolInvocation(tool, {"command": line, "description": why}) for line in wanted)
+        reason = f"requested by the command {command.name} in {command.file}"
+        uses = tuple(ToolInvocation(tool, {"command": line, "description": reason}) for line in wanted)
         calls = await context.call(*uses, asked_each_time=await _asked_each_time(command, context))
         for call, line in zip(calls, wanted, strict=True):
             match call.status:

@@ -1,7 +1,7 @@
 """Finds custom commands: ``commands/**/*.toml`` in the user's folder and in the project's ``.gemini``.
 
-Sub-folders are namespaces. The project's counts more than the user's of the same name; a built-in one more than
-both, and then the custom one has another name. A file that cannot be used is named, and hurts no other.
+Sub-folders are namespaces. A command of the project overrides a command of the user with the same name; a custom
+command with the name of a built-in one is renamed. An unusable file is reported and does not affect the others.
 """
 
 import os
@@ -19,17 +19,17 @@ from isthmus.files.atomic import read_regular
 from isthmus.text.visible import single_line
 
 MAXIMUM_FILES = 500
-"""Files of one folder of commands, with its sub-folders."""
+"""Maximum number of files in a folder of commands and its sub-folders."""
 MAXIMUM_FOLDERS = 500
 MAXIMUM_BYTES = 256 * 1024
-"""Bytes of one command."""
+"""Maximum size in bytes of one command."""
 MAXIMUM_TOTAL_BYTES = 1024 * 1024
-"""Bytes of all commands of one folder: whoever wrote the project could make each start take minutes."""
+"""Maximum size in bytes of all commands of one folder, so that no project can make each start take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CustomCommands:
-    """The commands found, also as nodes for the tree; ``problems`` name files that were not used or renamed."""
+    """The commands found, also as nodes for the tree; ``problems`` report unused files and renamed commands."""
 
     nodes: tuple[CommandNode, ...] = ()
     problems: tuple[str, ...] = ()
@@ -37,7 +37,10 @@ class CustomCommands:
 
 
 def find_custom_commands(home: Path | None, workspace: Path, built_in: Sequence[CommandNode]) -> CustomCommands:
-    """Return the custom commands for a workspace; ``home`` is the user's ``~/.gemini``. Blocks: for a thread."""
+    """Return the custom commands for a workspace; ``home`` is the user's ``~/.gemini``.
+
+    Blocking; call it in a thread.
+    """
     problems: list[str] = []
     found: dict[tuple[str, ...], CustomCommand] = {}
     own = home / "commands" if home is not None else None
@@ -60,12 +63,12 @@ def find_custom_commands(home: Path | None, workspace: Path, built_in: Sequence[
 
 
 def _files(folder: Path, root: Path | None, problems: list[str]) -> Iterator[Path]:
-    """Yield the TOML files below a folder by name; with ``root`` none that lead out of it."""
+    """Yield the TOML files below a folder by name; with ``root``, only files inside it."""
     count = total = 0
     for visited, (current, folders, names) in enumerate(os.walk(folder)):
         folders.sort()
         if visited >= MAXIMUM_FOLDERS:
-            problems.append(f"{folder}: only the first {MAXIMUM_FOLDERS} folders are looked into")
+            problems.append(f"{folder}: only the first {MAXIMUM_FOLDERS} folders are searched")
             return
         for name in sorted(names):
             path = Path(current) / name
@@ -80,7 +83,7 @@ def _files(folder: Path, root: Path | None, problems: list[str]) -> Iterator[Pat
                 problems.append(f"{folder}: only the first {MAXIMUM_TOTAL_BYTES} bytes of commands are used")
                 return
             if root is not None and not _real(path).is_relative_to(root):
-                problems.append(f"{path} leads out of the project; it is not used")
+                problems.append(f"{path} is not used: it leads out of the project")
                 continue
             yield path
 
@@ -93,7 +96,7 @@ def _size(path: Path) -> int:
 
 
 def _real(path: Path) -> Path:
-    """Return the path without links; of links that lead in a circle, whatever there is (Path.resolve fails there)."""
+    """Return the resolved path, as far as possible if links lead in a circle (Path.resolve would fail)."""
     return Path(os.path.realpath(path))
 
 

@@ -1,4 +1,4 @@
-"""/help: the commands, or one of them in detail."""
+"""/help: lists the commands, or describes one of them."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,12 @@ from isthmus.slash_commands.tree import all_commands, find, near, resolve, usage
 
 
 async def show_help(context: CommandContext) -> None:
-    """All commands, and what is wrong with those that cannot be used; or the one that is named."""
+    """List all commands and problems with them, or describe the named command."""
     wanted = context.args.split()
     if not wanted:
         lines = [line for path, command in all_commands(context.tree) for line in _lines(path, command)]
         if context.problems:
-            lines += ["", "What cannot be used as it is:"]
+            lines += ["", "Problems:"]
             lines += [f"- {problem}" for problem in context.problems]
         await context.say("Commands:\n" + "\n".join(lines))
         return

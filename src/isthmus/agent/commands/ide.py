@@ -1,4 +1,4 @@
-"""/ide: the editor that this session uses, and whether it does."""
+"""/ide: shows the editor of this session, and switches its use on and off."""
 
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext, CommandError
@@ -6,7 +6,7 @@ from isthmus.agent.editor_ports import EditorControl
 
 
 async def status(context: CommandContext) -> None:
-    """Show which editor it is, what it offers, and what to do when there is none."""
+    """Show the editor and its features, or how to connect one."""
     await context.say(await _editors(context).status(context.scope))
 
 
@@ -16,7 +16,7 @@ async def enable(context: CommandContext) -> None:
 
 
 async def disable(context: CommandContext) -> None:
-    """Go on without an editor."""
+    """Stop using an editor."""
     await context.say(await _editors(context).disable(context.scope))
 
 
@@ -31,8 +31,8 @@ COMMAND = CommandNode(
     "Show the editor that this session uses",
     status,
     sub_commands=(
-        CommandNode("status", "Show which editor it is, and what it can be asked", status),
+        CommandNode("status", "Show the editor and its features", status),
         CommandNode("enable", "Use an editor again, and look for it now", enable),
-        CommandNode("disable", "Use no editor: nothing of what it shows is sent, edits are reviewed here", disable),
+        CommandNode("disable", "Use no editor: none of its content is sent, and edits are reviewed here", disable),
     ),
 )

@@ -23,12 +23,12 @@ def inject(root: Path, shown: str) -> str:
     """Return the text for ``@{shown}`` in the workspace ``root``.
 
     Raises:
-        ToolFailure: there is no such file, it is closed or ignored, or it is not text.
+        ToolFailure: the file does not exist, is out of reach or ignored, or is not text.
     """
     workspace = Workspace(root)
     path = workspace.open_path(shown)
     if path != workspace.root and _is_ignored(workspace, path):
-        raise ToolFailure(f"@{{{shown}}}: an ignore file of the project names it, so it is not read", "ignored_file")
+        raise ToolFailure(f"@{{{shown}}}: it is not read, since an ignore file of the project names it", "ignored_file")
     if path.is_dir():
         return _listing(workspace, path, shown)
     try:

@@ -16,12 +16,12 @@ from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus
 
 
 async def names(context: CommandContext) -> None:
-    """Each server and the names of its tools."""
+    """List the servers and the names of their tools."""
     await context.say(await _listing(context, Detail.NAMES))
 
 
 async def descriptions(context: CommandContext) -> None:
-    """Each server with its description and those of its tools."""
+    """List the servers and their tools with descriptions."""
     await context.say(await _listing(context, Detail.DESCRIPTIONS))
 
 
@@ -49,8 +49,8 @@ async def restart(context: CommandContext) -> None:
         await context.say(NONE_CONFIGURED)
         return
     if context.session.user:
-        message = "Only the user who runs this server restarts its MCP servers: others may be using them."
-        raise CommandError(message, _NOT)
+        message = "Only the user who runs this server can restart its MCP servers, since others may be using them."
+        raise CommandError(message, _NOT_LOCAL_USER)
     before = await _servers(context)
     await servers.restart(context.scope, name)
     await context.say(await _changes(context, before, name))
@@ -72,7 +72,7 @@ async def _switch(context: CommandContext, *, is_enabled: bool) -> None:
         await context.say(NONE_CONFIGURED)
         return
     if context.session.user:
-        raise CommandError("Only the user who runs this server switches its MCP servers on and off.", _NOT)
+        raise CommandError("Only the user who runs this server can switch its MCP servers on and off.", _NOT_LOCAL_USER)
     before = await _servers(context)
     await servers.set_enabled(context.scope, name, is_enabled=is_enabled)
     await context.say(await _changes(context, before, name))
@@ -97,7 +97,7 @@ async def auth(context: CommandContext) -> None:
         return
     if context.session.user:
         # The login is stored for the account and used by all users.
-        raise CommandError("Only the user who runs this server logs it in to MCP servers.", _NOT)
+        raise CommandError("Only the user who runs this server can log it in to MCP servers.", _NOT_LOCAL_USER)
     has_progress = False
     steps = servers.paste(context.scope, name, pasted) if pasted.strip() else servers.login(context.scope, name)
     async with aclosing(steps) as progress:
@@ -108,7 +108,7 @@ async def auth(context: CommandContext) -> None:
         raise CommandError(f"The login to {name} ended without a result.", "login_failed")
 
 
-_NOT = "not_yours"
+_NOT_LOCAL_USER = "not_yours"
 """Reason of a refusal: only the local user may do this."""
 
 
@@ -119,10 +119,10 @@ async def _servers(context: CommandContext) -> Sequence[ServerStatus]:
 
 
 def _for_others(status: ServerStatus) -> ServerStatus:
-    """Return the status without commands, folders and errors, which are for the machine's user alone."""
+    """Return the status without commands, folders and errors, which only the local user may see."""
     if status.problem is None or status.state is ServerState.CONNECTED:
         return replace(status, summary=())
-    return replace(status, summary=(), problem="the user who runs this server sees the reason")
+    return replace(status, summary=(), problem="only the user who runs this server can see the reason")
 
 
 async def _discovery(context: CommandContext) -> DiscoveryState:
@@ -146,7 +146,7 @@ async def _listing(context: CommandContext, detail: Detail) -> str:
 
 
 async def _changes(context: CommandContext, before: Sequence[ServerStatus], name: str | None) -> str:
-    """Return the servers, or the one of that name, with the tools that were added and removed."""
+    """Return the listing of the servers, or of the named one, with added and removed tools."""
     known = {status.name: {tool.name for tool in status.tools} for status in before}
     after = [status for status in await _servers(context) if name is None or status.name == name]
     lines = [listing(after, Detail.NAMES, await _discovery(context))]
@@ -157,7 +157,7 @@ async def _changes(context: CommandContext, before: Sequence[ServerStatus], name
     return "\n".join(lines)
 
 
-_SERVER = argument("server", "The name of one server; all without it")
+_SERVER = argument("server", "The name of a server; all servers if omitted")
 _ONE_SERVER = argument("server", "The name of the server", is_required=True)
 
 COMMAND = CommandNode(
@@ -176,7 +176,7 @@ COMMAND = CommandNode(
             auth,
             (
                 argument("server", "The name of the server"),
-                argument("address", "The address that the browser ended at, when it is on another machine"),
+                argument("address", "The address at which the browser ended, if it runs on another machine"),
             ),
         ),
         CommandNode("refresh", "Reconnect and list the tools again", refresh, (_SERVER,)),

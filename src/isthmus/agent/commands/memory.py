@@ -1,4 +1,4 @@
-"""/memory: shows the instructions of GEMINI.md and AGENTS.md, and adds to them."""
+"""/memory: shows the instructions in GEMINI.md and AGENTS.md, and adds to them."""
 
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError, ToolInvocation, error_of
@@ -10,7 +10,7 @@ from isthmus.text.units import show_count
 
 
 async def show(context: CommandContext) -> None:
-    """Show the instructions exactly as the model gets them."""
+    """Show the instructions exactly as the model receives them."""
     instructions = await context.memory.instructions(context.workspace, context.home, context.context_files)
     await context.say(instructions.text or _advice_without_instructions(context))
 
@@ -62,15 +62,15 @@ def _changes(before: Instructions, now: Instructions) -> tuple[str, ...]:
 
 def _advice_without_instructions(context: CommandContext) -> str:
     names = " or ".join(context.context_files or DEFAULT_CONTEXT_FILES)
-    return f"There are no instructions: no {names} in ~/.gemini or the project. /init writes one, /memory add too."
+    return f"There are no instructions: no {names} in ~/.gemini or the project. Create one with /init or /memory add."
 
 
 COMMAND = CommandNode(
     "memory",
-    "Show and add to what GEMINI.md and AGENTS.md tell the model",
+    "Show the instructions in GEMINI.md and AGENTS.md, and add to them",
     show,
     sub_commands=(
-        CommandNode("show", "Show the instructions exactly as the model gets them", show),
+        CommandNode("show", "Show the instructions exactly as the model receives them", show),
         CommandNode("list", "List the files that they come from", paths),
         CommandNode(
             "add",

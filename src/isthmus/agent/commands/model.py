@@ -1,4 +1,4 @@
-"""/model: which model answers, and another one for the rest of the session."""
+"""/model: shows the model, or chooses another one for the rest of the session."""
 
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext
@@ -6,14 +6,14 @@ from isthmus.events import ModelChosen
 
 
 async def model(context: CommandContext) -> None:
-    """Show the model; with a name, open that one and go on with it."""
+    """Show the model; with a name, switch to that model."""
     name = context.args.strip()
     chosen = await context.resources.open_model(name or context.session.model)
     if not name:
-        await context.say(f"Model: {chosen.name} ({chosen.provider}). /model NAME goes on with another one.")
+        await context.say(f"Model: {chosen.name} ({chosen.provider}). /model NAME switches to another one.")
         return
     await context.emit(ModelChosen(name))
-    await context.say(f"This session goes on with {chosen.name} ({chosen.provider}).")
+    await context.say(f"This session continues with {chosen.name} ({chosen.provider}).")
 
 
 COMMAND = CommandNode(

@@ -1,9 +1,9 @@
 """The prompts of MCP servers as slash commands: ``/poem-writer --title="Gemini CLI" --mood=reverent``.
 
-A prompt keeps its own name when no built-in or custom command and no server before it in the configuration has it; else
-it is ``server__prompt``, as with tools. A name that was shown stays with its prompt as long as the agent runs. What the
-server makes of the arguments goes to the model, marked as the server's text: the user asked for it, so it is done,
-and it permits nothing. Deliberately not here: how arguments are read (:mod:`isthmus.slash_commands.arguments`).
+A prompt keeps its own name unless a built-in or custom command, or a server before it in the configuration, has that
+name; otherwise it becomes ``server__prompt``, as with tools. A displayed name stays with its prompt while the agent
+runs. The server's result goes to the model, marked as the server's text: the model follows it, since the user requested
+it, but it permits nothing. Not here: reading arguments, see :mod:`isthmus.slash_commands.arguments`.
 """
 
 import re
@@ -31,11 +31,11 @@ from isthmus.tools.server_contents import ServerPrompt
 
 MAXIMUM_NAME = 63
 MAXIMUM_WORKSPACES = 64
-"""Workspaces whose given names are remembered; of more, those that were used last."""
+"""Maximum number of workspaces whose assigned names are remembered, most recently used first."""
 MAXIMUM_PROMPTS = 500
-"""Prompts that are commands at once, of all servers of a session."""
+"""Maximum number of prompts of all servers of a session that become commands."""
 MAXIMUM_GIVEN = 5_000
-"""Names that are remembered of prompts that are not there now."""
+"""Maximum number of remembered names per workspace, including those of prompts that no longer exist."""
 MAXIMUM_DESCRIPTION = 500
 HELP = "help"
 """The only argument with which a command shows its usage, as in Gemini CLI."""
@@ -47,7 +47,7 @@ _RESERVED = frozenset({*(path[0] for path in ALIASES), *FRONT_COMMANDS})
 
 
 class PromptNames:
-    """The names that prompts have been shown under, by workspace."""
+    """The displayed names of prompts, by workspace."""
 
     def __init__(self) -> None:
         self._given: dict[Path, dict[PromptKey, str]] = {}
@@ -55,11 +55,13 @@ class PromptNames:
     def nodes(
         self, workspace: Path, prompts: Sequence[ServerPrompt], commands: Sequence[CommandNode]
     ) -> tuple[list[CommandNode], tuple[str, ...]]:
-        """Return the prompts as commands beside those that there are, in the order given, which is the configuration's.
+        """Return the prompts as commands beside the existing ``commands``, in the order of the configuration.
 
-        Also return the note on prompts that are too many to be commands.
+        Also return a note if there are too many prompts for all of them to become commands.
         """
-        shown = {(prompt.server, prompt.name): prompt for prompt in reversed(prompts)}  # of two alike the first
+        shown = {
+            (prompt.server, prompt.name): prompt for prompt in reversed(prompts)
+        }  # the first of two with the same name
         keys = list(dict.fromkeys((prompt.server, prompt.name) for prompt in prompts))
         taken = {*_RESERVED, *(node.name for node in commands)}
         before = {key: name for key, name in self._given.pop(workspace, {}).items() if name not in taken}
@@ -75,12 +77,12 @@ class PromptNames:
                 taken.add(given[key])
             nodes.append(node_of(given[key], shown[key]))
         left = len(keys) - len(nodes)
-        problem = f"{left} more prompts of MCP servers are not commands: at most {MAXIMUM_PROMPTS} are"
+        problem = f"{left} more prompts of MCP servers are not available as commands: the maximum is {MAXIMUM_PROMPTS}"
         return nodes, (problem,) * bool(left)
 
 
 def command_name(name: str) -> str:
-    """Return `name` as it can be typed behind a slash.
+    """Return `name` in a form that can be typed after a slash.
 
     Blanks become ``-``, all other characters than letters, digits, ``_``, ``.`` and ``-`` become ``_``; a name that is
     too long is cut in the middle with ``___``.
@@ -118,7 +120,7 @@ def _arguments(prompt: ServerPrompt) -> tuple[SlashCommandArgument, ...]:
 
 
 async def run_prompt(name: str, prompt: ServerPrompt, context: CommandContext) -> None:
-    """Have the server fill in the arguments, then hand what it gives to the model."""
+    """Let the server fill in the arguments, then send the result to the model."""
     arguments, contents = _arguments(prompt), context.resources.contents
     if context.args.strip() == HELP:
         await context.say(help_of(name, prompt))
@@ -131,7 +133,7 @@ async def run_prompt(name: str, prompt: ServerPrompt, context: CommandContext) -
         raise CommandError(f"This agent has no MCP servers, so there is no /{name}.", "unknown_command")
     folder = context.options.output_folder / context.session.task_id
     content = await contents.get_prompt(context.scope, prompt.server, prompt.name, values, folder)
-    await context.ask_model(_marked(name, prompt, values, content.text), content.media)
+    await context.ask_model(_mark_text(name, prompt, values, content.text), content.media)
 
 
 async def complete_prompt(prompt: ServerPrompt, resources: AgentResources, scope: ToolScope, args: str) -> list[str]:
@@ -167,9 +169,9 @@ def help_of(name: str, prompt: ServerPrompt) -> str:
     return "\n".join(lines)
 
 
-def _marked(name: str, prompt: ServerPrompt, values: Mapping[str, str], text: str) -> str:
-    """Return the server's text with whose it is; its end is marked by a word that the server does not know."""
-    # Names are the server's words as well: they make no lines outside the marks.
+def _mark_text(name: str, prompt: ServerPrompt, values: Mapping[str, str], text: str) -> str:
+    """Return the server's text with its origin, and with an end mark that the server cannot know."""
+    # The server chose the names, too, so they must not add lines outside the marks.
     given = "".join(f" --{' '.join(key.split())}={value!r}" for key, value in values.items())
     mark = f"{name} {secrets.token_hex(4)}"
     return (

@@ -1,4 +1,4 @@
-"""The slash commands that are built in. A new one: copy ``about.py``, and list it here."""
+"""The built-in slash commands. To add one, copy ``about.py`` and list the copy here."""
 
 from isthmus.agent.commands import about, compress, helping, ide, init, mcp, memory, model, restore, stats, tasks, tools
 from isthmus.agent.commands.base import CommandNode

@@ -1,4 +1,4 @@
-"""/restore: the checkpoints of the session, and the way back to one."""
+"""/restore: lists the checkpoints of the session, and restores one."""
 
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError, CommandRefusedError, ToolInvocation, error_of
@@ -8,7 +8,7 @@ from isthmus.events import Checkpoint, Restored
 
 
 async def restore(context: CommandContext) -> None:
-    """List the checkpoints; with an id, put files and conversation back."""
+    """List the checkpoints; with an id, restore files and conversation."""
     checkpoints, checkpoint_id = context.resources.checkpoints, context.args.strip()
     if checkpoints is None:
         raise CommandError("This agent keeps no checkpoints.", "no_checkpoints")
@@ -19,21 +19,21 @@ async def restore(context: CommandContext) -> None:
     (call,) = await context.call(ToolInvocation(tool, {"checkpoint_id": checkpoint_id}))
     undo_id = await undo_of(call.tool_call_id, context.session, checkpoints)
     if undo_id is not None and undo_id not in context.session.checkpoints:
-        # Before the conversation goes back: it is what the undo goes back to.
+        # Before the conversation is restored, so that the undo leads back to its present state.
         await context.emit(Checkpoint(undo_id, call.tool_call_id))
     if call.status is ToolCallStatus.CANCELLED:
         await context.say("Nothing was restored.")
         raise CommandRefusedError
     if call.status is ToolCallStatus.SUCCEEDED and call.output is not None:
         await context.emit(Restored(checkpoint_id))
-        await context.say(f"{call.output.text}\nThe conversation is again what it was before that edit.")
+        await context.say(f"{call.output.text}\nThe conversation is back at its state before that edit.")
     else:
         raise error_of(call, "Nothing was restored.", "not_restored")
 
 
 COMMAND = CommandNode(
     "restore",
-    "List the checkpoints of this session, or bring files and conversation back to one",
+    "List the checkpoints of this session, or restore files and conversation from one",
     restore,
     (argument("checkpoint", "The id of the checkpoint, as listed"),),
 )

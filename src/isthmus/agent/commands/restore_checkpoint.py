@@ -1,7 +1,7 @@
-"""Going back to a checkpoint: what can be gone back to, and the tool call that does it after a user agreed.
+"""Restoring a checkpoint: the available checkpoints, and the tool call that restores one after a user agreed.
 
-The files are the store's matter (:mod:`isthmus.checkpoints.base`), the conversation is the session's: the command
-yields Restored after the call has succeeded. Deliberately not here: the command itself.
+The store restores the files (:mod:`isthmus.checkpoints.base`), the session restores the conversation: the command
+emits Restored after the call has succeeded. Not here: the command, see :mod:`isthmus.agent.commands.restore`.
 """
 
 import difflib
@@ -32,22 +32,22 @@ SHOWN_FILES = 50
 
 
 async def restorable(session: Session, checkpoints: Checkpoints) -> Sequence[CheckpointInfo]:
-    """Return the checkpoints that files and conversation can go back to, newest first.
+    """Return the checkpoints to which both files and conversation can be restored, newest first.
 
     Raises:
-        CheckpointError: the store cannot be used.
+        CheckpointError: the store is not usable.
     """
     kept = await checkpoints.list(session.checkpoint_scope)
     return [info for info in kept if info.checkpoint_id in session.checkpoints]
 
 
 async def undo_of(tool_call_id: str, session: Session, checkpoints: Checkpoints) -> str | None:
-    """Return the checkpoint of the files before the call that restored another one; None when it touched no file.
+    """Return the checkpoint taken before a call that restored another one; None if the call changed no file.
 
-    It is looked up in the store, so that it is found also after a crash in the middle of that call.
+    The lookup in the store also finds it after a crash in the middle of that call.
 
     Raises:
-        CheckpointError: the store cannot be used.
+        CheckpointError: the store is not usable.
     """
     kept = await checkpoints.list(session.checkpoint_scope)
     return next((info.checkpoint_id for info in kept if info.tool_call_id == tool_call_id), None)
@@ -56,20 +56,20 @@ async def undo_of(tool_call_id: str, session: Session, checkpoints: Checkpoints)
 def checkpoint_list(infos: Sequence[CheckpointInfo]) -> str:
     """Return the list for a user: id, local time, the files and the prompt's first line."""
     if not infos:
-        return "There is no checkpoint in this session: one is taken before each edit of a file."
+        return "This session has no checkpoint yet: one is taken before each edit of a file."
     lines = [
         f"{info.checkpoint_id}  {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(info.taken_at))}"
         f"  {_names(info.files)}  {info.about}".rstrip()
         for info in infos
     ]
-    return "\n".join([*lines, "", "/restore ID brings files and conversation back to before that edit."])
+    return "\n".join([*lines, "", "/restore ID restores files and conversation to their state before that edit."])
 
 
 class RestoreCheckpoint:
-    """Puts back the files of one session, as a tool of its command; the model does not have it.
+    """Tool of the command that restores the files of one session; the model does not receive it.
 
-    Its call asks a user with the list of files, where the approval policy asks at all, and runs at most once like any
-    other with an effect.
+    If the approval policy requires an answer, the question lists the files. Like any call with an effect, it runs at
+    most once.
     """
 
     name = "restore"
@@ -98,7 +98,7 @@ class RestoreCheckpoint:
         return GenericDetails(_question(plan))
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Put the files back."""
+        """Restore the files."""
         session = self._session
         reason = CheckpointFor(
             session.checkpoint_scope,
@@ -128,36 +128,36 @@ def _instead(checkpoint_id: str, session: Session) -> str:
     """Return a hint at what may have been meant by an unknown checkpoint id."""
     known = list(session.checkpoints)
     if not known:
-        return ", and no other one: one is taken before each edit of a file."
+        return " and no other one yet: one is taken before each edit of a file."
     likely = difflib.get_close_matches(checkpoint_id[:100].lower(), known, n=3)
     return f". Did you mean {' or '.join(likely)}?" if likely else f". The latest are: {', '.join(known[-5:])}."
 
 
 def _question(plan: RestorePlan) -> str:
     if not plan.files:
-        return f"Go back to checkpoint {plan.checkpoint_id}: no file has to change, only the conversation goes back."
+        return f"Go back to checkpoint {plan.checkpoint_id}: no file has to change, only the conversation is restored."
     lines = [f"Go back to checkpoint {plan.checkpoint_id}. Files:", *map(_line, plan.files[:SHOWN_FILES])]
     if len(plan.files) > SHOWN_FILES:
         lines.append(f"- and {len(plan.files) - SHOWN_FILES} more")
     if any(file.changed_by_others and file.why is None for file in plan.files):
-        lines.append("What others changed is kept as a checkpoint of its own, which can be restored in turn.")
+        lines.append("Changes by others are kept as another checkpoint, which can be restored in turn.")
     return "\n".join(lines)
 
 
 def _line(file: FileRestore) -> str:
-    changed = " (changed by somebody else since)" if file.changed_by_others else ""
+    changed = " (changed by another program since)" if file.changed_by_others else ""
     return f"- {file.path}: {file.action}{changed}" + (f": {file.why}" if file.why else "")
 
 
 def _format(report: RestoreReport) -> str:
     lines = list(map(_line, report.done))
     if report.problems:
-        lines = ["Not every file could be restored, so the conversation stays as it is.", *lines]
+        lines = ["Not every file could be restored, so the conversation is unchanged.", *lines]
         lines += [f"- not restored: {problem}" for problem in report.problems]
     if not lines:
         return "No file had to change."
     if report.undo_id is not None:
-        lines.append(f"The files as they were before this are kept as checkpoint {report.undo_id}.")
+        lines.append(f"The previous state of the files is kept as checkpoint {report.undo_id}.")
     return "\n".join(lines)
 
 

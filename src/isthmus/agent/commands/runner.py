@@ -1,4 +1,4 @@
-"""Runs a slash command inside its task, and offers the tree of commands that a user has."""
+"""Runs a slash command inside its task, and returns the tree of commands of a user."""
 
 import asyncio
 import logging
@@ -40,7 +40,7 @@ class CommandRunner:
         self._resources = resources
         self._suspended = suspended if suspended is not None else SuspendedCalls()
         self._memory = memory
-        self._said_problems: set[str] = set()
+        self._logged_problems: set[str] = set()
         self._prompt_names = PromptNames()
 
     async def commands(self, scope: ToolScope, home: Path | None) -> Sequence[SlashCommand]:
@@ -49,7 +49,7 @@ class CommandRunner:
         return tuple(node.declare() for node in nodes)
 
     async def complete(self, scope: ToolScope, home: Path | None, line: str) -> Sequence[Completion]:
-        """Return completions of a line behind a command's name, if known."""
+        """Return completions of the text after a command's name, if known."""
         name, blank, args = line.removeprefix("/").partition(" ")
         nodes, _ = await self._nodes(scope, home) if blank else ((), ())
         node = find((name,), nodes)
@@ -58,7 +58,7 @@ class CommandRunner:
         return [Completion(f"/{name} {text}", "") for text in await node.complete(self._resources, scope, args)]
 
     async def run(self, turn: AgentTurn, tools: ToolSet, scope: ToolScope, options: AgentOptions) -> StateChange | None:
-        """Run the command of the session's task; return its end or its question, None when the model goes on."""
+        """Run the command of the session's task; return its end or its question, or None if the model continues."""
         session = turn.session
         command = session.command
         nodes, problems = await self._nodes(scope, self._resources.home_of(session.user))
@@ -66,7 +66,7 @@ class CommandRunner:
         if command is None or node is None or node.body is None:
             name = "/" + " ".join(command.path if command is not None else ())
             gone = f"The command {name} no longer exists. If it was a prompt of an MCP server, see /mcp for its state."
-            return await _failed(turn, gone, "unknown_command")
+            return await _fail(turn, gone, "unknown_command")
         context = CommandContext(
             turn=CommandTurn(session, turn.keep),
             args=command.args,
@@ -89,10 +89,10 @@ class CommandRunner:
         except CommandError as error:
             end = StateChange(TaskState.FAILED, str(error), error.reason)
         except ModelError as error:
-            return await _failed(turn, str(error), f"model_{error.kind}")
+            return await _fail(turn, str(error), f"model_{error.kind}")
         except IsthmusError as error:
             message = error.message_for(session.user) if isinstance(error, ToolFailure) else str(error)
-            return await _failed(turn, message, getattr(error, "category", "command_failed"))
+            return await _fail(turn, message, getattr(error, "category", "command_failed"))
         if session.has_command_prompt:
             return None
         if session.state is TaskState.SUBMITTED:
@@ -102,8 +102,8 @@ class CommandRunner:
     async def _nodes(self, scope: ToolScope, home: Path | None) -> tuple[tuple[CommandNode, ...], tuple[str, ...]]:
         found = await asyncio.to_thread(find_custom_commands, home, scope.workspace, BUILT_IN)
         for problem in found.problems:
-            if problem not in self._said_problems:
-                self._said_problems.add(problem)
+            if problem not in self._logged_problems:
+                self._logged_problems.add(problem)
                 log.warning("custom commands: %s", problem)
         nodes, contents = (*BUILT_IN, *found.nodes), self._resources.contents
         if contents is None:
@@ -113,7 +113,7 @@ class CommandRunner:
         return (*nodes, *prompts), (*found.problems, *too_many)
 
 
-async def _failed(turn: AgentTurn, message: str, reason: str) -> StateChange:
-    """Close the open calls of a command that cannot go on, and return its end."""
+async def _fail(turn: AgentTurn, message: str, reason: str) -> StateChange:
+    """Close the open calls of a command that cannot continue, and return its end."""
     await turn.emit(*failed_calls(turn.session, message))
     return StateChange(TaskState.FAILED, message, reason)

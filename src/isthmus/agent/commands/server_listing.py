@@ -1,6 +1,6 @@
 """The list of MCP servers that ``/mcp`` shows, as in Gemini CLI's MCP documentation. Pure.
 
-A command or a URL comes without secrets already (:attr:`~isthmus.tools.servers.ServerStatus.summary`).
+Commands and URLs arrive without secrets (:attr:`~isthmus.tools.servers.ServerStatus.summary`).
 """
 
 import json
@@ -12,13 +12,14 @@ from isthmus.tools.base import SEARCH_TOOL
 from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus, ServerTool
 
 NONE_CONFIGURED = (
-    "No MCP servers are configured. They stand under mcpServers in ~/.gemini/settings.json or the project's"
-    " .gemini/settings.json; `isthmus mcp add` writes one there."
+    "No MCP servers are configured. Add them under mcpServers in ~/.gemini/settings.json or the project's"
+    " .gemini/settings.json, or with `isthmus mcp add`."
 )
 
 MAXIMUM_NAMES = 200
-"""Prompts or resources of a server that are named."""
+"""Maximum number of prompts or resources of a server that are listed."""
 LONGEST_NAME = 200
+"""Maximum length in characters of a listed name."""
 
 _ICONS = {
     ServerState.CONNECTED: "📡",
@@ -42,44 +43,44 @@ class Detail(Enum):
 def listing(
     servers: Sequence[ServerStatus], detail: Detail, discovery: DiscoveryState, loaded: int | None = None
 ) -> str:
-    """All servers, each with its state, how it is reached and what it offers, and how far discovery is.
+    """Return all servers with their states, addresses and features, and the state of discovery.
 
-    ``loaded``: how many tools the model has found, where it is shown them on demand; None: it is shown all.
+    ``loaded`` is the number of tools that the model has loaded on demand; None if it receives all of them.
     """
-    problems = [line for status in servers if status.is_file for line in _labelled("Problem", status.problem or "")]
+    problems = [line for status in servers if status.is_file for line in _label_lines("Problem", status.problem or "")]
     notes = ["\n".join(problems)] if problems else []
     shown = [_server(status, detail) for status in servers if not status.is_file]
     if not shown:
         return "\n\n".join([NONE_CONFIGURED, *notes])
     parts = ["MCP Servers Status:", *shown, *notes]
     if loaded is not None:
-        parts.append(f"Tools on demand: the model finds them with {SEARCH_TOOL}; it has {loaded} of them now")
+        parts.append(f"Tools on demand: the model finds them with {SEARCH_TOOL}; {loaded} are loaded now")
     return "\n\n".join([*parts, f"Discovery State: {discovery}"])
 
 
 def _server(status: ServerStatus, detail: Detail) -> str:
-    is_there = status.state is ServerState.CONNECTED
-    icon = _CONTAINER if is_there and status.is_container else _ICONS[status.state]
+    is_connected = status.state is ServerState.CONNECTED
+    icon = _CONTAINER if is_connected and status.is_container else _ICONS[status.state]
     lines = [f"{icon} {' '.join(status.name.split())} ({status.state.upper()})", *status.summary, *status.notes]
     if status.problem:
-        lines += _labelled(_PROBLEMS.get(status.state, "Note"), status.problem)
+        lines += _label_lines(_PROBLEMS.get(status.state, "Note"), status.problem)
     if detail is not Detail.NAMES and status.description:
-        lines += _labelled("Description", status.description)
-    lines += _tools(status.tools, detail, is_there=is_there)
+        lines += _label_lines("Description", status.description)
+    lines += _tools(status.tools, detail, is_connected=is_connected)
     if status.prompts:
-        lines.append(f"Prompts: {_named(status.prompts)}")
+        lines.append(f"Prompts: {_join_names(status.prompts)}")
     if status.resources:
-        lines.append(f"Resources: {_named(status.resources)}")
+        lines.append(f"Resources: {_join_names(status.resources)}")
     if status.tools:
         tokens = sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in status.tools)
         lines.append(f"Tokens: ~{tokens:,}")
     return "\n  ".join(lines)
 
 
-def _tools(tools: Sequence[ServerTool], detail: Detail, *, is_there: bool) -> list[str]:
+def _tools(tools: Sequence[ServerTool], detail: Detail, *, is_connected: bool) -> list[str]:
     if not tools:
-        # A server may be there for its prompts or resources alone.
-        return ["Tools: none"] if is_there else []
+        # A server may offer only prompts or resources.
+        return ["Tools: none"] if is_connected else []
     if detail is Detail.NAMES:
         return [f"Tools: {', '.join(tool.name for tool in tools)}"]
     lines = ["Tools:"]
@@ -93,14 +94,14 @@ def _tools(tools: Sequence[ServerTool], detail: Detail, *, is_there: bool) -> li
     return lines
 
 
-def _named(names: Sequence[str]) -> str:
-    """Names that a server chose, in one line."""
+def _join_names(names: Sequence[str]) -> str:
+    """Return names, which a server chose, in one line."""
     shown = [" ".join(name.split())[:LONGEST_NAME] for name in names[:MAXIMUM_NAMES]]
     more = [f"and {len(names) - MAXIMUM_NAMES:,} more"] * (len(names) > MAXIMUM_NAMES)
     return ", ".join([*shown, *more])
 
 
-def _labelled(label: str, text: str) -> list[str]:
-    """``Label: text``, further lines of the text below it."""
+def _label_lines(label: str, text: str) -> list[str]:
+    """Return ``Label: text``, with further lines of the text indented below."""
     first, *rest = text.strip().splitlines() or [""]
     return [f"{label}: {first}", *(f"  {line.strip()}" for line in rest)]

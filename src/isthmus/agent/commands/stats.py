@@ -1,4 +1,4 @@
-"""/stats: what the session and its last task that worked used."""
+"""/stats: shows the tokens, calls and time used by the session and by its last task."""
 
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext
@@ -7,7 +7,7 @@ from isthmus.text.units import show_count
 
 
 async def stats(context: CommandContext) -> None:
-    """Tokens by model, tool calls, and time; of the session, and of the last task that used anything."""
+    """Show tokens by model, tool calls and time, for the session and for its last task that used anything."""
     statistics = context.session.statistics
     others = {task_id: use for task_id, use in statistics.tasks.items() if task_id != context.session.task_id}
     if not others:

@@ -1,4 +1,4 @@
-"""/tasks: the tasks of this session, or all of the user's."""
+"""/tasks: lists the tasks of this session, or all tasks of the user."""
 
 import time
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ async def list_user_tasks(context: CommandContext) -> None:
 async def _tasks(context: CommandContext) -> Sequence[TaskSnapshot]:
     source = context.resources.tasks
     if source is None:
-        raise CommandError("This agent does not know of its tasks.", "no_tasks")
+        raise CommandError("This agent cannot list its tasks.", "no_tasks")
     found = await source(context.session.task_id)
     return [task for task in found if task.task_id != context.session.task_id]
 
 
-def _format(tasks: Sequence[TaskSnapshot], whose: str) -> str:
+def _format(tasks: Sequence[TaskSnapshot], scope: str) -> str:
     if not tasks:
-        return f"There are no tasks in {whose}."
-    lines = [f"Tasks in {whose}, the last changed first:", *map(_line, tasks[:MAXIMUM_SHOWN])]
+        return f"There are no tasks in {scope}."
+    lines = [f"Tasks in {scope}, most recently changed first:", *map(_line, tasks[:MAXIMUM_SHOWN])]
     if len(tasks) > MAXIMUM_SHOWN:
         lines.append(f"and {len(tasks) - MAXIMUM_SHOWN} more")
     return "\n".join(lines)

@@ -1,6 +1,7 @@
-"""The prompt of a custom command: text with ``{{args}}``, ``!{shell command}`` and ``@{file}`` in it. Pure.
+"""The prompt of a custom command: a text with ``{{args}}``, ``!{shell command}`` and ``@{file}``. Pure.
 
-Inserted text is not searched for further placeholders. Pure: commands are run and files are read elsewhere.
+Inserted text is not searched for further placeholders. Not here: running the commands and reading the files, see
+`isthmus.agent.commands.custom`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,26 +15,26 @@ ARGS = "{{args}}"
 
 
 class TemplateError(IsthmusError):
-    """A prompt has a mark that does not end."""
+    """Failure to parse a prompt: a placeholder without its closing brace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Text as it is; ``{{args}}`` in it stands for the arguments."""
+    """Literal text; ``{{args}}`` in it is replaced by the arguments."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """``!{command}``: the output of a shell command; ``{{args}}`` in it is quoted for the shell."""
+    """Placeholder ``!{command}`` for the output of a shell command, in which ``{{args}}`` is quoted for the shell."""
 
     command: str
 
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """``@{path}``: the content of a file of the workspace, or the listing of a folder."""
+    """Placeholder ``@{path}`` for the content of a file of the workspace, or the listing of a folder."""
 
     path: str
 
@@ -43,33 +44,33 @@ Segment: TypeAlias = Literal | Shell | FileReference
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt, in its pieces."""
+    """A parsed prompt."""
 
     segments: tuple[Segment, ...]
     takes_args: bool
 
     def shell_commands(self, args: str) -> tuple[str, ...]:
-        """Return the commands to run, with the arguments in place, each as often as it stands there.
+        """Return the commands to run, with the arguments inserted, each as often as it occurs.
 
         Raises:
-            UnquotableError: the arguments stand where they cannot be quoted.
+            UnquotableError: the arguments are in a place where they cannot be quoted.
         """
         return tuple(with_text(item.command, ARGS, args) for item in self.segments if isinstance(item, Shell))
 
     @property
     def shell_texts(self) -> tuple[str, ...]:
-        """The commands as they are written, without arguments."""
+        """The commands as written, without arguments."""
         return tuple(item.command for item in self.segments if isinstance(item, Shell))
 
     def files(self, args: str) -> tuple[str, ...]:
-        """Return the paths to read, with the arguments in place."""
-        return tuple(_with(item.path, args) for item in self.segments if isinstance(item, FileReference))
+        """Return the paths to read, with the arguments inserted."""
+        return tuple(_insert_args(item.path, args) for item in self.segments if isinstance(item, FileReference))
 
     def render(self, args: str, invocation: str, outputs: Sequence[str], contents: Mapping[str, str]) -> str:
         """Return the whole prompt.
 
-        ``outputs`` are those of :meth:`shell_commands`, ``contents`` those of :meth:`files`. Where the prompt has no
-        place for arguments, ``invocation`` (``/git:commit all of it``) is put behind it, as in Gemini CLI.
+        ``outputs`` are the outputs of :meth:`shell_commands`, ``contents`` the contents of :meth:`files`. If the prompt
+        has no place for arguments, ``invocation`` (``/git:commit all of it``) is appended to it, as in Gemini CLI.
         """
         text = "".join(self._pieces(args, iter(outputs), contents))
         return text if self.takes_args or not args else f"{text}\n\n{invocation}"
@@ -78,25 +79,25 @@ class Template:
         for item in self.segments:
             match item:
                 case Literal(text):
-                    yield _with(text, args)
+                    yield _insert_args(text, args)
                 case Shell():
                     yield next(outputs)
                 case FileReference(path):
-                    yield contents[_with(path, args)]
+                    yield contents[_insert_args(path, args)]
                 case _:
                     assert_never(item)
 
 
 def parse(text: str) -> Template:
-    """Take a prompt apart.
+    """Parse a prompt.
 
     Raises:
-        TemplateError: ``!{`` or ``@{`` without the brace that ends it.
+        TemplateError: ``!{`` or ``@{`` has no closing brace.
     """
     segments: list[Segment] = []
     end = at = 0
     while (at := _next_mark(text, at)) >= 0:
-        stop = _closing(text, at + 2)
+        stop = _closing_brace(text, at + 2)
         inner = text[at + 2 : stop].strip()
         if inner:
             segments.append(Literal(text[end:at]))
@@ -107,7 +108,7 @@ def parse(text: str) -> Template:
     return Template(tuple(item for item in segments if item != Literal("")), ARGS in text)
 
 
-def _with(text: str, args: str) -> str:
+def _insert_args(text: str, args: str) -> str:
     return text.replace(ARGS, args)
 
 
@@ -116,7 +117,7 @@ def _next_mark(text: str, start: int) -> int:
     return min(found, default=-1)
 
 
-def _closing(text: str, start: int) -> int:
+def _closing_brace(text: str, start: int) -> int:
     """Return the offset of the brace that closes the one at ``start``; braces inside are balanced."""
     depth = 1
     for at in range(start, len(text)):
@@ -124,4 +125,4 @@ def _closing(text: str, start: int) -> int:
         if depth == 0:
             return at
     line = text.count("\n", 0, start) + 1
-    raise TemplateError(f"line {line} of the prompt: {text[start - 2 : start + 30]!r} has no brace that ends it")
+    raise TemplateError(f"line {line} of the prompt: {text[start - 2 : start + 30]!r} has no closing brace")

@@ -1,4 +1,4 @@
-"""/tools: what the model may call in this session."""
+"""/tools: lists the tools that the model may call in this session."""
 
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext

@@ -1,1 +1,1 @@
-"""A conversation inside its model's context window: its size, and the summary of its older part."""
+"""Keeping a conversation within its model's context window: its size, and the summary of its older part."""

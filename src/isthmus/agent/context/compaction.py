@@ -1,9 +1,9 @@
-"""Compaction: the older part of a conversation becomes a summary that the model writes; the last turns stay whole.
+"""Compaction: the model's summary replaces the older part of a conversation; the last turns stay whole.
 
-``planned`` decides what is summarised, purely; ``compact`` asks the model and emits Compacted. A tool request is
-never parted from its result, and kept messages are kept as they are, with all that their provider wants back. What
-is summarised is handed to the model as data: nothing in it is an instruction to the summary's author. Deliberately
-not here: when it happens (``isthmus.agent.context.keeper``, the command ``/compress``).
+``planned`` decides what is summarised (pure); ``compact`` asks the model and emits Compacted. A tool request is never
+separated from its result, and kept messages are unchanged, including the state that their provider wants back. The
+model receives the older part as data, so that nothing in it is an instruction to the author of the summary. Not here:
+when to compact, see ``isthmus.agent.context.keeper`` and the command ``/compress``.
 """
 
 import json
@@ -36,22 +36,22 @@ from isthmus.models.base import (
 )
 
 KEPT_SHARE = 0.3
-"""Share of the conversation's tokens that stays as it is."""
+"""Maximum share of the conversation's tokens that stays as it is."""
 LAST_TURN_SHARE = 0.6
-"""A turn under way that is larger than this is itself summarised in part."""
+"""Share of the conversation's tokens above which a turn under way is itself summarised in part."""
 WORTH_SHARE = 0.2
-"""Minimum share that an automatic compaction replaces; with less it would be tried at every request."""
+"""Minimum share that an automatic compaction must replace; otherwise every request would compact again."""
 SUMMARY_TOKENS = 8_000
-"""Tokens of a summary at the most."""
+"""Maximum size of a summary in tokens."""
 TRANSCRIPT_SHARE = 0.6
 """Maximum share of the context window for the transcript to be summarised."""
 LONGEST_TEXTS = (8_000, 2_000, 500)
-"""Characters of one text in the transcript: the first limit with which all fits is taken."""
+"""Maximum length in characters of one text in the transcript: the first limit with which everything fits applies."""
 
 CUT_SUMMARY = "[The summary was cut here at its limit; what came after is not known any more.]"
 REQUEST_HEADING = "## The user's request, word for word"
 _EARLIER_REQUEST_HEADING = "## The person's request, word for word"
-"""The heading in summaries of earlier versions: their sessions go on after an upgrade."""
+"""The heading in summaries of earlier versions, whose sessions continue after an upgrade."""
 
 SYSTEM = """\
 You write the summary of a coding session, so that the agent can go on with it without its older messages.
@@ -75,12 +75,12 @@ An earlier summary in the transcript must live on in this one. Answer with the s
 
 
 class NotCompactedError(IsthmusError):
-    """The conversation stays as it is; the text says why, for the user."""
+    """Compaction that left the conversation unchanged; the text gives the user the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """``cut`` is the number of messages that are summarised; the others are kept. Sizes are tokens, estimated."""
+    """Plan to summarise the first ``cut`` messages and keep the others. Sizes are estimates in tokens."""
 
     cut: int
     replaced_tokens: int
@@ -88,10 +88,10 @@ class CompactionPlan:
 
 
 def planned(messages: Sequence[Message], *, is_worth_it: float = 0.0) -> CompactionPlan | None:
-    """Return the part of a conversation to be summarised; None when there is nothing to gain.
+    """Return the part of a conversation to summarise; None if there is nothing to gain.
 
-    As many of the last turns stay as make up 30 % of it, but always the last one. While the last turn goes on and is
-    most of the conversation, it is cut between a tool result and the model's next message. ``is_worth_it`` is the
+    The last turns stay, up to 30 % of the conversation and at least one. If the last turn is still under way and makes
+    up most of the conversation, it is cut between a tool result and the model's next message. ``is_worth_it`` is the
     minimum share to replace.
     """
     sizes = [message_tokens(message) for message in messages]
@@ -100,7 +100,7 @@ def planned(messages: Sequence[Message], *, is_worth_it: float = 0.0) -> Compact
     for at in range(len(messages) - 1, -1, -1):
         tails[at] = tails[at + 1] + sizes[at]
     prompts = [at for at, message in enumerate(messages) if at and _begins_a_turn(message)]
-    # In a last turn that goes on: before any message of the model, whose requests' results follow it.
+    # Within a turn under way: before a message of the model, since the results of its requests follow it.
     goes_on = bool(messages) and messages[-1].role == "user"
     since = prompts[-1] if prompts else 0
     inside = [at for at in range(since + 2, len(messages)) if messages[at].role == "assistant" and goes_on]
@@ -118,7 +118,7 @@ def planned(messages: Sequence[Message], *, is_worth_it: float = 0.0) -> Compact
 
 
 def summary_request(messages: Sequence[Message], window: int) -> ModelRequest:
-    """Return the request for a summary of these messages, which fits a context window of ``window`` tokens."""
+    """Return a request to summarise these messages that fits a context window of ``window`` tokens."""
     return ModelRequest(
         SYSTEM,
         (
@@ -133,8 +133,8 @@ def summary_request(messages: Sequence[Message], window: int) -> ModelRequest:
 async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it: float = 0.0) -> Compacted:
     """Have the older part of the session's conversation summarised, emit that, and return it.
 
-    Emits notices of retries, Compacted, and a thought about it. Called again after a crash in the middle, it begins
-    anew: nothing was changed. ``window`` is the model's context window in tokens.
+    Emits notices of retries, Compacted, and a thought about it. After a crash it can simply be called again, since
+    nothing changes before the end. ``window`` is the model's context window in tokens.
 
     Raises:
         NotCompactedError: there is nothing to gain, or the model gave no usable summary.
@@ -144,7 +144,7 @@ async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it
     plan = planned(session.messages, is_worth_it=is_worth_it)
     if plan is None:
         raise NotCompactedError(
-            "There is nothing to compact: the conversation is its last turn, or a summary, already."
+            "There is nothing to compact: the conversation consists of its last turn or of a summary."
         )
     replaced = session.messages[: plan.cut]
     done: Done | None = None
@@ -157,12 +157,12 @@ async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it
                     done = item
                 case _:
                     pass
-    written = text_of(done.message).strip() if done is not None and done.finish is not Finish.SAFETY else ""
-    if done is None or not written:
+    text = text_of(done.message).strip() if done is not None and done.finish is not Finish.SAFETY else ""
+    if done is None or not text:
         raise NotCompactedError(f"The conversation stays as it is: {model.name} wrote no summary.")
     if done.finish is Finish.LENGTH:
-        written = f"{written}\n{CUT_SUMMARY}"
-    summary = _with_request(written, session.messages, plan.cut)
+        text = f"{text}\n{CUT_SUMMARY}"
+    summary = _with_request(text, session.messages, plan.cut)
     size = estimate_tokens(summary)
     if size >= plan.replaced_tokens:
         raise NotCompactedError(
@@ -171,37 +171,39 @@ async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it
         )
     estimated = plan.replaced_tokens + plan.kept_tokens
     before = max(session.measured_tokens, estimated)
-    # What was measured beyond the messages is the system prompt and the tools.
+    # The measured tokens beyond the messages are the system prompt and the tools.
     after = before - estimated + plan.kept_tokens + size
     kept = len(session.messages) - plan.cut
     usage = done.usage
     compacted = Compacted(summary, kept, before, after, usage.input, usage.output)
-    about = f"Its older part is a summary now: about {after:,} tokens instead of {before:,}. The last turns are whole."
+    about = (
+        f"Its older part is now a summary: about {after:,} tokens instead of {before:,}. The last turns are unchanged."
+    )
     await turn.emit(compacted, Thought(AgentThought("Conversation compacted", about)))
     return compacted
 
 
 def _begins_a_turn(message: Message) -> bool:
-    """Return whether it is a user's message that does not answer a tool request."""
+    """Return whether a message is the user's and does not answer a tool request."""
     return message.role == "user" and not any(isinstance(part, ModelToolResult) for part in message.parts)
 
 
-def _with_request(written: str, messages: Sequence[Message], cut: int) -> str:
-    """Return the summary's text, with the user's request itself when the turn that serves it is cut in the middle."""
+def _with_request(text: str, messages: Sequence[Message], cut: int) -> str:
+    """Return the summary with its heading, and with the user's request if its turn is cut in the middle."""
     if messages[cut].role == "user":
-        return f"{SUMMARY_HEADING}\n\n{written}"
+        return f"{SUMMARY_HEADING}\n\n{text}"
     prompts = [message for message in messages[:cut] if message.role == "user" and text_of(message)]
     asked = text_of(prompts[-1]) if prompts else ""
     if prompts and is_summary(prompts[-1]):
-        # The turn was cut before; its summary ends with the request.
+        # The turn was already cut once; its summary ends with the request.
         _, _, asked = asked.replace(_EARLIER_REQUEST_HEADING, REQUEST_HEADING).partition(REQUEST_HEADING)
     if not asked.strip():
-        return f"{SUMMARY_HEADING}\n\n{written}"
-    return f"{SUMMARY_HEADING}\n\n{written}\n\n{REQUEST_HEADING}\n{_shortened(asked.strip(), LONGEST_TEXTS[0])}"
+        return f"{SUMMARY_HEADING}\n\n{text}"
+    return f"{SUMMARY_HEADING}\n\n{text}\n\n{REQUEST_HEADING}\n{_shorten(asked.strip(), LONGEST_TEXTS[0])}"
 
 
 def transcript(messages: Sequence[Message], limit: int) -> str:
-    """Return the messages as lines of JSON, shortened to about ``limit`` tokens; omissions are mentioned."""
+    """Return the messages as lines of JSON, shortened to about ``limit`` tokens, with a note about omissions."""
     lines: list[str] = []
     for longest in LONGEST_TEXTS:
         lines = [_line(message, longest) for message in messages]
@@ -218,19 +220,19 @@ def transcript(messages: Sequence[Message], limit: int) -> str:
 
 
 def _line(message: Message, longest: int) -> str:
-    parts = [described for part in message.parts if (described := _described(part, longest)) is not None]
-    who = "user" if message.role == "user" else "agent"
-    return json.dumps({"from": who, "parts": parts}, ensure_ascii=False)
+    parts = [content for part in message.parts if (content := _part_content(part, longest)) is not None]
+    sender = "user" if message.role == "user" else "agent"
+    return json.dumps({"from": sender, "parts": parts}, ensure_ascii=False)
 
 
-def _described(part: Part, longest: int) -> dict[str, Any] | None:
+def _part_content(part: Part, longest: int) -> dict[str, Any] | None:
     match part:
         case Text(text):
-            return {"text": _shortened(text, longest)}
+            return {"text": _shorten(text, longest)}
         case ToolRequest(_, name, arguments):
-            return {"calls": name, "arguments": _shortened(json.dumps(dict(arguments), ensure_ascii=False), longest)}
+            return {"calls": name, "arguments": _shorten(json.dumps(dict(arguments), ensure_ascii=False), longest)}
         case ModelToolResult(_, name, content, is_error, media):
-            summary = {"failed" if is_error else "result_of": name, "content": _shortened(content, longest)}
+            summary = {"failed" if is_error else "result_of": name, "content": _shorten(content, longest)}
             return {**summary, "with": [_describe_media(item) for item in media]} if media else summary
         case Media():
             return {"with": [_describe_media(part)]}
@@ -241,12 +243,12 @@ def _described(part: Part, longest: int) -> dict[str, Any] | None:
 
 
 def _describe_media(media: Media) -> str:
-    """Return the summary's author does not see it; the agent may look at its file again."""
+    """Return the type and file of a medium, which the summary's author does not see."""
     return f"{media.media_type} in {media.path}"
 
 
-def _shortened(text: str, longest: int) -> str:
-    """Return the text, its middle left out when it is too long."""
+def _shorten(text: str, longest: int) -> str:
+    """Return the text without its middle if it is too long."""
     if len(text) <= longest:
         return text
     half = longest // 2

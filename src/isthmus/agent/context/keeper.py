@@ -1,4 +1,4 @@
-"""Keeps a conversation inside its model's context window: compacts before it is full, and once when it was too long.
+"""Keeps a conversation within its model's context window: compacts it before it is full, and after a refusal.
 
 One keeper serves one turn.
 """
@@ -9,11 +9,11 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.models.base import ChatModel, ModelError, ModelRequest
 
 AGAIN_SHARE = 1.1
-"""After a compaction by itself came to nothing, how much the conversation grows until the next try."""
+"""Growth factor of the conversation after a failed automatic compaction, before the next attempt."""
 
 
 class ContextKeeper:
-    """Compacts the conversation of one turn; ``share`` is how much of the context window a request may take."""
+    """Compacts the conversation of one turn; ``share`` is the share of the context window that a request may fill."""
 
     def __init__(self, turn: AgentTurn, share: float) -> None:
         self._turn = turn
@@ -21,9 +21,9 @@ class ContextKeeper:
         self._failed_at = 0
 
     async def before(self, model: ChatModel, request: ModelRequest) -> None:
-        """Compact when ``request``, the next one, would take more than its share of the model's context window.
+        """Compact if ``request``, the next one, would fill more than its share of the model's context window.
 
-        What cannot be compacted stays as it is: the provider has the last word.
+        If compaction fails, the conversation stays as it is, and the provider decides whether it is too long.
         """
         window = context_window(model)
         tokens = request_tokens(self._turn.session, request)
@@ -38,15 +38,15 @@ class ContextKeeper:
         """Compact because the provider refused the last request as too long.
 
         Raises:
-            ModelError: it cannot be made shorter; with both reasons in its text.
+            ModelError: it cannot be made shorter; the text contains both reasons.
         """
         try:
             await compact(self._turn, model, context_window(model))
-        except (NotCompactedError, ModelError) as why:
-            raise still_too_long(error, str(why)) from error
+        except (NotCompactedError, ModelError) as reason:
+            raise still_too_long(error, str(reason)) from error
 
 
-def still_too_long(error: ModelError, why: str) -> ModelError:
+def still_too_long(error: ModelError, reason: str) -> ModelError:
     """Return the error of a conversation that is too long and cannot be made shorter."""
-    advice = "Start a new session, or ask for less at once."
-    return ModelError(error.kind, f"{error} It could not be made short enough: {why} {advice}", status=error.status)
+    advice = "Start a new session, or ask for less at a time."
+    return ModelError(error.kind, f"{error} It could not be made short enough: {reason} {advice}", status=error.status)

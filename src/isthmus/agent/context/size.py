@@ -1,7 +1,7 @@
-"""Size of a conversation in tokens: measured by the provider where possible, else estimated.
+"""Size of a conversation in tokens: measured by the provider if possible, otherwise estimated.
 
-A token counts as four bytes of UTF-8: a little too many for English, about right for code, and not too few for
-Chinese. Deliberately not here: compaction.
+The estimate counts four bytes of UTF-8 as a token: slightly too many for English, about right for code, and not too
+few for Chinese.
 """
 
 import json
@@ -26,8 +26,9 @@ from isthmus.models.base import (
 
 BYTES_PER_TOKEN = 4
 MEDIA_TOKENS = 1_600
-"""Estimate for an image or other media: the most that providers count for an image."""
+"""Estimate for an image or other media: the highest count of any provider for an image."""
 DEFAULT_WINDOW = 128_000
+"""Context window in tokens of a model without a known one."""
 _WINDOWS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"(models/)?gemini-", re.IGNORECASE), 1_048_576),
     (re.compile(r"(models/)?gemma-", re.IGNORECASE), 128_000),
@@ -39,36 +40,36 @@ _WINDOWS: tuple[tuple[re.Pattern[str], int], ...] = (
 
 
 def context_window(model: ChatModel) -> int:
-    """Return the tokens that a model takes at once: what it says itself, else by its name, else a careful guess."""
+    """Return a model's context window in tokens: as it states, otherwise by its name, otherwise a careful guess."""
     if (stated := model.capabilities.context_window) is not None:
         return stated
     return next((window for pattern, window in _WINDOWS if pattern.match(model.name)), DEFAULT_WINDOW)
 
 
 def estimate_tokens(text: str) -> int:
-    """Return the tokens of a text, at least one unless it is empty."""
+    """Return the estimated tokens of a text, at least one unless it is empty."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 def tool_tokens(name: str, description: str, parameters: Mapping[str, Any]) -> int:
-    """Return the tokens that a tool takes in each request, about."""
+    """Return the estimated tokens of a tool in each request."""
     return estimate_tokens(name + description + json.dumps(dict(parameters), ensure_ascii=False))
 
 
 def message_tokens(message: Message) -> int:
-    """Return the tokens of a message, with what the provider wants back of it."""
+    """Return the estimated tokens of a message, with the state that its provider wants back."""
     return sum(map(_part_tokens, message.parts))
 
 
 def messages_tokens(messages: Iterable[Message]) -> int:
-    """Return the tokens of messages together."""
+    """Return the estimated tokens of several messages."""
     return sum(map(message_tokens, messages))
 
 
 def request_tokens(session: Session, request: ModelRequest) -> int:
-    """Return the tokens of the session's next request: what the last one was measured as, and what came since.
+    """Return the tokens of the session's next request: those measured for the last one, plus an estimate of the rest.
 
-    Where nothing was measured since the conversation was last cut, all of it is estimated, prompt and tools too.
+    If nothing was measured since the last compaction, everything is estimated, including the prompt and the tools.
     """
     if session.measured_messages:
         return session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])

@@ -1,7 +1,8 @@
-"""``@path`` imports in instruction files: where they stand in a text, and which text they bring.
+"""``@path`` imports in instruction files: finding them in a text, and inserting the imported text.
 
-A path is relative to the file it stands in; code is left as it is. Only text files inside the allowed roots are
-imported, each once on the way down, so that a cycle ends. Deliberately not here: which files are read at first.
+A path is relative to its file; paths in code are not imports. Only text files inside the allowed roots are imported,
+and no file imports itself, directly or through others. Not here: the choice of instruction files, see
+`isthmus.agent.memory.reading`.
 """
 
 import re
@@ -12,10 +13,10 @@ from pathlib import Path
 MAXIMUM_DEPTH = 5
 """Maximum nesting of imports, as in Gemini CLI."""
 MAXIMUM_IMPORTS = 100
-"""Imports in one instruction file, nested ones counted."""
+"""Maximum number of imports in one instruction file, including nested ones."""
 
 MAXIMUM_PATH = 1_024
-"""Characters of a path that is written in a file."""
+"""Maximum length in characters of an imported path."""
 
 _IMPORT = re.compile(r"(?<![^\s(\[])@(?=[\w./~])(\S+)")
 _BACKTICKS = re.compile(r"`+")
@@ -24,12 +25,12 @@ _LIST_ITEM = re.compile(r" {0,3}([-*+]|\d+[.)])\s")
 _TRAILING = ".,;:!?)]}>'\""
 
 ReadText = Callable[[Path], "str | None"]
-"""Reads a file for an import; None when it may not be read, which the reader reports to the user."""
+"""Reads a file for an import; returns None if it must not or cannot be read, after reporting that to the user."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """A text with its imports in place, the files that came in, and what could not be imported."""
+    """A text with its imports inserted, the imported files, and the failed imports."""
 
     text: str
     files: list[Path] = field(default_factory=list[Path])
@@ -37,9 +38,9 @@ class Imported:
 
 
 def with_imports(text: str, path: Path, locate: Callable[[str, Path], Path | None], read: ReadText) -> Imported:
-    """Return the text of ``path`` with what it imports in place.
+    """Return the text of ``path`` with its imports inserted.
 
-    ``locate`` gives the file that a written path means in a folder, None when there is none that may be read.
+    ``locate`` returns the file that a path means in a folder; None if no such file may be read.
     """
     found = Imported("")
     found.text = _replace(text, path, (path,), locate, read, found)
@@ -75,14 +76,14 @@ def _replace(
             continue
         found.files.append(target)
         inner = _replace(content, target, (*chain, target), locate, read, found)
-        pieces += [text[end:start], _framed(written, inner)]
+        pieces += [text[end:start], _frame(written, inner)]
         end = stop
     pieces.append(text[end:])
     return "".join(pieces)
 
 
 def _target(written: str, folder: Path, locate: Callable[[str, Path], Path | None]) -> tuple[Path | None, str]:
-    """Return the file that is meant, without the punctuation of the sentence around it."""
+    """Return the imported file, and its path without the punctuation of the sentence around it."""
     name = written if len(written) <= MAXIMUM_PATH else ""
     while name:
         target = locate(name, folder)
@@ -98,7 +99,7 @@ def _is_meant_as_file(written: str) -> bool:
     return written.startswith(("./", "../", "/", "~/")) or written.lower().endswith((".md", ".txt", ".mdx"))
 
 
-def _framed(written: str, text: str) -> str:
+def _frame(written: str, text: str) -> str:
     return f"<!-- Imported from: {written} -->\n{text.strip()}\n<!-- End of import from: {written} -->"
 
 
@@ -113,7 +114,7 @@ def imports_in(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _without_code_spans(line: str) -> str:
-    """Return the line with blanks in place of what stands between two runs of equally many backticks."""
+    """Return the line with its code spans (between two runs of equally many backticks) blanked out."""
     runs = [found.span() for found in _BACKTICKS.finditer(line)]
     later: dict[int, list[int]] = {}
     for index in reversed(range(len(runs))):
@@ -134,7 +135,7 @@ def _without_code_spans(line: str) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the lines with their ends, and whether each is in a fenced or an indented block of code."""
+    """Yield each line with its line ending, and whether it is in a fenced or an indented block of code."""
     fence = ""
     is_blank_before, is_in_list, is_indented = True, False, False
     for line in text.splitlines(keepends=True):

@@ -1,7 +1,7 @@
-"""Instructions for the agent as data: what its files say, and how a file stood when it was read.
+"""Instructions for the agent as data: the content of its files, and the state of a file when it was read.
 
-Deliberately not here: which files those are (:mod:`isthmus.agent.memory.reading`), and when they are read again
-(:mod:`isthmus.agent.memory.memory`).
+Not here: finding the files, see :mod:`isthmus.agent.memory.reading`; reading them again, see
+:mod:`isthmus.agent.memory.memory`.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 Stamp: TypeAlias = tuple[int, int, int, int] | None
-"""Inode, size and both times of a file or folder; None when there is none."""
+"""Inode, size and both times (modified, changed) of a file or folder; None if it does not exist."""
 
 
 MARKDOWN = (".md", ".mdx", ".markdown")
@@ -23,7 +23,7 @@ def is_markdown(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class InstructionFile:
-    """One file of instructions. ``shown`` is its name for people, ``text`` has its imports in place."""
+    """One file of instructions. ``shown`` is its displayed name; ``text`` includes its imports."""
 
     path: Path
     shown: str
@@ -33,14 +33,14 @@ class InstructionFile:
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """The content of the files, the most general first; ``problems`` say what was left out or cut, and why."""
+    """Content of the instruction files, most general first; ``problems`` explain what was left out or cut."""
 
     files: tuple[InstructionFile, ...] = ()
     problems: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """The text for the model; empty when there is none."""
+        """The text for the model; empty without instructions."""
         parts = [
             f"--- Context from: {file.shown} ---\n{file.text.strip()}\n--- End of Context from: {file.shown} ---"
             for file in self.files
@@ -49,7 +49,7 @@ class Instructions:
 
 
 def stamp_of(path: Path) -> Stamp:
-    """Return a value that differs when a file or folder has changed."""
+    """Return a value that changes when a file or folder changes."""
     try:
         status = path.stat()
     except (OSError, ValueError):

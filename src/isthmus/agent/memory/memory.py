@@ -1,7 +1,7 @@
-"""The agent's memory: what GEMINI.md and AGENTS.md tell it, as part of the system prompt of every model request.
+"""The agent's memory: the instructions in GEMINI.md and AGENTS.md, a part of the system prompt of every model request.
 
-Files are found and read by :mod:`isthmus.agent.memory.reading`; here what was read is kept as long as nothing that was
-looked at has changed on the disk. Deliberately not here: changing the files (:mod:`isthmus.agent.memory.save_memory`).
+:mod:`isthmus.agent.memory.reading` finds and reads the files; this module caches the result until one of the files or
+folders changes on the disk. Not here: changing the files, see :mod:`isthmus.agent.memory.save_memory`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from isthmus.agent.memory.reading import read_instructions
 
 DEFAULT_CONTEXT_FILES = ("GEMINI.md", "AGENTS.md")
 KEPT = 64
-"""Workspaces whose instructions are kept."""
+"""Maximum number of workspaces whose instructions are cached."""
 UNSETTLED_NANOSECONDS = 50_000_000
 """A file changed so shortly before it was read may change again without a difference to be seen."""
 
@@ -27,14 +27,14 @@ _Key: TypeAlias = tuple[Path, Path | None, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Instructions, and everything that was looked at for them, as it was then."""
+    """Instructions, with the state of every file and folder on which they depend."""
 
     instructions: Instructions
     stamps: tuple[tuple[Path, Stamp], ...]
     at: int
 
     def is_current(self) -> bool:
-        """Whether no file that was read has changed since."""
+        """Return whether none of the files and folders has changed since."""
         newest = max((max(stamp[2:]) for _, stamp in self.stamps if stamp is not None), default=0)
         return self.at - newest > UNSETTLED_NANOSECONDS and all(stamp_of(path) == was for path, was in self.stamps)
 
@@ -50,13 +50,13 @@ class Memory:
     async def instructions(self, workspace: Path, home: Path | None, names: Sequence[str] = ()) -> Instructions:
         """Return the instructions for a workspace.
 
-        ``home`` is the folder of the user's own files; None: they have none. ``names`` stand in place of GEMINI.md
-        and AGENTS.md when given.
+        ``home`` is the folder of the user's own files, or None if the user has no folder. ``names``, if given, replace
+        GEMINI.md and AGENTS.md.
         """
         return await asyncio.to_thread(self._instructions, (workspace, home, tuple(names) or DEFAULT_CONTEXT_FILES))
 
     def known(self, workspace: Path, home: Path | None, names: Sequence[str] = ()) -> Instructions | None:
-        """Return the instructions that were read last, if any."""
+        """Return the last instructions read, if any, without reading."""
         reading = self._readings.get((workspace, home, tuple(names) or DEFAULT_CONTEXT_FILES))
         return reading.instructions if reading is not None else None
 
@@ -65,8 +65,8 @@ class Memory:
         reading = self._readings.get(key)
         if reading is None or not reading.is_current():
             at = time.time_ns()
-            instructions, looked_at = read_instructions(workspace, names, home, self._bounds if home is None else ())
-            reading = Reading(instructions, looked_at, at)
+            instructions, stamps = read_instructions(workspace, names, home, self._bounds if home is None else ())
+            reading = Reading(instructions, stamps, at)
         self._readings[key] = reading
         self._readings.move_to_end(key)
         while len(self._readings) > KEPT:

@@ -1,8 +1,8 @@
-"""Finds and reads the files that instruct the agent: the user's own, those above the workspace, and those below.
+"""Finds and reads the files that instruct the agent: the user's own, and those above, in and below the workspace.
 
-The user's own come first, then each folder from the top of the git repository (without one: the workspace) down to
-the workspace, then its sub-folders, nearest first, without what ignore files name. Files of the project may link and
-import inside the project and, for Markdown, the user's own folder; nowhere else. What is left out or cut is reported.
+The order is: the user's own files; the folders from the top of the git repository (if any) down to the workspace; its
+sub-folders, nearest first, except ignored ones. Files of the project may link to and import files of the project, and
+Markdown files of the user's own folder; nothing else. Files that are left out or cut are reported.
 """
 
 import os
@@ -19,29 +19,29 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Visibility, Workspace
 
 MAXIMUM_FOLDERS = 200
-"""Sub-folders that are looked into, the nearest first; as in Gemini CLI."""
+"""Maximum number of sub-folders that are searched, nearest first; as in Gemini CLI."""
 MAXIMUM_FILES = 100
 MAXIMUM_FILE_BYTES = 1024 * 1024
-"""A larger file is left out."""
+"""Maximum size of a file in bytes; a larger one is left out."""
 MAXIMUM_TOTAL_CHARACTERS = 256 * 1024
 """Maximum number of characters of all files together, with their imports."""
 
 MAXIMUM_LOOKUPS = 1_000
-"""Paths behind an ``@`` that are looked for on the disk, in all files together."""
+"""Maximum number of paths after an ``@`` that are looked up on the disk, in all files together."""
 MAXIMUM_PROBLEMS = 50
 MAXIMUM_PROBLEM_CHARACTERS = 2_000
 
-_MADE_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
-"""Never looked into: what is in them was fetched or made."""
+_GENERATED_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
+"""Folders that are never searched, since their content is downloaded or generated."""
 _IGNORE_FILES = (".gitignore", ".geminiignore")
 
 
 def read_instructions(
     workspace: Path, names: Sequence[str], home: Path | None, bounds: Sequence[Path] = ()
 ) -> tuple[Instructions, tuple[tuple[Path, Stamp], ...]]:
-    """Return the instructions for a workspace, and every path that they depend on as it was before it was read.
+    """Return the instructions for a workspace, and the state of every path on which they depend, before it was read.
 
-    With ``bounds`` nothing is read that is in none of these folders, though the repository may be larger.
+    With ``bounds``, only files in these folders are read, even if the repository is larger.
     """
     reader = _Reader(workspace.resolve(), home, tuple(bound.resolve() for bound in bounds))
     usable = [name for name in names if name and name not in (".", "..") and Path(name).name == name]
@@ -49,12 +49,12 @@ def read_instructions(
         if name not in usable:
             reader.problems.append(f"{name!r} is not a name for files of instructions: expected one without folders")
     reader.read_all(usable)
-    instructions = Instructions(tuple(reader.files), _some_of(tuple(dict.fromkeys(reader.problems))))
+    instructions = Instructions(tuple(reader.files), _limit(tuple(dict.fromkeys(reader.problems))))
     return instructions, tuple(reader.stamps.items())
 
 
-def _some_of(problems: tuple[str, ...]) -> tuple[str, ...]:
-    """Return as many of the problems as a user or a model can make use of."""
+def _limit(problems: tuple[str, ...]) -> tuple[str, ...]:
+    """Return as many of the problems as are useful to a user or a model."""
     shown = tuple(problem[:MAXIMUM_PROBLEM_CHARACTERS] for problem in problems[:MAXIMUM_PROBLEMS])
     more = len(problems) - len(shown)
     return (*shown, f"{more} more notes of this kind are left out") if more else shown
@@ -85,7 +85,7 @@ class _Reader:
             and bool(self.bounds)
             and any(os.path.lexists(folder / ".git") for folder in self.workspace.parents)
         )
-        # Of a repository that begins above what may be read, as much as may be read.
+        # If the repository begins above the bounds, only the part within them counts.
         self._project = top or (above[-1] if is_cut and above else self.workspace)
 
     def read_all(self, names: Sequence[str]) -> None:
@@ -102,7 +102,7 @@ class _Reader:
             self._take(path, self._relative_name(path))
 
     def _folders_down(self) -> Iterator[Path]:
-        """Yield the folders from the top of the git repository (else the workspace) down to the workspace."""
+        """Yield the folders from the top of the git repository (without one, the workspace) down to the workspace."""
         top = self._project
         yield top
         current = top
@@ -115,21 +115,21 @@ class _Reader:
         workspace = Workspace(self.workspace)
         waiting: deque[tuple[Path, str, Visibility]] = deque()
         waiting.append((self.workspace, "", workspace.visibility(self.workspace)))
-        looked_into = 0
+        searched = 0
         while waiting:
             folder, relative, visible = waiting.popleft()
-            if looked_into > MAXIMUM_FOLDERS:
+            if searched > MAXIMUM_FOLDERS:
                 self.problems.append(
                     f"only the nearest {MAXIMUM_FOLDERS} sub-folders were searched for instructions; deeper ones may "
                     "hold more of them"
                 )
                 return
-            looked_into += 1
-            self._look(folder)
+            searched += 1
+            self._record(folder)
             entries = _entries(folder)
             present = frozenset(entry.name for entry in entries)
             for name in present.intersection(_IGNORE_FILES):
-                self._look(folder / name)
+                self._record(folder / name)
             visible = visible.inside(folder, relative, present)
             if relative:
                 for name in names:
@@ -138,25 +138,25 @@ class _Reader:
             for entry in entries:
                 inner = f"{relative}{entry.name}/"
                 if (
-                    entry.name not in _MADE_FOLDERS
+                    entry.name not in _GENERATED_FOLDERS
                     and entry.is_dir(follow_symlinks=False)
                     and not visible.hides(inner, f"{entry.name}/")
                 ):
                     waiting.append((folder / entry.name, inner, visible))
 
     def _take(self, path: Path, shown: str, *, is_own: bool = False) -> None:
-        """Read a file of instructions, if there is one, with what it imports."""
-        self._look(path)
+        """Read a file of instructions, if it exists, with its imports."""
+        self._record(path)
         if not os.path.lexists(path):
             return
         target = path if is_own else self._resolve_allowed(path)
         if is_own and not is_markdown(path.name):
-            self.problems.append(f"{shown} is left out: only Markdown is taken from the user's own folder")
+            self.problems.append(f"{shown} is left out: only Markdown is read from the user's own folder")
             return
         if target is None:
-            self.problems.append(f"{shown} leads out of the project, or is closed by .geminiignore; left out")
+            self.problems.append(f"{shown} is left out: it leads out of the project, or .geminiignore excludes it")
             return
-        resolved = Path(os.path.realpath(target))  # Of one's own it may lead in a circle.
+        resolved = Path(os.path.realpath(target))  # A link in the user's own folder may lead in a circle.
         if resolved in self._seen:
             return
         text = self._read(resolved, shown)
@@ -168,7 +168,7 @@ class _Reader:
         self.files.append(InstructionFile(resolved, shown, found.text, tuple(found.files)))
 
     def _read(self, path: Path, shown: str) -> str | None:
-        self._look(path)
+        self._record(path)
         try:
             text = decode_text(read_regular(path, MAXIMUM_FILE_BYTES, through_links=False)).text.replace("\r\n", "\n")
         except FileNotFoundError:
@@ -181,7 +181,7 @@ class _Reader:
             return None
         if len(text) > self._room:
             self.problems.append(
-                f"{shown} is cut: instructions have {MAXIMUM_TOTAL_CHARACTERS} characters together at the most"
+                f"{shown} is cut: all instructions together may have at most {MAXIMUM_TOTAL_CHARACTERS} characters"
             )
             text = text[: self._room]
         self._room -= len(text)
@@ -192,11 +192,11 @@ class _Reader:
         self._looked_up += 1
         if self._looked_up > MAXIMUM_LOOKUPS:
             if self._looked_up == MAXIMUM_LOOKUPS + 1:
-                self.problems.insert(0, f"only the first {MAXIMUM_LOOKUPS} paths behind an @ are looked for")
+                self.problems.insert(0, f"only the first {MAXIMUM_LOOKUPS} paths after an @ are looked up")
             return None
         home = Path.home()
         path = home / written[2:] if written.startswith("~/") else folder / written
-        self._look(path)
+        self._record(path)
         try:
             target = self._resolve_allowed(path)
             return target if target is not None and target.is_file() else None
@@ -204,7 +204,7 @@ class _Reader:
             return None
 
     def _resolve_allowed(self, path: Path) -> Path | None:
-        """Return the path without links, when a project's file may lead there; else None."""
+        """Return the resolved path if a file of the project may lead there; None otherwise."""
         try:
             target = path.resolve()
             if self.home is not None and target.is_relative_to(self.home.resolve()):
@@ -213,8 +213,8 @@ class _Reader:
         except (ToolFailure, OSError, ValueError, RuntimeError):
             return None
 
-    def _look(self, path: Path) -> None:
-        """Note how a path is before it is used, so that a later change is seen."""
+    def _record(self, path: Path) -> None:
+        """Record the state of a path before it is used, so that a later change is noticed."""
         if path not in self.stamps:
             self.stamps[path] = stamp_of(path)
 

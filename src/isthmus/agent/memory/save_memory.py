@@ -1,6 +1,7 @@
-"""Adds a fact to the user's own file of instructions, under its heading, and keeps every other byte of it.
+"""Adds a fact to the user's own file of instructions, under its heading; every other byte of the file stays.
 
-As a tool, so that it happens at most once whatever becomes of the process. Deliberately not here: reading the files.
+It is a tool, so that it happens at most once even if the process ends. Not here: reading the files, see
+:mod:`isthmus.agent.memory.reading`.
 """
 
 import asyncio
@@ -19,13 +20,14 @@ from isthmus.tools.failure import ToolFailure
 HEADING = "## Gemini Added Memories"
 """Heading above the facts, as in Gemini CLI."""
 MAXIMUM_FACT = 10_000
-"""Characters of one fact."""
+"""Maximum length of a fact in characters."""
 MAXIMUM_FILE_BYTES = 1024 * 1024
 ATTEMPTS = 10
+"""Maximum number of attempts to write while another program changes the file."""
 
 
 def with_fact(text: str, fact: str) -> str:
-    """Return the text with one more line under the heading, which is made at the end when it is not there."""
+    """Return the text with one more line under the heading, which is added at the end if it is missing."""
     line = f"- {fact}\n"
     heading = re.search(rf"(?m)^{re.escape(HEADING)}[ \t]*\r?$", text)
     if heading is None:
@@ -41,7 +43,7 @@ def with_fact(text: str, fact: str) -> str:
 
 
 def one_line(fact: str) -> str:
-    """Return a fact as one line of a list, without characters that no text file has."""
+    """Return a fact as one line of a list, without control characters."""
     plain = "".join(" " if unicodedata.category(character) in ("Cc", "Cs") else character for character in fact)
     return re.sub(r"^(-+\s*)+", "", " ".join(plain.split())).strip()
 
@@ -70,7 +72,7 @@ class SaveMemory:
         return GenericDetails(f"Add to {self._path}: {_fact(arguments)}")
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Write it."""
+        """Add the fact to the file."""
         fact = _fact(arguments)
         await asyncio.to_thread(_append, self._path, fact)
         text = f"Added to {self._path}: {fact}"
@@ -81,9 +83,9 @@ def _fact(arguments: Arguments) -> str:
     given: object = arguments.get("fact")
     fact = one_line(given) if isinstance(given, str) else ""
     if not fact:
-        raise ToolFailure("save_memory: fact: expected a text that is not empty", "invalid_arguments")
+        raise ToolFailure("save_memory: fact: expected a non-empty text", "invalid_arguments")
     if len(fact) > MAXIMUM_FACT:
-        message = f"save_memory: fact: expected {MAXIMUM_FACT} characters at the most, received {len(fact)}"
+        message = f"save_memory: fact: expected at most {MAXIMUM_FACT} characters, received {len(fact)}"
         raise ToolFailure(message, "invalid_arguments")
     return fact
 
@@ -91,7 +93,7 @@ def _fact(arguments: Arguments) -> str:
 def _append(path: Path, fact: str) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Of ours, one at a time; an editor that saves meanwhile is seen by the comparison.
+        # The lock admits one process of ours at a time; the comparison notices an editor that saves meanwhile.
         with exclusive(path.parent / f".{path.name}.lock"):
             for _ in range(ATTEMPTS):
                 data = _current(path)
@@ -103,8 +105,8 @@ def _append(path: Path, fact: str) -> None:
                 return
     except (OSError, BinaryContentError, UnencodableTextError) as error:
         reason = error.strerror or error if isinstance(error, OSError) else error
-        raise ToolFailure(f"{path} cannot be added to: {reason}", "memory_write_failure") from error
-    raise ToolFailure(f"{path} changes all the time; nothing was added, try again", "memory_write_failure")
+        raise ToolFailure(f"The fact cannot be added to {path}: {reason}", "memory_write_failure") from error
+    raise ToolFailure(f"{path} kept changing and nothing was added; try again", "memory_write_failure")
 
 
 def _current(path: Path) -> bytes | None:

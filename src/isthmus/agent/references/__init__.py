@@ -1,1 +1,1 @@
-"""References to resources of MCP servers in a user's message: how ``@server:uri`` is written, and reading it."""
+"""References to resources of MCP servers in a user's message: the syntax ``@server:uri``, and reading the resources."""

@@ -1,8 +1,8 @@
-"""Reads what a user's message refers to of MCP servers, once, and puts it behind the message for the model.
+"""Reads the resources of MCP servers to which a user's message refers, once, and appends them to it for the model.
 
-Each reference is a tool call that the user made by writing it: it needs no permission, it is shown, and its result is
-kept, so that after a crash the same content stands. What cannot be read is reported, and the message goes on as it was
-typed. Deliberately not here: what a reference is (:mod:`isthmus.agent.references.syntax`).
+Each reference is a tool call that the user made by writing it: it needs no permission, it is displayed, and its result
+is kept, so that the content is the same after a crash. A failed reference is reported, and the message is sent as
+typed. Not here: the syntax, see :mod:`isthmus.agent.references.syntax`.
 """
 
 import asyncio
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 READ_RESOURCE = "read_mcp_resource"
 MAXIMUM_REFERENCES = 10
-"""References of one message that are read."""
+"""Maximum number of references that are read per message."""
 MAXIMUM_REASON = 500
-"""Characters of why one was not read, which may be the server's words."""
+"""Maximum length in characters of the reason for a failure, which may be the server's text."""
 ALL_SECONDS = 90.0
 """Maximum time in seconds for all references of a message."""
 _SUCCEEDED = ToolCallStatus.SUCCEEDED
@@ -54,11 +54,11 @@ _HEADING = (
 
 
 async def read_references(turn: AgentTurn, contents: ServerContents, scope: ToolScope, options: AgentOptions) -> None:
-    """Read what the session's new prompts refer to, and emit it behind them."""
+    """Read the resources to which the session's new prompts refer, and emit their content after the prompts."""
     session = turn.session
     if session.waiting or not any("@" in prompt.text for prompt in session.new_prompts):
         return
-    listed = await _listed(contents, scope)
+    listed = await _list_uris(contents, scope)
     calls: dict[str, Reference] = {}
     for prompt in session.new_prompts:
         stem = hashlib.sha256(prompt.message_id.encode()).hexdigest()[:12]
@@ -69,18 +69,18 @@ async def read_references(turn: AgentTurn, contents: ServerContents, scope: Tool
     for call_id, reference in calls.items():
         known = session.calls.get(call_id)
         if known is None or (known.result is None and known.call is not None and known.call.status is _SUCCEEDED):
-            # Not begun; or its result was on its way to the journal when the process ended: it is read again.
+            # Not begun, or the process ended before its result was in the journal: read it again.
             request = ToolRequest(call_id, READ_RESOURCE, {"serverName": reference.server, "uri": reference.uris[0]})
             session.calls[call_id] = OpenCall(request, is_models=False)
     tool = _ReadReference(contents, scope, tuple(calls.values()))
     await CallRunner(turn, ToolSet.of(tool), options, is_permitted=True).settle()
-    read = _referred(session, calls)
+    read = _content_of(session, calls)
     if read is not None:
         await turn.emit(read)
 
 
 async def complete_references(line: str, contents: ServerContents | None, scope: ToolScope) -> Sequence[Completion]:
-    """Return completions of a reference at the end of a line."""
+    """Return the completions of a reference at the end of a line."""
     if contents is None or "@" not in line:
         return ()
     listed = [(item.server, item.uri) for item in await contents.resources(scope) if not item.is_template]
@@ -88,8 +88,8 @@ async def complete_references(line: str, contents: ServerContents | None, scope:
     return () if found is None else [Completion(line[: found[0]] + item, "") for item in found[1]]
 
 
-async def _listed(contents: ServerContents, scope: ToolScope) -> Mapping[str, Collection[str]]:
-    """Return the URIs of each server, as far as they are known."""
+async def _list_uris(contents: ServerContents, scope: ToolScope) -> Mapping[str, Collection[str]]:
+    """Return the known URIs of each server."""
     listed = {name: set[str]() for name in await contents.server_names(scope)}
     for resource in await contents.resources(scope):
         if not resource.is_template:
@@ -98,13 +98,13 @@ async def _listed(contents: ServerContents, scope: ToolScope) -> Mapping[str, Co
 
 
 def _references(text: str, listed: Mapping[str, Collection[str]]) -> list[Reference]:
-    """Return the references, each once, with one more than are read where there are more."""
+    """Return the distinct references, at most one more than are read."""
     found = find_references(text, listed)
     return list({(item.server, item.uris[0]): item for item in found}.values())[: MAXIMUM_REFERENCES + 1]
 
 
-def _referred(session: Session, calls: Mapping[str, Reference]) -> ReferredContent | None:
-    """Return the references' content for the model; None if nothing in the message was a reference after all."""
+def _content_of(session: Session, calls: Mapping[str, Reference]) -> ReferredContent | None:
+    """Return the content of the references for the model; None if the message has no valid reference."""
     texts: list[str] = []
     media: list[Media] = []
     for call_id, reference in calls.items():
@@ -112,17 +112,17 @@ def _referred(session: Session, calls: Mapping[str, Reference]) -> ReferredConte
         if result is None or not reference.is_known:
             continue
         if result.is_error:
-            why = " ".join(result.content.split())[:MAXIMUM_REASON]
-            texts.append(f"{reference.typed} was not read: {why}")
+            reason = " ".join(result.content.split())[:MAXIMUM_REASON]
+            texts.append(f"{reference.typed} was not read: {reason}")
             continue
-        mark = secrets.token_hex(4)  # a word that the server does not know marks the end
+        mark = secrets.token_hex(4)  # marks the end with a word that the server cannot know
         texts.append(f"--- {reference.typed} {mark} ---\n{result.content}\n--- end of {mark} ---")
         media += result.media
     return ReferredContent("\n\n".join((_HEADING, *texts)), tuple(media)) if texts else None
 
 
 class _ReadReference:
-    """The reading of references as a tool; the model does not have it."""
+    """Tool that reads references; the model does not receive it."""
 
     name = READ_RESOURCE
     description = "Reads a resource of an MCP server that the user's message refers to."
@@ -141,7 +141,7 @@ class _ReadReference:
         self._ends_at = time.monotonic() + ALL_SECONDS
 
     def describe(self, arguments: Arguments) -> str:
-        """Return the resource, and whose it is."""
+        """Return the resource and its server."""
         return f"{arguments['uri']} of the MCP server {arguments['serverName']}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
@@ -149,7 +149,7 @@ class _ReadReference:
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Read it by the first of the URIs that it can mean and that there is."""
+        """Read the first existing URI that the reference can mean."""
         server, uri = str(arguments["serverName"]), str(arguments["uri"])
         if (server, uri) in self._beyond:
             limit = MAXIMUM_REFERENCES
@@ -158,7 +158,7 @@ class _ReadReference:
         if reference is not None and not reference.is_known:
             names = ", ".join(await self._contents.server_names(self._scope)) or "none"
             raise ToolFailure(
-                f"no MCP server is named {server!r} here (there are: {names}); the message goes on as it was typed",
+                f"no MCP server is named {server!r} here (available: {names}); the message is sent as typed",
                 "unknown_mcp_server",
             )
         content = await self._read(server, (uri,) if reference is None else reference.uris, context)
@@ -178,5 +178,5 @@ class _ReadReference:
             except ToolFailure as failure:
                 first = first or failure
                 if failure.category != "mcp_error":
-                    break  # It is not for the server to say: another URI fares no better.
+                    break  # The failure does not depend on the URI, so another URI would fail, too.
         raise first or ToolFailure(f"{server} has no such resource", "mcp_error")

@@ -1,10 +1,10 @@
 r"""Finds a user's references to resources of MCP servers: ``@server:uri`` and ``@server://path``. Pure.
 
-``@docs:file:///guide.md`` names the resource ``file:///guide.md`` of the server ``docs``, as in Gemini CLI. Of
-``@docs://guide`` the server may mean ``docs://guide``, ``guide`` or ``//guide``: what it lists decides. A reference
-begins a word, so that an e-mail address is not one; it ends at a blank, or at punctuation that ends a sentence. A URI
-with blanks is put in double quotes, or each blank behind a backslash. ``\@`` is not a reference. If no server has the
-name, only the form with ``://`` counts: ``@param:string`` is plain text. Deliberately not here: reading.
+``@docs:file:///guide.md`` names the resource ``file:///guide.md`` of the server ``docs``, as in Gemini CLI.
+``@docs://guide`` can mean ``docs://guide``, ``guide`` or ``//guide``, depending on the URIs that the server lists. A
+reference begins a word, so that an e-mail address is not a reference; it ends at a blank, or at punctuation that ends a
+sentence. A URI with blanks is enclosed in double quotes, or each blank is escaped by a backslash. ``\@`` is not a
+reference. If no server has the name, only the form with ``://`` counts: ``@param:string`` is plain text.
 """
 
 import re
@@ -21,9 +21,9 @@ MAXIMUM_URI = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference, ``typed`` as it stands at ``start``. ``is_known``: a server has this name.
+    """A reference: its text ``typed``, at ``start``. ``is_known`` is whether a server has this name.
 
-    ``uris`` are what it can mean, the likeliest first; at least one.
+    ``uris`` are its possible meanings, likeliest first; at least one.
     """
 
     typed: str
@@ -34,7 +34,7 @@ class Reference:
 
 
 def find_references(text: str, listed: Mapping[str, Collection[str]]) -> list[Reference]:
-    """Return the references in a text, in its order, which do not overlap. ``listed`` are the URIs by server."""
+    """Return the references in a text, in order and without overlap. ``listed`` contains the URIs by server."""
     found: list[Reference] = []
     end = 0
     for match in _BEGIN.finditer(text):
@@ -49,7 +49,7 @@ def find_references(text: str, listed: Mapping[str, Collection[str]]) -> list[Re
 
 def _at(text: str, start: int, listed: Mapping[str, Collection[str]]) -> Reference | None:
     begin = start + 1
-    # The longest name first: one may begin as another does.
+    # The longest name first: one name may be a prefix of another.
     for server in sorted(listed, key=len, reverse=True):
         if server and text.startswith(f"{server}:", begin):
             return _of_server(text, start, server, listed[server])
@@ -70,7 +70,7 @@ def _of_server(text: str, start: int, server: str, listed: Collection[str]) -> R
         if match is None:
             return None
         whole, short = match.group(), _bare(text, begin)
-        # A listed URI may end in what otherwise ends a sentence.
+        # A listed URI may end with punctuation that otherwise ends a sentence.
         is_whole = any(uri in listed for uri in _meanings(server, _unescaped(whole)))
         typed = whole if is_whole else short
         candidates = [_unescaped(typed)]
@@ -82,7 +82,7 @@ def _of_server(text: str, start: int, server: str, listed: Collection[str]) -> R
 
 
 def _meanings(server: str, rest: str) -> list[str]:
-    """Return the URIs that ``@server:rest`` can mean, the likeliest first."""
+    """Return the URIs that ``@server:rest`` can mean, likeliest first."""
     if not rest.strip("/"):
         return []
     if not rest.startswith("//"):
@@ -110,9 +110,9 @@ def _unescaped(typed: str) -> str:
 
 
 def completed(text: str, listed: Sequence[tuple[str, str]], maximum: int = 50) -> tuple[int, list[str]] | None:
-    """Return the start of a reference at the end of a text, and whole references that complete it; None if none.
+    """Return the start of a reference at the end of a text, and whole references that complete it; None without any.
 
-    ``listed`` are servers and URIs in order; those that cannot be shown are not offered.
+    ``listed`` are servers and URIs in order; unprintable ones are not offered.
     """
     listed = [(server, uri) for server, uri in listed if server.isprintable() and uri.isprintable()]
     starts = [match.start() for match in _BEGIN.finditer(text)]
@@ -123,7 +123,7 @@ def completed(text: str, listed: Sequence[tuple[str, str]], maximum: int = 50) -
     whole = (f"@{server}:{_escaped(uri)}" for server, uri in listed)
     fitting = list(dict.fromkeys(item for item in whole if item.startswith(typed)))
     if typed == "@" or ":" not in typed:
-        # First the servers: a server may have hundreds.
+        # First only the servers: a server may have hundreds of resources.
         servers = dict.fromkeys(f"@{server}:" for server, _ in listed)
         fitting = [item for item in servers if item.startswith(typed)]
         if len(fitting) == 1:
@@ -136,5 +136,5 @@ def completed(text: str, listed: Sequence[tuple[str, str]], maximum: int = 50) -
 
 
 def _escaped(uri: str) -> str:
-    """Return a URI as it is typed behind ``@server:``."""
+    """Return a URI as it is typed after ``@server:``."""
     return re.sub(r"([\s\\\"'`<>|])", r"\\\1", uri)

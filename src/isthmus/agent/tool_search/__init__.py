@@ -1,1 +1,1 @@
-"""Finding and loading tools of MCP servers where the schemas of all would be too many for the model."""
+"""Finding and loading tools of MCP servers when their schemas are too many for the model's context."""

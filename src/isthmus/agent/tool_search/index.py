@@ -1,8 +1,7 @@
 """Finds tools by words: Okapi BM25 over their names, descriptions and the names of their parameters. Pure.
 
-Made for hundreds of tools with short texts, in memory. The same tools and words give the same answer in the same
-order, always. Deliberately not here: which tools are searched, and what becomes of those that are found
-(:mod:`isthmus.agent.tool_search.loading`).
+Designed for hundreds of tools with short texts, in memory. The same tools and words always give the same result in the
+same order. Not here: the choice of the searched tools, see :mod:`isthmus.agent.tool_search.loading`.
 """
 
 import math
@@ -13,17 +12,17 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 _SATURATION = 1.2
-"""BM25's k1: the lower it is, the less a repeated word adds."""
+"""BM25's k1: the lower it is, the less a repeated word adds to the score."""
 _LENGTH_WEIGHT = 0.75
-"""BM25's b: how much a long description has to say a word more often."""
+"""BM25's b: the higher it is, the less a word in a long description counts."""
 _NAME_WEIGHT = 4
 """Weight of a word in the name; a word of the description has the weight 1."""
 _SHORTEST_BEGINNING = 3
-"""Letters of a word that is taken for the beginning of a longer one."""
+"""Minimum length in letters of a word that matches as the beginning of a longer one."""
 _BEGINNING_WEIGHT = 0.5
 
-_EMPTY_WORD = re.compile("a|an|and|are|at|by|for|from|in|is|it|of|on|or|that|the|this|to|where|which|with")
-"""A word that is in every description and says nothing."""
+_STOP_WORD = re.compile("a|an|and|are|at|by|for|from|in|is|it|of|on|or|that|the|this|to|where|which|with")
+"""A word that is too common to distinguish tools."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -31,7 +30,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 @dataclass(frozen=True, slots=True)
 class SearchedTool:
-    """A tool as it is searched: by the name that the model has for it, and its server's."""
+    """A searchable tool, with its name for the model and its server's name."""
 
     name: str
     server: str
@@ -40,7 +39,7 @@ class SearchedTool:
 
 
 class ToolIndex:
-    """An index of tools; they keep their order where they fit equally well."""
+    """An index of tools; tools with equal scores keep their order."""
 
     def __init__(self, tools: Sequence[SearchedTool]) -> None:
         self._tools = tuple(tools)
@@ -50,7 +49,7 @@ class ToolIndex:
         self._known = sorted({word for counts in self._counts for word in counts})
 
     def search(self, query: str, limit: int) -> tuple[SearchedTool, ...]:
-        """Return the tools that fit the words of `query`, the best first; none when no word is found."""
+        """Return the tools that match words of `query`, best first; none if no word matches."""
         scores = [0.0] * len(self._tools)
         for word in dict.fromkeys(_words(query)):
             for known, weight in self._forms(word):
@@ -60,7 +59,7 @@ class ToolIndex:
         return tuple(self._tools[place] for place in places[:limit])
 
     def _forms(self, word: str) -> Iterator[tuple[str, float]]:
-        """Yield the word itself, and known ones that begin with it, or it with them."""
+        """Yield the known words that equal the word, begin with it, or are its beginning, with their weights."""
         for known in self._known:
             shorter, longer = sorted((known, word), key=len)
             if known == word:
@@ -93,7 +92,7 @@ def _parameter_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Lower-case words, those of camelCase apart, without the plural's s; of other scripts also pairs of letters."""
+    """Yield the words in lower case, camelCase split, without a plural s; for other scripts also pairs of letters."""
     for found in _WORD.findall(text):
         if not found.isascii():
             folded = found.casefold()
@@ -102,6 +101,6 @@ def _words(text: str) -> Iterator[str]:
             continue
         for part in _CAMEL.split(found):
             word = part.lower()
-            if _EMPTY_WORD.fullmatch(word):
+            if _STOP_WORD.fullmatch(word):
                 continue
             yield word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

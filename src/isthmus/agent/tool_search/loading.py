@@ -1,9 +1,9 @@
-"""Choice of the tool schemas for a model: all, or those that fit its context and those that it searched for.
+"""Choice of the tool schemas for a model: all, or those that fit its context and those that it searched for. Pure.
 
-Once a session has begun to load tools on demand, it stays so, and tools are only added, at the end: a prompt
-that providers cached stays the beginning of the next one. What was loaded is in the session, a fold of its events. A
-tool that is called by its name without having been loaded runs, and is loaded from then on. Pure.
-Deliberately not here: the search (:mod:`isthmus.agent.tool_search.search`).
+Once a session loads tools on demand, it continues to do so, and only adds tools at the end: a prompt cached by a
+provider stays the prefix of the next one. The session holds the loaded tools, as a fold of its events. A tool that is
+called by name before it was loaded runs, and is loaded from then on. Not here: the search, see
+:mod:`isthmus.agent.tool_search.search`.
 """
 
 from collections import Counter
@@ -20,87 +20,87 @@ from isthmus.text.visible import single_line
 from isthmus.tools.base import SEARCH_TOOL, Tool, ToolSet
 
 MAXIMUM_NAME = 100
-"""Characters of a server's name in the system prompt."""
+"""Maximum length in characters of a server's name in the system prompt."""
 LARGE_SHARE = 0.5
-"""Share of that room above which the schema of one tool is deferred before any server is."""
+"""Fraction of the room for schemas above which a single schema is deferred before any server's tools."""
 MAXIMUM_MISSING = 20
-"""Servers that are not available, named in the system prompt."""
+"""Maximum number of unavailable servers that the system prompt names."""
 SEARCH_SHARE = 0.1
-"""The share of a model's context that the schemas of servers' tools may take before they are loaded on demand."""
+"""Share of a model's context that the schemas of servers' tools may fill before they are loaded on demand."""
 
 
 class SearchMode(StrEnum):
     """Mode in which the schemas of servers' tools are loaded."""
 
     AUTO = "auto"
-    """Load on demand if the schemas would take more than their share of the model's context."""
+    """Load on demand if the schemas would fill more than their share of the model's context."""
     ALWAYS = "always"
     NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """Options of loading schemas on demand; ``share`` is of the model's context window, above 0, at most 1."""
+    """Options of loading schemas on demand; ``share`` of the model's context window is above 0, at most 1."""
 
     mode: SearchMode = SearchMode.AUTO
     share: float = SEARCH_SHARE
 
 
 class ToolLoading:
-    """The tools of one segment, and which of them the model is sent.
+    """The tools of one segment, and the choice of those sent to the model.
 
-    ``loaded`` below is the session's ``loaded_tools``: None while everything is sent.
+    The parameter ``loaded`` of its methods is the session's ``loaded_tools``: None while all schemas are sent.
     """
 
     def __init__(self, tools: ToolSet, options: SearchOptions) -> None:
         self._own = tools
         self._options = options
         self._of_servers = {name: server for server in tools.servers for name in server.tools if name in tools.tools}
-        self._kept_back = {name: server for name, server in self._of_servers.items() if not server.is_always_loaded}
-        self._deferred = frozenset(self._kept_back)
+        self._deferrable = {name: server for name, server in self._of_servers.items() if not server.is_always_loaded}
+        self._deferred = frozenset(self._deferrable)
 
     def fit(self, window: int) -> None:
         """Defer as few schemas as necessary, for a model whose context has `window` tokens.
 
-        First go schemas that are very large by themselves, then all tools of the largest server, and of the next, until
-        the rest takes no more than its share.
+        Very large schemas are deferred first, then all tools of the largest server, of the next, and so on until the
+        rest fills no more than its share.
 
-        The same tools and the same window defer the same, so that the beginning of a prompt stays what it was.
+        The result depends only on the tools and the window, so that the beginning of a prompt does not change.
         """
         if self._options.mode is not SearchMode.AUTO:
             return
         room = self._options.share * window
         if sum(self._tokens.values()) <= room:
-            return  # A session that began to load on demand when there was more stays as it is.
-        deferred = {name for name in self._kept_back if self._tokens[name] > room * LARGE_SHARE}
+            return  # A session that already loads on demand, since it once had more tools, stays as it is.
+        deferred = {name for name in self._deferrable if self._tokens[name] > room * LARGE_SHARE}
         left = sum(count for name, count in self._tokens.items() if name not in deferred)
         sizes = Counter[str]()
-        for name, server in self._kept_back.items():
+        for name, server in self._deferrable.items():
             if name not in deferred:
                 sizes[server.name] += self._tokens[name]
         for server, size in sizes.most_common():
             if left <= room:
                 break
-            deferred |= {name for name, of in self._kept_back.items() if of.name == server}
+            deferred |= {name for name, origin in self._deferrable.items() if origin.name == server}
             left -= size
         self._deferred = frozenset(deferred)
 
     @cached_property
     def tools(self) -> ToolSet:
-        """All tools, with the one that searches where there is something to search; any of them may be called."""
-        if not self._kept_back or self._options.mode is SearchMode.NEVER:
+        """All callable tools, with the search tool if there is something to search."""
+        if not self._deferrable or self._options.mode is SearchMode.NEVER:
             return self._own
         search = ToolSearch(
             [
                 SearchedTool(name, server.name, self._own.tools[name].description, self._own.tools[name].parameters)
-                for name, server in self._kept_back.items()
+                for name, server in self._deferrable.items()
             ]
         )
         own = {name: tool for name, tool in self._own.tools.items() if name not in self._of_servers}
         return replace(self._own, tools={**own, search.name: search, **self._own.tools})
 
     def begins(self, loaded: Sequence[str] | None, window: int) -> bool:
-        """Whether the session is to load tools on demand from now on; `window` is the model's context in tokens."""
+        """Return whether the session starts to load tools on demand; `window` is the model's context in tokens."""
         if loaded is not None or SEARCH_TOOL not in self.tools.tools:
             return False
         if self._options.mode is SearchMode.ALWAYS:
@@ -109,7 +109,7 @@ class ToolLoading:
 
     @cached_property
     def _tokens(self) -> Mapping[str, int]:
-        """Tokens of each tool of a server, counted once for the segment: hundreds of schemas are written for it."""
+        """Tokens of each tool of a server, counted once per segment, since that serialises hundreds of schemas."""
         tools = (self._own.tools[name] for name in self._of_servers)
         return {tool.name: tool_tokens(tool.name, tool.description, tool.parameters) for tool in tools}
 
@@ -122,11 +122,11 @@ class ToolLoading:
         return tuple(self.tools.tools[name] for name in names)
 
     def note(self, loaded: Sequence[str] | None) -> str:
-        """Return the system prompt's note on missing servers and on servers whose tools are to be searched."""
-        return self._missing + self._searched(loaded)
+        """Return the system prompt's note on missing servers and on servers with tools to search for."""
+        return self._missing_note + self._search_note(loaded)
 
     @cached_property
-    def _missing(self) -> str:
+    def _missing_note(self) -> str:
         names = self._own.missing_servers
         if not names:
             return ""
@@ -137,7 +137,7 @@ class ToolLoading:
             f"needs them, say so instead of working around it unsaid.\n{lines}{more}"
         )
 
-    def _searched(self, loaded: Sequence[str] | None) -> str:
+    def _search_note(self, loaded: Sequence[str] | None) -> str:
         if loaded is None or SEARCH_TOOL not in self.tools.tools:
             return ""
         counts = {
@@ -153,5 +153,5 @@ class ToolLoading:
 
 
 def _line(name: str) -> str:
-    """Return a server's name, which a project may have chosen, as one line and no more."""
+    """Return a server's name, which a project may have chosen, as a single short line."""
     return single_line(name)[:MAXIMUM_NAME]

@@ -1,7 +1,7 @@
-"""search_mcp_tools: finds tools of MCP servers whose schemas the model was not sent, and loads them.
+"""search_mcp_tools: finds tools of MCP servers whose schemas the model has not received, and loads them.
 
-Made anew for each segment, over the tools that there are then. Deliberately not here: when there is something to
-search, and what loading means (:mod:`isthmus.agent.tool_search.loading`).
+Each segment has its own search over its tools. Not here: when tools are searched, and the meaning of loading, see
+:mod:`isthmus.agent.tool_search.loading`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,13 +17,13 @@ from isthmus.tools.failure import ToolFailure
 
 DEFAULT_LIMIT = 5
 MAXIMUM_LIMIT = 20
-"""Tools that one search loads at the most."""
+"""Maximum number of tools that one search loads."""
 SHOWN_DESCRIPTION = 300
-"""Characters of a tool's description in what a search returns; the whole comes with its schema."""
+"""Maximum length in characters of a description in the result of a search; the schema has all of it."""
 MAXIMUM_QUERY = 2_000
-"""Characters."""
+"""Maximum length of a query in characters."""
 SELECT = "select:"
-"""Begins a query that names tools instead of describing them."""
+"""Prefix of a query that names tools instead of describing them."""
 
 _PARAMETERS: Mapping[str, Any] = {
     "type": "object",
@@ -42,7 +42,7 @@ _PARAMETERS: Mapping[str, Any] = {
 
 
 class ToolSearch:
-    """Searches tools by words, or takes them by their names."""
+    """Tool that finds tools by words, or selects them by name."""
 
     name = SEARCH_TOOL
     description = (
@@ -70,7 +70,7 @@ class ToolSearch:
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Return the tools that fit, loaded."""
+        """Load and return the matching tools."""
         query, limit = _read(arguments)
         missing: list[str] = []
         if query.casefold().startswith(SELECT):
@@ -93,7 +93,7 @@ class ToolSearch:
 
 
 def _read(arguments: Arguments) -> tuple[str, int]:
-    """Return the query, and how many tools are wanted at the most; raises ToolFailure."""
+    """Return the query and the maximum number of tools; raises ToolFailure."""
     query: object = arguments.get("query")
     if not isinstance(query, str) or not query.strip() or len(query) > MAXIMUM_QUERY:
         expected = f"a non-empty string of at most {MAXIMUM_QUERY} characters"

@@ -197,4 +197,4 @@ async def test_other_users_see_no_commands_or_addresses_of_this_machine(open_har
         assert "notes (CONNECTED)" in theirs
         assert "Command:" not in theirs
         assert "http://x" not in theirs
-        assert "Login: the user who runs this server sees the reason" in theirs
+        assert "Login: only the user who runs this server can see the reason" in theirs

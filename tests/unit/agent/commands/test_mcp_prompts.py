@@ -197,7 +197,7 @@ async def test_prompts_that_are_too_many_are_told(open_harness: OpenHarness, tmp
         assert [name for name in await names(harness) if name.startswith("p")] == [
             f"p{n}" for n in range(MAXIMUM_PROMPTS)
         ]
-        assert "20 more prompts of MCP servers are not commands" in (await harness.run("/help")).text
+        assert "20 more prompts of MCP servers are not available as commands" in (await harness.run("/help")).text
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ async def test_what_is_too_long_is_cut_and_kept_whole_in_a_file(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Ask @nobody://here.", "no MCP server is named 'nobody' here (there are: notes, missing)"),
+        ("Ask @nobody://here.", "no MCP server is named 'nobody' here (available: notes, missing)"),
         ("Ask @missing:x:1", "the MCP server 'missing' is not connected: "),
         ("Ask @notes:notes://none.", "the MCP server 'notes' did not give the resource notes://none: there is no"),
     ],
