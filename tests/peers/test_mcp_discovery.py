@@ -57,7 +57,7 @@ async def test_servers_with_tools_stay_connected_and_useless_ones_are_closed_and
         await eventually_async(lambda: not psutil.pid_exists(int(pids["empty"].read_text())))
         assert await host.discovery(scope) is DiscoveryState.COMPLETED
         status = await status_when(host, scope, "empty", ServerState.DISCONNECTED)
-        assert "it is connected and offers nothing that can be used" in (status.problem or "")
+        assert "it is connected but offers nothing usable" in (status.problem or "")
         assert psutil.pid_exists(int(pids["good"].read_text()))
         assert (await states(host, scope))["good"] is ServerState.CONNECTED
 

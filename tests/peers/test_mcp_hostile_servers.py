@@ -54,10 +54,10 @@ async def tool_of(host: McpHost, workspace: Path, name: str = "ok") -> Tool:
         (scripted("bad-version"), "3000-01-01"),
         (scripted("no-list"), "nothing that can be used (tools: expected a list, received str)"),
         (scripted("refuses-list"), "it answered tools/list with the error -32000: the index is locked"),
-        (scripted("nothing"), "it is connected and offers nothing that can be used"),
+        (scripted("nothing"), "it is connected but offers nothing usable"),
         pytest.param(
             scripted("plain", includeTools=["OK", "oook(x)"]),
-            "offers nothing that can be used (includeTools names 'OK', 'oook', which it does not have; it has: ok)",
+            "offers nothing usable (includeTools names 'OK', 'oook', which it does not have; it has: ok)",
             marks=pytest.mark.requirement("MCP-131"),
         ),
     ],

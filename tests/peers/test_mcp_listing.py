@@ -75,7 +75,7 @@ def test_every_server_is_listed_with_its_state_and_without_its_secrets(workspace
     assert [line[:9] for line in failed if "Error" in line] == ["  Error: "]
     empty = entry(ran.stdout, "emptyServer")
     assert empty[0] == "🔌 emptyServer (DISCONNECTED)"
-    assert empty[-1].startswith("  Error: it is connected and offers nothing that can be used")
+    assert empty[-1].startswith("  Error: it is connected but offers nothing usable")
     assert entry(ran.stdout, "dockerizedServer")[:3] == [
         "🐳 dockerizedServer (CONNECTED)",
         "  Command: docker run -i --rm -e API_KEY=*** image",

@@ -145,7 +145,7 @@ async def test_a_call_of_a_tool_that_is_gone_says_so(home: Path, scope: ToolScop
     async with hosting(home, servers, cache=cache) as host:
         tool = (await host.tools(scope)).tools["ok"]
         listed.hold.unlink()
-        with pytest.raises(ToolFailure, match="'s' does not have the tool 'ok' any more; nothing was called"):
+        with pytest.raises(ToolFailure, match="'s' no longer has the tool 'ok'; nothing was called"):
             await result_of(tool, tool_context(scope.workspace))
 
 

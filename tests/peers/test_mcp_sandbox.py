@@ -226,6 +226,6 @@ async def test_without_bubblewrap_it_is_said_loudly_that_there_is_no_sandbox(
     assert any(line.startswith("Sandbox: NONE, though it is configured: bubblewrap") for line in loose.summary)
     assert "apt install bubblewrap" in "\n".join(loose.summary)
     assert "MCP server curious runs WITHOUT its sandbox" in caplog.text
-    assert "it was not started: its sandbox is required, and does not work: bubblewrap (bwrap) is not on PATH" in str(
+    assert "it was not started: it requires a sandbox, which does not work: bubblewrap (bwrap) is not on PATH" in str(
         strict.problem
     )

@@ -4,8 +4,8 @@ from isthmus.mcp_host.connection.backoff import ReconnectPolicy, RelistBackoff
 def test_a_server_that_does_not_hold_is_tried_later_and_later_and_then_given_up() -> None:
     retries = ReconnectPolicy(30.0)
     waits: list[float] = []
-    while not retries.are_over:
-        retries.held(29.9, has_answered=False)
+    while not retries.is_exhausted:
+        retries.note_end(29.9, has_answered=False)
         waits.append(retries.next_seconds())
     assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 15.0]
 
@@ -14,7 +14,7 @@ def test_a_connection_that_held_or_answered_makes_the_next_loss_the_first_one() 
     for seconds, has_answered in ((30.0, False), (0.0, True)):
         retries = ReconnectPolicy(30.0)
         retries.next_seconds()
-        retries.held(seconds, has_answered=has_answered)
+        retries.note_end(seconds, has_answered=has_answered)
         assert retries.next_seconds() == 0.5
 
 

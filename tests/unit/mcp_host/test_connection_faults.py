@@ -12,7 +12,7 @@ from isthmus.tools.servers import ServerState
 
 
 @pytest.mark.anyio
-async def test_a_fault_of_ours_is_told_and_nobody_waits_for_the_server(
+async def test_a_bug_in_isthmus_is_reported_and_wakes_waiting_callers(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "isthmus.mcp_host.connection.attempt", None)  # importing it fails
@@ -22,7 +22,7 @@ async def test_a_fault_of_ours_is_told_and_nobody_waits_for_the_server(
     assert await connection.settled(20)
     assert connection.state is ServerState.DISCONNECTED
     assert connection.problem is not None
-    assert "a fault of isthmus: ModuleNotFoundError" in connection.problem
+    assert "a bug in isthmus: ModuleNotFoundError" in connection.problem
     await connection.aclose()
 
 

@@ -1,1 +1,1 @@
-"""The tools, prompts and resources that MCP servers list: their schemas, their names, and what is kept of them."""
+"""The tools, prompts and resources that MCP servers list: their schemas, their names and their cached listings."""

@@ -1,4 +1,4 @@
-"""The catalogue of a server: its tools, made usable, its prompts and its resources."""
+"""The catalogue of a server: its usable tools, its prompts and its resources."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ MAXIMUM_NAME = 1_000
 SHOWN_NAME = 80
 """Number of characters of a tool's name in a message."""
 MAXIMUM_DROPPED = 50
-"""Maximum number of tools about which there is a message why they are left out; others are only counted."""
+"""Maximum number of messages about tools that are left out; further ones are only counted."""
 SHOWN_NAMES = 10
 """Maximum number of names of tools in a message."""
 
@@ -41,18 +41,18 @@ class CatalogueTool:
     is_idempotent: bool = False
     is_destructive: bool = False
     version: str = ""
-    """Hash of everything that the server says of the tool."""
+    """Hash of the server's name, description, schema and hints of the tool."""
     result_characters: int | None = None
-    """Maximum number of characters of its results, if the server states it."""
+    """Maximum number of characters of its results, if the server sets one."""
     output_schema: Mapping[str, Any] | None = None
     """The server's schema of its structured content."""
     full_parameters: Mapping[str, Any] | None = None
-    """The parameters as complete JSON Schema, if that says more than `parameters`."""
+    """The parameters as complete JSON Schema; None if it does not differ from `parameters` or is too large."""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The usable part of a listing. ``dropped`` says why tools cannot be used, or not completely."""
+    """The usable part of a listing. ``dropped`` contains messages about tools that cannot be used fully or at all."""
 
     tools: tuple[CatalogueTool, ...] = ()
     prompts: tuple[ServerPrompt, ...] = ()
@@ -78,7 +78,7 @@ def catalogue_of(listing: Listing, include: tuple[str, ...] | None, exclude: tup
 def usable_tools(
     listed: tuple[ListedTool, ...], include: tuple[str, ...] | None, exclude: tuple[str, ...]
 ) -> tuple[tuple[CatalogueTool, ...], tuple[str, ...]]:
-    """Return the tools that the configuration includes and whose schema can be used, and messages about the others."""
+    """Return the tools with a usable schema that the configuration includes, and messages about the others."""
     tools: dict[str, CatalogueTool] = {}
     dropped = [*_unknown_names("includeTools", include or (), listed), *_unknown_names("excludeTools", exclude, listed)]
     nodes, full_nodes = Nodes(), Nodes()
@@ -86,7 +86,7 @@ def usable_tools(
     for tool in listed:
         shown = tool.name[:SHOWN_NAME]
         if is_editor and tool.name in REVIEW_TOOLS:
-            dropped.append(f"{shown}: the agent itself has its edits reviewed by it")
+            dropped.append(f"{shown}: only the agent itself uses this tool, to have its edits reviewed")
             continue
         if not is_included(tool.name, include, exclude):
             continue
@@ -103,7 +103,7 @@ def usable_tools(
             continue
         if left_out:
             names = ", ".join(repr(name[:80]) for name in left_out)
-            dropped.append(f"{shown}: offered without the parameters {names}: not every provider takes such names")
+            dropped.append(f"{shown}: offered without the parameters {names}: not every provider accepts such names")
         tools[tool.name] = CatalogueTool(
             tool.name,
             clean(tool.description)[:MAXIMUM_DESCRIPTION],
@@ -122,7 +122,7 @@ def usable_tools(
 
 
 def _full(given: Mapping[str, Any], parameters: Mapping[str, Any], nodes: Nodes) -> Mapping[str, Any] | None:
-    """Return the complete schema; None if it says no more than `parameters`, or is too large."""
+    """Return the complete schema; None if it does not differ from `parameters` or is too large."""
     try:
         found, _ = without_refused_names(full_schema(given, nodes))
     except UnusableSchemaError:
@@ -131,7 +131,7 @@ def _full(given: Mapping[str, Any], parameters: Mapping[str, Any], nodes: Nodes)
 
 
 def _unknown_names(key: str, names: Collection[str], listed: tuple[ListedTool, ...]) -> Iterator[str]:
-    """Yield a message about names in the settings that no tool has: a slip there includes or excludes a tool."""
+    """Yield a message about names in the settings that no tool has: a misspelled name changes the choice of tools."""
     found = [tool.name for tool in listed]
     unknown = [repr(name[:80]) for name in dict.fromkeys(map(tool_named, names)) if name not in found]
     if found and unknown:
@@ -142,5 +142,5 @@ def _unknown_names(key: str, names: Collection[str], listed: tuple[ListedTool, .
 
 def _version(tool: ListedTool) -> str:
     hints = (tool.is_read_only, tool.is_idempotent, tool.is_destructive)
-    said = (tool.name, tool.description, tool.input_schema, *hints)
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
+    definition = (tool.name, tool.description, tool.input_schema, *hints)
+    return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()[:32]

@@ -1,6 +1,6 @@
 """The catalogue of one server: from its own listing, or cached from its last connection.
 
-Deliberately not here: connecting, and the files (:mod:`isthmus.mcp_host.catalogue.manifests`).
+Not here: the files of the cache, see :mod:`isthmus.mcp_host.catalogue.manifests`.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from isthmus.mcp_host.connection.transport_probe import TransportChoice
 
 
 class KnownCatalogue:
-    """The catalogue of a server. ``is_cached``: it is from an earlier connection, and not confirmed since."""
+    """The catalogue of a server. ``is_cached``: it is from an earlier connection and has not been confirmed since."""
 
     def __init__(self, config: ServerConfig, context: ConnectionContext) -> None:
         self.catalogue = Catalogue()
@@ -30,7 +30,7 @@ class KnownCatalogue:
         self._tools: dict[str, CatalogueTool] = {}
 
     def load_cached(self) -> TransportChoice | None:
-        """Load the cached listing, and return the transport by which the server was reached. Blocks."""
+        """Load the cached listing, and return the way in which the server was reached. Blocking."""
         if self._manifests is None:
             return None
         self._manifest = self._manifests.load(self._config, self._workspace)
@@ -50,12 +50,12 @@ class KnownCatalogue:
 
     @property
     def is_late(self) -> bool:
-        """Whether the last attempt to use the server failed, and took long to do so."""
+        """Whether the last attempt to use the server failed, and took long to fail."""
         return self._manifest is not None and self._manifest.is_held and self._manifest.is_late
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """The server's names of its tools; while it cannot be used, those of the cached listing."""
+        """The server's names of its tools; while the server cannot be used, the names of the cached listing."""
         return tuple(self._tools) or self._cached_names
 
     def tool(self, name: str) -> CatalogueTool | None:
@@ -66,16 +66,16 @@ class KnownCatalogue:
         """Make sure that a tool still exists and, unless `version` is None, that it has not changed.
 
         Raises:
-            ToolGoneError: it is gone or has changed; the text says what to do.
+            ToolGoneError: it is gone or has changed; the message tells the model how to proceed.
         """
         found = self._tools.get(name)
         server = f"the MCP server {self._config.name!r}"
         if found is None:
-            raise ToolGoneError(f"{server} does not have the tool {name!r} any more; nothing was called")
+            raise ToolGoneError(f"{server} no longer has the tool {name!r}; nothing was called")
         if version and found.version != version:
             raise ToolGoneError(
                 f"{server} has changed its tool {name!r} since this call was written or approved; nothing was called. "
-                "Look at its description and parameters as they are now, and call it anew"
+                "Read its current description and parameters, and call it again"
             )
 
     def take(self, listing: Listing) -> None:
@@ -88,14 +88,14 @@ class KnownCatalogue:
         self._set(Catalogue())
 
     async def keep(self, listing: Listing, way: TransportChoice) -> None:
-        """Store a listing for the next start, with the transport by which the server was reached."""
+        """Store a listing for the next start, with the way in which the server was reached."""
         kept = replace(listing, discovered=None)
         await self._store(Manifest(kept, replace(way, discovered=listing.discovered), is_held=self.catalogue.is_empty))
 
     async def mark_unavailable(self, took: float) -> None:
-        """Store for the next start that the server could not be used, which was known after `took` seconds.
+        """Store for the next start that the server could not be used, and that this took `took` seconds to find out.
 
-        Its tools are then not offered before it is connected and, if that took long, no turn waits for it.
+        At the next start its tools are not offered before it is connected; if it took long, no turn waits for it.
         """
         manifest = self._manifest or Manifest(Listing(), TransportChoice())
         await self._store(replace(manifest, is_held=True, is_late=took >= self._late_seconds))

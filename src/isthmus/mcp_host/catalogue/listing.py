@@ -1,7 +1,7 @@
 """The listing of a server, repaired and bounded, before configuration and providers restrict it.
 
-This form is kept from one start to the next. Pure. Deliberately not here: the choice of usable entries
-(:mod:`isthmus.mcp_host.catalogue.catalogue`).
+This form is cached from one start to the next. Pure. Not here: the choice of usable entries, see
+:mod:`isthmus.mcp_host.catalogue.catalogue`.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from isthmus.tools.server_contents import ServerPrompt, ServerResource
 class ListedTool:
     """A tool as the server lists it. ``input_schema`` is the server's JSON.
 
-    ``result_characters`` is the number of characters of its results that are of use.
+    ``result_characters`` is the maximum number of characters of its results, if the server sets one.
     """
 
     name: str
@@ -30,9 +30,10 @@ class ListedTool:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Everything that a server lists. ``server`` is what it calls itself, ``dropped`` says which entries were none.
+    """Everything that a server lists.
 
-    ``discovered`` is how a server without a handshake described itself, as JSON of MCP; None for all others.
+    ``server`` is its own name and version. ``dropped`` contains messages about invalid entries. ``discovered`` is the
+    description of itself that a server without a handshake sent, as JSON of MCP; None for all other servers.
     """
 
     tools: tuple[ListedTool, ...] = ()

@@ -1,9 +1,9 @@
-"""The last listings of servers, kept in files from one start of the agent to the next.
+"""The cache of the last listings of servers, in files that survive a restart of the agent.
 
-There is one file for a server's configuration in a workspace; its name is a keyed hash of both, so that no value of a
-configuration is in the cache, and a listing that repeats a secret is not kept. An unreadable file counts as missing;
-nothing fails when a file cannot be written. Blocks; for a thread. Deliberately not here: the use of an old listing
-(:mod:`isthmus.mcp_host.catalogue.known_catalogue`).
+There is one file for each pair of a server's configuration and a workspace. Its name is a keyed hash of both, so that
+the cache contains no value of a configuration; a listing that repeats a secret is not stored. An unreadable file counts
+as missing, and a file that cannot be written is not an error. Blocking; call it in a thread. Not here: the use of a
+cached listing, see :mod:`isthmus.mcp_host.catalogue.known_catalogue`.
 """
 
 import contextlib
@@ -27,11 +27,11 @@ from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.transport_probe import TransportChoice
 
 FORM = 1
-"""Version of the files; those of another version are ignored."""
+"""Version of the file format; files of another version are ignored."""
 MAXIMUM_BYTES = 4 * 1024 * 1024
-"""Maximum size of one file; a larger listing is requested at each start."""
+"""Maximum size in bytes of one file; a larger listing is not cached but requested at each start."""
 MAXIMUM_FILES = 200
-"""Maximum number of files; those that were used last are kept."""
+"""Maximum number of files; the least recently used ones are deleted."""
 _KEY = "key"
 _KEY_BYTES = 32
 _LOG = logging.getLogger("isthmus.mcp")
@@ -41,8 +41,8 @@ _LOG = logging.getLogger("isthmus.mcp")
 class Manifest:
     """The listing of a server, and the way in which it was reached.
 
-    ``is_held``: it could not be used the last time, so its tools are not offered before it is connected, but keep their
-    names. ``is_late``: it took long to fail.
+    ``is_held``: the server could not be used the last time, so its tools are not offered before it is connected, but
+    their names stay reserved. ``is_late``: it took long to fail.
     """
 
     listing: Listing
@@ -58,13 +58,13 @@ class _File:
 
 
 class Manifests:
-    """The manifests in a folder, which is made when the first one is kept."""
+    """The manifests in a folder, which is created with the first one."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def load(self, config: ServerConfig, workspace: Path) -> Manifest | None:
-        """Return the manifest of a server; None if there is none that can be read."""
+        """Return the manifest of a server; None if it does not exist or cannot be read."""
         try:
             path = self._path(self._key(), config, workspace)
             file = from_json(_File, json.loads(read_regular(path, MAXIMUM_BYTES)))
@@ -74,30 +74,30 @@ class Manifests:
         return file.manifest if file.form == FORM else None
 
     def store(self, config: ServerConfig, workspace: Path, manifest: Manifest) -> None:
-        """Keep what a server listed in place of what was kept of it."""
+        """Store the manifest of a server, replacing the previous one."""
         try:
             text = json.dumps(to_json(_File(FORM, manifest)))
             make_private_directory(self._folder)
             path = self._path(self._key(), config, workspace)
             if len(text) > MAXIMUM_BYTES or Secrets(config).hidden(text) != text:
-                _LOG.info("MCP server %s: what it lists is not kept: too large, or it has a secret in it", config.name)
+                _LOG.info("MCP server %s: its listing is not cached: too large, or it contains a secret", config.name)
                 path.unlink(missing_ok=True)
                 return
             write_atomic(path, text.encode(), mode=0o600, through_links=False)
-            self._forget_oldest()
+            self._delete_oldest()
         except (OSError, ValueError, RecursionError) as error:
-            _LOG.info("MCP server %s: what it lists could not be kept: %s", config.name, error)
+            _LOG.info("MCP server %s: its listing could not be cached: %s", config.name, error)
 
     def _path(self, key: bytes, config: ServerConfig, workspace: Path) -> Path:
-        said = (config.name, str(workspace), asdict(config.endpoint), asdict(config.oauth), config.auth_provider)
-        digest = hmac.new(key, json.dumps(said, sort_keys=True, default=str).encode(), hashlib.sha256)
+        identity = (config.name, str(workspace), asdict(config.endpoint), asdict(config.oauth), config.auth_provider)
+        digest = hmac.new(key, json.dumps(identity, sort_keys=True, default=str).encode(), hashlib.sha256)
         return self._folder / f"{digest.hexdigest()}.json"
 
     def _key(self) -> bytes:
-        """Return the key of the hashes, made for the first one.
+        """Return the key of the hashes; create it if it does not exist.
 
         Raises:
-            OSError: there is none and it cannot be written.
+            OSError: it does not exist and cannot be written.
         """
         path = self._folder / _KEY
         try:
@@ -105,7 +105,7 @@ class Manifests:
             if len(key) == _KEY_BYTES:
                 return key
         except FileNotFoundError:
-            return self._first_key()
+            return self._create_key()
         except OSError as error:
             if error.errno != errno.EFBIG:
                 raise
@@ -113,23 +113,23 @@ class Manifests:
         write_atomic(path, key, mode=0o600, through_links=False)
         return key
 
-    def _first_key(self) -> bytes:
+    def _create_key(self) -> bytes:
         make_private_directory(self._folder)
         path, key = self._folder.resolve() / _KEY, secrets.token_bytes(_KEY_BYTES)
         try:
             write_if_unchanged(path, key, None, mode=0o600, through_links=False)
         except FileChangedError:
-            return read_regular(path, _KEY_BYTES)  # another process of the agent was first: its key is everybody's
+            return read_regular(path, _KEY_BYTES)  # another process of the agent was first: use its key
         return key
 
-    def _forget_oldest(self) -> None:
+    def _delete_oldest(self) -> None:
         forget_abandoned(self._folder)
         files = list(self._folder.glob("*.json"))
         if len(files) <= MAXIMUM_FILES:
             return
         times: list[tuple[float, Path]] = []
         for file in files:
-            with contextlib.suppress(FileNotFoundError):  # another process of the agent forgets, too
+            with contextlib.suppress(FileNotFoundError):  # another process of the agent may delete it too
                 times.append((file.stat().st_mtime, file))
         for _, file in sorted(times)[: len(times) - MAXIMUM_FILES]:
             file.unlink(missing_ok=True)

@@ -1,14 +1,14 @@
-"""Makes a server's JSON schema usable, in two forms. Pure; the given schema is not changed.
+"""Conversion of a server's JSON schema into two usable forms. Pure; the given schema is not changed.
 
 The usable form suits every model provider (Gemini CLI calls this "Schema Processing"): ``$schema``,
 ``additionalProperties`` and ``default`` beside ``anyOf`` are removed, local ``$ref``s are replaced by their targets,
-and loops and levels that are too deep are cut.
+and loops and levels that are nested too deeply are cut.
 
-The full form is for providers that take JSON Schema: ``$schema``, ``additionalProperties``, ``$defs`` and the
-references to them stay. A reference that leads back to its own value is cut there too, so that no reader loops, and no
-reference leads out of the schema.
+The full form is for providers that accept JSON Schema: ``$schema``, ``additionalProperties``, ``$defs`` and the
+references to them stay. In this form too, a reference that leads back to its own value is cut, so that no reader
+loops. No reference leads out of the schema.
 
-A property that is named like a keyword stays. A schema that cannot be made usable is refused with a reason.
+A property that is named like a keyword stays. A schema that cannot be made usable is refused with the reason.
 """
 
 import re
@@ -27,9 +27,9 @@ MAXIMUM_NODES_OF_ALL = 200_000
 
 _DROPPED = frozenset({"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "additionalProperties"})
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-"""The only value of ``$schema`` that stays: schemas of other drafts are converted to this one."""
+"""The only value of ``$schema`` that stays; schemas of other drafts are converted to this draft."""
 _DEFINITIONS = ("$defs", "definitions")
-"""Keywords that hold definitions; the second is that of older drafts."""
+"""Keywords that contain definitions; older drafts use the second one."""
 _DEFINED = re.compile(r"#/(\$defs|definitions)/([A-Za-z0-9_.-]{1,64})")
 _SAME_VALUE = frozenset({*CHOICES, "not", "if", "then", "else", "dependentSchemas"})
 """Keywords whose schemas apply to the same value as the schema around them."""
@@ -44,7 +44,7 @@ JsonSchema = Mapping[str, Any]
 
 
 class UnusableSchemaError(IsthmusError):
-    """A schema that no provider would take; the text says why."""
+    """A schema that no provider would accept; the message gives the reason."""
 
 
 class Nodes:
@@ -65,7 +65,7 @@ class Nodes:
 
 
 def usable_schema(schema: object, nodes: Nodes | None = None) -> dict[str, Any]:
-    """Return a tool's input schema in the form that every provider takes: of type object, without references.
+    """Return a tool's input schema in the form that every provider accepts: of type object, without references.
 
     ``nodes`` is the budget for all schemas of the server.
 
@@ -80,8 +80,8 @@ def usable_schema(schema: object, nodes: Nodes | None = None) -> dict[str, Any]:
 def full_schema(schema: object, nodes: Nodes | None = None) -> dict[str, Any]:
     """Return a tool's input schema as JSON Schema 2020-12, with its definitions.
 
-    The schema must be one that `usable_schema` takes. A reference that stays leads to ``#`` or into ``$defs``, and
-    applies to a part of the value that it leads back to. ``nodes`` is the budget for all schemas of the server.
+    `usable_schema` must accept the schema. A remaining reference leads to ``#`` or into ``$defs``, and applies to a
+    part of the value, so that it cannot loop. ``nodes`` is the budget for all schemas of the server.
 
     Raises:
         UnusableSchemaError: it is not an object schema, or far too large.
@@ -123,7 +123,7 @@ def _arguments(cleaner: "_Cleaner") -> dict[str, Any]:
 
 
 def without_refused_names(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return a usable schema without the parameters whose names some provider refuses, and these names.
+    """Return a usable schema without the parameters with names that some provider refuses, and these names.
 
     Raises:
         UnusableSchemaError: one of them is required.
@@ -131,13 +131,15 @@ def without_refused_names(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple
     refused = tuple(name for name in schema["properties"] if not _PROPERTY_NAME.fullmatch(name))
     for name in refused:
         if name in schema.get("required", ()):
-            raise UnusableSchemaError(f"it requires the parameter {name[:80]!r}, a name that not every provider takes")
+            raise UnusableSchemaError(
+                f"it requires the parameter {name[:80]!r}, a name that not every provider accepts"
+            )
     kept = {name: value for name, value in schema["properties"].items() if name not in refused}
     return {**schema, "properties": kept}, refused
 
 
 class _Cleaner:
-    """Cleans one schema. ``is_full``: definitions, references to them and ``additionalProperties`` stay."""
+    """Cleaner of one schema. ``is_full``: definitions, references to them and ``additionalProperties`` stay."""
 
     def __init__(self, root: JsonSchema, all_nodes: Nodes, *, is_full: bool = False) -> None:
         self._root = root
@@ -161,7 +163,7 @@ class _Cleaner:
         return found
 
     def _kept(self, reference: str) -> str | None:
-        """Return a reference as the full form has it; None if it must be replaced by its target."""
+        """Return a reference in the full form; None if it must be replaced by its target."""
         if not self._is_full or reference == "#":
             return reference if self._is_full else None
         if (match := _DEFINED.fullmatch(reference)) is None:
@@ -181,10 +183,10 @@ class _Cleaner:
             raise UnusableSchemaError(f"its input schema has more than {MAXIMUM_NODES} parts")
 
     def _schema(self, schema: object, depth: int, followed: tuple[str, ...], *, is_same: bool = False) -> object:
-        """Return a cleaned schema; `followed` are the references that led here.
+        """Return a cleaned schema; `followed` are the references that led to it.
 
-        ``is_same``: the schema applies to the same value as the whole schema, or as the definition around it. A
-        reference there could lead back to that value, so it is replaced by its target.
+        ``is_same``: the schema applies to the same value as the whole schema or the enclosing definition. A reference
+        in it could lead back to that value, so it is replaced by its target.
         """
         self._count()
         if isinstance(schema, bool):
@@ -213,7 +215,7 @@ class _Cleaner:
             cleaned[keyword] = self._value(keyword, value, depth, followed, is_same=is_inner_same)
             if keyword in ("title", "description") and isinstance(value, str):
                 cleaned[keyword] = clean(value)
-        # The root has to meet more conditions, which callers check, to refuse it with a reason.
+        # Callers check the root, which has to meet more conditions, and refuse it with the reason.
         return fitting(cleaned) if depth else cleaned
 
     def _value(self, keyword: str, value: object, depth: int, followed: tuple[str, ...], *, is_same: bool) -> object:
@@ -245,12 +247,12 @@ class _Cleaner:
         return _sendable(value)
 
     def _referring(self, kept: str, given: JsonSchema, depth: int, followed: tuple[str, ...]) -> object:
-        """Return a reference that stays, with the keywords beside it."""
+        """Return a remaining reference with its sibling keywords."""
         beside = _beside(given)
         around = self._schema(beside, max(depth, 1), followed)
         more = cast("dict[str, Any]", around) if isinstance(around, dict) else {}
         if "items" not in beside:
-            more.pop("items", None)  # `fitting` gave the array a default; the definition says what it has
+            more.pop("items", None)  # a default from `fitting`, which would override the definition's
         return {"$ref": kept, **more}
 
     def _resolved(
@@ -265,7 +267,7 @@ class _Cleaner:
         around = self._schema(beside, max(depth, 1), followed, is_same=is_same)
         more = cast("dict[str, Any]", around) if isinstance(around, dict) else {}
         if "items" not in beside:
-            more.pop("items", None)  # `fitting` gave the array a default; the target says what it has
+            more.pop("items", None)  # a default from `fitting`, which would override the target's
         return fitting({**cast("dict[str, Any]", found), **more}) if isinstance(found, dict) else more
 
     def _target(self, reference: str) -> object:
@@ -295,7 +297,7 @@ def _sendable(value: object) -> object:
 
 
 def _stub(schema: JsonSchema) -> dict[str, Any]:
-    """Return what stays of a schema that is too deep: its type, title and description."""
+    """Return the type, title and description of a schema, the only keywords that stay at too deep a level."""
     return {
         keyword: schema[keyword] for keyword in ("type", "title", "description") if isinstance(schema.get(keyword), str)
     }

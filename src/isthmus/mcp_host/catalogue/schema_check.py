@@ -1,8 +1,8 @@
-"""Checks values against a server's schemas: the arguments of a call, and the structured content of its result.
+"""Validation against a server's schemas: of the arguments of a call, and of the structured content of its result.
 
 A schema is untrusted. Its patterns are not matched, because that could take forever, and nothing is fetched for it. An
-invalid schema, or one that takes too many steps, accepts every value. Deliberately not here: schemas for providers
-(:mod:`isthmus.mcp_host.catalogue.schema`).
+invalid schema, or one that takes too many steps, accepts every value. Not here: schemas for providers, see
+:mod:`isthmus.mcp_host.catalogue.schema`.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,13 +13,13 @@ from typing import Any, TypeAlias, cast
 from isthmus.encoding.json_schema import draft_2020_12
 
 MAXIMUM_VALUES = 5_000
-"""Maximum number of values in structured content that is checked; larger content is accepted as it is."""
+"""Maximum number of values in structured content that is checked; larger content is accepted unchecked."""
 MAXIMUM_STEPS = 50_000
-"""Maximum number of steps for one value: keywords and members of enumerations. A short schema with references can
+"""Maximum number of steps (keywords and members of enumerations) of one check. A short schema with references can
 take many."""
 
 Check: TypeAlias = Callable[[Any, Any, Any, Any], Any]
-"""The library's function for one keyword. It takes validator, value of the keyword, value to check, and schema."""
+"""The library's function for one keyword. Takes the validator, the keyword's value, the checked value, the schema."""
 
 _LEFT: ContextVar[int] = ContextVar("isthmus_schema_steps", default=MAXIMUM_STEPS)
 
@@ -29,12 +29,12 @@ class _TooManyStepsError(Exception):
 
 
 class SchemaCheck:
-    """Checks values against one schema. Make it when it is first needed: its library takes a while to import."""
+    """Validator for one schema. Create it only when it is needed: its library takes a while to import."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         from referencing import Registry
 
-        # A registry of its own: the library's would fetch what a reference leads to.
+        # An empty registry: the library's own would fetch the targets of references.
         self._validator: Any = _validators()(dict(schema), registry=cast("Any", Registry)())
 
     def validation_error(self, value: object) -> str | None:

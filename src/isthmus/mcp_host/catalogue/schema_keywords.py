@@ -1,7 +1,8 @@
-"""Holds the keywords of a JSON schema to what they may be (draft 2020-12), and mends what older drafts wrote.
+"""The valid values of the keywords of a JSON schema (draft 2020-12), and the conversion of older drafts.
 
 One provider or another refuses a whole request for a keyword of the wrong form, an array without ``items``, an empty
-``enum``, or a choice (``anyOf`` and its kin) in place of an object's properties. Pure; looks at one schema, not below.
+``enum``, or a choice such as ``anyOf`` in place of an object's properties. Pure; handles one schema, not its
+sub-schemas.
 """
 
 import re
@@ -13,7 +14,7 @@ Node: TypeAlias = dict[str, Any]
 
 LARGEST_NUMBER = sys.float_info.max
 LONGEST_PATTERN = 1_000
-"""Characters of a regular expression."""
+"""Maximum number of characters of a regular expression."""
 
 TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 CHOICES = ("allOf", "anyOf", "oneOf")
@@ -30,7 +31,7 @@ def _is_truth(value: object) -> bool:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number that providers can be sent: no NaN, no infinity, and in the range of a float."""
+    """Return whether a value is a number that can be sent to providers: finite, and in the range of a float."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST_NUMBER
 
 
@@ -85,7 +86,7 @@ def _knows_all(value: object) -> bool:
 
 def _is_pattern(value: object) -> bool:
     if not isinstance(value, str) or len(value) > LONGEST_PATTERN:
-        return False  # Reading one of megabytes takes minutes.
+        return False  # Compiling a pattern of megabytes takes minutes.
     try:
         re.compile(value)
     except (re.error, OverflowError, RecursionError):
@@ -120,7 +121,7 @@ _REMOVED = frozenset(
 
 
 def fitting(schema: Node) -> Node:
-    """Return the schema without keywords that are not what they may be; older drafts' forms become today's."""
+    """Return the schema without keywords that have an invalid value; forms of older drafts are converted."""
     converted = dict(schema)
     for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if converted.get(exclusive) is True and is_number(converted.get(limit)):
@@ -141,9 +142,9 @@ def fitting(schema: Node) -> Node:
 
 
 def as_object(schema: Node) -> Node:
-    """Return the schema of arguments as one object: choices between objects become the properties of all of them.
+    """Return the schema of arguments as one object, which has the properties of all branches of its choices.
 
-    What each choice demands is demanded only where all do, or where all of them hold together (``allOf``).
+    A property is required if all branches require it; with ``allOf``, if one branch requires it.
     """
     properties: dict[str, Any] = dict(cast("Mapping[str, Any]", schema.get("properties") or {}))
     required: list[str] = list(cast("list[str]", schema.get("required") or []))

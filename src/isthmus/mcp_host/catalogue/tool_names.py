@@ -1,8 +1,8 @@
-"""The names of MCP tools for the model: filtered, made valid, and never two alike (Gemini CLI: "Tool Discovery").
+"""The names of MCP tools for the model: filtered, valid and unique (Gemini CLI: "Tool Discovery").
 
-Pure. A tool keeps its own name when nobody before it has it, in the order of the configuration; else it is
-``server__tool``. A name that the model has seen is kept for its tool as long as the agent runs, so that a server that
-comes late never takes over what was granted or asked for under another's name.
+Pure. A tool keeps its own name unless an earlier tool, in the order of the configuration, has the same name; then its
+name is ``server__tool``. A name that the model has seen stays with its tool as long as the agent runs. A server that
+connects late can therefore not take over permissions or calls that were meant for another server's tool.
 """
 
 import re
@@ -10,31 +10,31 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
 MAXIMUM_NAME = 63
-"""Characters; what is longer is cut in the middle."""
+"""Maximum number of characters of a name; a longer name is cut in the middle."""
 
 REVIEW_TOOLS = ("openDiff", "closeDiff")
-"""Tools by which an IDE companion shows an edit of the agent; no model calls them."""
+"""Tools by which an IDE companion shows an edit of the agent; they are not offered to models."""
 
 _INVALID = re.compile(r"[^A-Za-z0-9_.-]")
 
 ToolKey: TypeAlias = tuple[str, str]
-"""A server's name, and the name that the server itself has for the tool."""
+"""A server's name, and the server's own name for the tool."""
 
 
 def is_included(tool: str, include: Collection[str] | None, exclude: Collection[str]) -> bool:
-    """Return whether includeTools and excludeTools leave `tool` in; exclude wins. ``tool(...)`` counts as ``tool``."""
+    """Return whether includeTools and excludeTools include `tool`; exclude wins. ``tool(...)`` counts as ``tool``."""
     if tool in set(map(tool_named, exclude)):
         return False
     return include is None or tool in set(map(tool_named, include))
 
 
 def tool_named(entry: str) -> str:
-    """Return the tool that an entry of includeTools or excludeTools names: ``tool(...)`` counts as ``tool``."""
+    """Return the tool named by an entry of includeTools or excludeTools; ``tool(...)`` counts as ``tool``."""
     return entry.partition("(")[0]
 
 
 def valid_name(name: str) -> str:
-    """Return `name` with ``_`` for all but letters, digits, ``_``, ``.`` and ``-``.
+    """Return `name` with all characters but letters, digits, ``_``, ``.`` and ``-`` replaced by ``_``.
 
     The result begins with a letter or ``_``, and has at most 63 characters.
     """
@@ -45,7 +45,7 @@ def valid_name(name: str) -> str:
 
 
 def shortened(name: str, maximum: int = MAXIMUM_NAME) -> str:
-    """`name`, cut in the middle with ``___`` when it is too long."""
+    """Return `name`, cut in the middle with ``___`` if it is too long."""
     if len(name) <= maximum:
         return name
     kept = maximum - 3
@@ -55,9 +55,9 @@ def shortened(name: str, maximum: int = MAXIMUM_NAME) -> str:
 def assign_names(
     tools: Iterable[ToolKey], reserved: Collection[str], given: Mapping[ToolKey, str]
 ) -> dict[ToolKey, str]:
-    """Return a name for each tool, in the order of `tools`, which is the configuration's.
+    """Return a name for each tool. `tools` are in the order of the configuration.
 
-    `reserved` are the built-in tools' names; `given` are names that were shown before, which stay with their tools.
+    `reserved` are the names of the built-in tools; `given` are names that the model has seen, which do not change.
     """
     taken = {*reserved, *given.values()}
     names: dict[ToolKey, str] = {}

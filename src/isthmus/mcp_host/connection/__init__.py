@@ -1,1 +1,1 @@
-"""A connection to one MCP server: how it is made, kept and made again, and its session over the SDK."""
+"""The connection to one MCP server: connecting, staying connected, reconnecting, and the session over the SDK."""

@@ -1,8 +1,8 @@
 """One attempt to connect to a server by one transport, and the session if it succeeds.
 
-Connecting and the first listing have a deadline each and can be abandoned; the session has none. Imports the SDK:
-import it in a thread. Deliberately not here: what is tried after a failure, and states
-(:mod:`isthmus.mcp_host.connection.connection`).
+Connecting and the first listing have a deadline each and can be abandoned; the session has no deadline. This module
+imports the SDK, so import it in a thread. Not here: further attempts after a failure, and the states of a connection,
+see :mod:`isthmus.mcp_host.connection.connection`.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from isthmus.mcp_host.catalogue.listing import Listing
 from isthmus.mcp_host.config.server_config import DISCOVERED, HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.discover_probe import METHOD as QUESTION
-from isthmus.mcp_host.connection.discover_probe import FirstAnswer, Said
+from isthmus.mcp_host.connection.discover_probe import DiscoverOutcome, FirstAnswer
 from isthmus.mcp_host.connection.errors import AbandonedError, ConnectFailedError, NeedsLoginError
 from isthmus.mcp_host.connection.server_sandbox import server_sandbox
 from isthmus.mcp_host.connection.session import McpSession, open_session
@@ -39,7 +39,7 @@ class Attempt:
     """One attempt to connect to a server.
 
     ``on_end`` is called when the server sends no more messages, ``on_change`` when it reports a change of its tools,
-    prompts or resources. ``asking`` handles its questions. ``log`` and ``watch`` keep what it wrote and answered.
+    prompts or resources. ``asking`` handles its questions. ``log`` keeps its output, ``watch`` its HTTP responses.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Attempt:
         self._step = QUESTION if way.asks_first else "initialize"
         self._answer: FirstAnswer | None = None
         self.loss: str | None = None
-        """Reason why an open session broke; None if it did not, or if the server just ended."""
+        """Reason why an open session broke; None if it did not break, or if the server ended without an error."""
 
     def abandon(self) -> None:
         """Give the attempt up; does nothing once the session is open."""
@@ -79,7 +79,7 @@ class Attempt:
 
         Raises:
             NeedsLoginError: the server wants a login.
-            ConnectFailedError: the attempt failed; the text says why.
+            ConnectFailedError: the attempt failed; the message gives the reason.
             AbandonedError: `abandon` was called.
         """
         config, context = self._config, self._context
@@ -97,10 +97,10 @@ class Attempt:
         if context.trace is not None:
             transport = traced(transport, context.trace, describe_opening(config.endpoint, self.way.kind))
         with self._scope:
-            # The time for which a program waits to be started does not count.
+            # The deadline does not include the time that a program waits for its turn to start.
             gate = context.gate if isinstance(config.endpoint, StdioEndpoint) else None
             leave_gate = await gate.enter() if gate is not None else _do_nothing
-            # Not fail_after: scopes must be left in the reverse order, and the session outlives the deadline.
+            # Not fail_after: scopes must be left in reverse order, and the session outlives the deadline.
             timer = self._timer()
             self._debug.begins(f"connecting: {describe_opening(config.endpoint, self.way.kind)}")
             try:
@@ -138,14 +138,14 @@ class Attempt:
                 leave_gate()
         if self._is_connecting:
             if not self._has_expired:
-                raise AbandonedError("the connection is not wanted any more")
+                raise AbandonedError("the connection is no longer wanted")
             late = self._failure(TimeoutError(f"none came within {config.connect_seconds:g} s"), auth)
             self._debug.failed(self._step, str(late))
             raise late
 
     def _note_login(self, problem: LoginProblem | None) -> None:
         self.watch.note_login(problem)
-        # Refused in the middle: requests that wait get no answer, and over SSE the SDK sends no more.
+        # Refused during a session: pending requests get no answer, and over SSE the SDK stops sending.
         is_of_one_call = self.watch.status == 403 and self.way.kind is not HttpKind.SSE
         if problem is not None and not self._is_connecting and not is_of_one_call:
             self._on_end()
@@ -172,7 +172,8 @@ class Attempt:
             return NeedsLoginError(f"it wants a login{refused}; use /mcp auth {self._config.name}")
         is_late = isinstance(error, TimeoutError) and self._has_expired
         step, answer = self._step, self._answer
-        is_answered = answer is not None and answer.said is Said.REFUSED  # it would refuse it again
+        # A server that refused the question would refuse it again.
+        is_answered = answer is not None and answer.outcome is DiscoverOutcome.REFUSED
         return ConnectFailedError(
             explain(error, step, self._config.endpoint, self.log, watch),
             is_late=is_late,
@@ -187,7 +188,7 @@ class Attempt:
 
 
 def _authentication(config: ServerConfig, context: ConnectionContext, report: Report) -> BearerAuth | None:
-    """Return what authenticates requests: the user's Google account, a login, or nothing besides configured headers."""
+    """Return the authentication by a Google account or a login; None if the configured headers are enough."""
     endpoint, home = config.endpoint, context.home
     if home is None or not isinstance(endpoint, HttpEndpoint):
         return None

@@ -4,19 +4,19 @@ Pure: callers pass the time, in seconds.
 """
 
 RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
-"""Delay in seconds before each attempt to connect again after a loss; then the server is given up."""
+"""Delay in seconds before each attempt to reconnect after a loss; after the last attempt the server is given up."""
 STABLE_SECONDS = 30.0
-"""Time in seconds after which a connection counts as stable: the next loss is then the first one again."""
+"""Time in seconds after which a connection counts as stable, so that the next loss counts as the first one."""
 FIRST_RELIST_SECONDS = 0.2
 LONGEST_RELIST_SECONDS = 30.0
 RELIST_CALM_SHARE = 10
-"""Quiet time after which a server counts as calm again, as a multiple of the last delay."""
+"""Time without changes after which the delay starts small again, as a multiple of the last delay."""
 
 
 class ReconnectPolicy:
     """Counts the attempts to connect to one server since its last stable connection.
 
-    ``again_seconds``: the time for which a server that was given up is left alone.
+    ``again_seconds``: the minimum time before a server that was given up is tried again.
     """
 
     def __init__(self, again_seconds: float) -> None:
@@ -25,7 +25,7 @@ class ReconnectPolicy:
         self._given_up_at: float | None = None
 
     @property
-    def are_over(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether no attempt is left."""
         return self._attempts >= len(RETRY_SECONDS)
 
@@ -33,8 +33,8 @@ class ReconnectPolicy:
         """Count the next loss as the first one."""
         self._attempts = 0
 
-    def held(self, seconds: float, *, has_answered: bool) -> None:
-        """Note that a connection ended after this time; `has_answered`: it was stable, because the server answered."""
+    def note_end(self, seconds: float, *, has_answered: bool) -> None:
+        """Note that a connection ended after this time. It was also stable if the server answered a request."""
         if has_answered or seconds >= STABLE_SECONDS:
             self.reset()
 
@@ -44,12 +44,12 @@ class ReconnectPolicy:
         return RETRY_SECONDS[self._attempts - 1]
 
     def give_up(self, now: float) -> None:
-        """Note that there is no further attempt until somebody wants the server."""
+        """Note that the server is not tried again until it is needed."""
         self.reset()
         self._given_up_at = now
 
     def take_turn(self, now: float) -> bool:
-        """Return whether a server that is wanted may be tried again; true once for each time that it was given up."""
+        """Return whether a needed server may be tried again; true only once after each `give_up`."""
         is_due = self._given_up_at is not None and now - self._given_up_at >= self._again_seconds
         if is_due:
             self._given_up_at = None
@@ -57,7 +57,7 @@ class ReconnectPolicy:
 
 
 class RelistBackoff:
-    """Delay before a server that reports changes is listed: longer and longer while it reports them without end."""
+    """Delay before a server that reports changes is listed again. It grows while changes keep coming."""
 
     def __init__(self) -> None:
         self._seconds = FIRST_RELIST_SECONDS

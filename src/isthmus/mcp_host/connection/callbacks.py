@@ -1,6 +1,6 @@
-"""Callbacks of the SDK for requests of a server: its types in, plain data out, and back. Imports the SDK.
+"""Callbacks of the SDK for requests of a server; they convert between the SDK's types and plain data. Imports the SDK.
 
-Deliberately not here: the answers (:mod:`isthmus.mcp_host.elicitation.server_requests`).
+Not here: the answers, see :mod:`isthmus.mcp_host.elicitation.server_requests`.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from isthmus.mcp_host.elicitation.server_questions import SamplingWish, WishMess
 from isthmus.mcp_host.elicitation.server_requests import DeclinedError, ServerAsking
 
 REJECTED = -1
-"""MCP's code for sampling that a user, or the client in that user's place, rejected."""
+"""MCP's error code for sampling that was rejected by the user, or by the client for the user."""
 
 
 def elicitation(asking: ServerAsking) -> ElicitationFnT:
@@ -32,13 +32,13 @@ def elicitation(asking: ServerAsking) -> ElicitationFnT:
 
 
 def sampling(asking: ServerAsking) -> SamplingFnT:
-    """Return the callback for requests to the model. Nothing of the session goes along, and no tools."""
+    """Return the callback for requests to the model. The request gets neither the session's contents nor tools."""
 
     async def sample(
         context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
         if params.tools is not None or params.tool_choice is not None:
-            return types.ErrorData(code=types.INVALID_PARAMS, message="tools in sampling are not taken here")
+            return types.ErrorData(code=types.INVALID_PARAMS, message="tools in sampling are not supported")
         try:
             found = await asking.sample(_wish(params))
         except DeclinedError as error:

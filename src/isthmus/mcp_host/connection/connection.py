@@ -1,8 +1,8 @@
-"""Keeps one server connected as long as the agent runs: connects, lists, follows changes, reconnects, closes.
+"""The connection to one server, kept as long as the agent runs: connects, lists, follows changes, reconnects, closes.
 
-A task of its own owns the session, since the SDK must be closed by the task that opened it; only that task imports the
-SDK. Every wait has a deadline. A call is not repeated when the server ends in the middle of it, unless the tool is
-harmless and its server trusted: its outcome is unknown, and the error says so.
+A separate task owns the session, since the SDK must be closed by the task that opened it; only that task imports the
+SDK. Every wait has a deadline. If the server ends during a call, the call is repeated only if the tool is harmless and
+the server is trusted. Otherwise the outcome is unknown, and the error reports this.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class ServerConnection:
         self._settled = asyncio.Event()
         self._calls = 0
         self._has_answered = False
-        """A request was answered over the current connection."""
+        """Whether a request was answered over the current connection."""
         self._retries = ReconnectPolicy(context.timeouts.retry_url_seconds)
         self._signals = ConnectionSignals()
         self._pace = RelistBackoff()
@@ -75,16 +75,16 @@ class ServerConnection:
         self.known = KnownCatalogue(config, context)
         self.began = 0.0
         self.connect_took: float | None = None
-        """Time in seconds that connecting and listing took the last time that they succeeded."""
+        """Time in seconds that the last successful connecting and listing took."""
         self.asking = ServerAsking(config.name, context.workspace, context.open_browser)
 
     def load_cached(self) -> None:
-        """Load the catalogue of the last connection, before `start`. Blocks."""
+        """Load the catalogue of the last connection, before `start`. Blocking."""
         self._probe.remember(self.known.load_cached())
 
     @property
     def reads_freely(self) -> bool:
-        """Whether tools that claim to only read run without a question."""
+        """Whether tools that claim to be read-only run without the user's approval."""
         return self.config.trust or self._context.reads_freely
 
     @property
@@ -94,11 +94,11 @@ class ServerConnection:
 
     @property
     def is_asleep(self) -> bool:
-        """Whether it starts at its first call, which has not come yet."""
+        """Whether the server starts at its first call and has not been called yet."""
         return self.config.lazy and self.known.is_cached and self._owner is None
 
     def start(self) -> None:
-        """Begin to connect, unless that was done; a lazy server with a cached catalogue stays asleep."""
+        """Begin to connect, unless already begun. A lazy server with a cached catalogue stays asleep."""
         if not self.is_asleep:
             self._begin()
 
@@ -106,14 +106,14 @@ class ServerConnection:
         if self._owner is None:
             self.state = ServerState.CONNECTING
             self._owner = asyncio.create_task(self._own(), name=f"mcp {self.config.name}")
-            self._owner.add_done_callback(self._ended)
+            self._owner.add_done_callback(self._handle_owner_end)
 
-    def _ended(self, owner: "asyncio.Task[None]") -> None:
-        """Wake waiting callers when a bug ended the owning task."""
+    def _handle_owner_end(self, owner: "asyncio.Task[None]") -> None:
+        """Wake waiting callers when a bug ends the owning task."""
         if not owner.cancelled() and (error := owner.exception()) is not None:
             _LOG.error("MCP server %s: the task that owns it failed", self.config.name, exc_info=error)
             self.state = ServerState.DISCONNECTED
-            self.problem = self.hidden(f"it was given up for a fault of isthmus: {type(error).__name__}: {error}")
+            self.problem = self.hidden(f"it was given up because of a bug in isthmus: {type(error).__name__}: {error}")
         self._settled.set()
 
     @property
@@ -134,13 +134,13 @@ class ServerConnection:
         return self.is_settled
 
     async def listed(self, seconds: float) -> None:
-        """Wait until a change that the server reported is listed, for `seconds` at most."""
+        """Wait at most `seconds` until a change that the server reported is listed."""
         await self._signals.listed(seconds)
 
     async def refresh(self) -> None:
-        """Connect and list again; return when the outcome is known, at the latest after the deadlines.
+        """Reconnect and list again; return when the outcome is known, at the latest after the deadlines.
 
-        While calls are running the server is only listed again: they may belong to another session.
+        While calls are running, the server is only listed again: they may belong to another session.
         """
         self._begin()
         if self._session is not None and self._calls:
@@ -150,14 +150,14 @@ class ServerConnection:
         await self.restart()
 
     async def restart(self) -> None:
-        """End the connection and the calls that run, and connect again; return when `refresh` does."""
+        """End the connection and the running calls, and reconnect; return when the outcome is known, as `refresh`."""
         self._begin()
         self._settled.clear()
         self._reconnect()
         await self.settled(self.config.connect_seconds * 2 + self.timeouts.close_seconds)
 
     def try_again(self) -> None:
-        """Begin to connect to a URL that was given up a while ago; a program is only started again by `refresh`."""
+        """Begin to connect to a URL that was given up some time ago. Only `refresh` starts a program again."""
         may_try = isinstance(self.config.endpoint, HttpEndpoint) and self.state is ServerState.DISCONNECTED
         if may_try and self._retries.take_turn(time.monotonic()):
             self._reconnect()
@@ -168,7 +168,7 @@ class ServerConnection:
             self._attempt.abandon()
 
     async def aclose(self) -> None:
-        """End the connection and everything that it started, within about two seconds."""
+        """End the connection and all processes that it started, within about two seconds."""
         self._signals.close()
         if self._attempt is not None:
             self._attempt.abandon()
@@ -189,9 +189,9 @@ class ServerConnection:
     ) -> "CallToolResult":
         """Call a tool by the server's own name for it.
 
-        `version` is that of the tool that was approved; None: any tool of this name. If the server ends in the middle,
-        the call is repeated once, but only if the tool claims to be read-only or idempotent and the user trusts the
-        server.
+        `version` is the version of the approved tool; None for any tool of this name. If the server ends during the
+        call, the call is repeated once, but only if the tool claims to be read-only or idempotent and the user trusts
+        the server.
 
         Raises:
             ToolGoneError: the server does not have the tool, or has another version of it.
@@ -215,7 +215,7 @@ class ServerConnection:
     async def request(self, perform: "Callable[[McpSession], Awaitable[T]]") -> T:
         """Perform one request. Only connecting has a deadline.
 
-        If the server refuses because it does not know the session any more, the request is repeated in a new one.
+        If the server refuses because it no longer knows the session, the request is repeated in a new session.
 
         Raises:
             ServerLostError: the server cannot be reached, or ended before it answered.
@@ -236,11 +236,11 @@ class ServerConnection:
             self._has_answered = True
             return answer
         except MCPError as error:
-            raise self._explained(error, session) from error
+            raise self._request_error(error, session) from error
         finally:
             self._calls -= 1
 
-    def _explained(self, error: "MCPError", session: "McpSession") -> Exception:
+    def _request_error(self, error: "MCPError", session: "McpSession") -> Exception:
         from isthmus.mcp_host.diagnosis.failures import request_failure
 
         is_lost = self._signals.is_lost or self._session is not session
@@ -255,11 +255,11 @@ class ServerConnection:
 
     async def _connected(self) -> "McpSession":
         self._begin()
-        self._signals.wake()  # connect now: somebody waits for it
+        self._signals.wake()  # connect now: a caller is waiting
         deadline = time.monotonic() + self.config.connect_seconds
         while self._session is None or self._signals.is_lost:
             seconds = deadline - time.monotonic()
-            # Unsettled before the deadline: it was connected, and lost again before this task had its turn.
+            # Not settled before the deadline: it connected, and was lost again before this task ran.
             is_over = await self.settled(seconds) and self.state not in (ServerState.CONNECTED, ServerState.CONNECTING)
             if seconds <= 0 or is_over:
                 reason = self.problem or f"no connection within {self.config.connect_seconds:g} s"
@@ -285,20 +285,20 @@ class ServerConnection:
                 self._retries.reset()
                 continue
             if was_connected:
-                self._retries.held(time.monotonic() - began, has_answered=self._has_answered)
-            if self.catalogue.is_empty or self.known.is_cached or self._retries.are_over:
+                self._retries.note_end(time.monotonic() - began, has_answered=self._has_answered)
+            if self.catalogue.is_empty or self.known.is_cached or self._retries.is_exhausted:
                 self.known.clear()
                 self._retries.give_up(time.monotonic())
                 self._settled.set()
                 await self.known.mark_unavailable(time.monotonic() - began)
                 await self._signals.wait_until_unwanted()
                 continue
-            # It was connected before: its tools stay, and calls wait for it to come back.
+            # It was connected before, so its tools stay and calls wait for it to reconnect.
             await self._signals.wait_for_wake(self._retries.next_seconds())
         self._settled.set()
 
     async def _connect_once(self) -> bool:
-        """Connect, and stay connected as long as possible; return False if the server was never listed."""
+        """Connect and stay connected as long as possible; return False if the server was never listed."""
         self.state = ServerState.CONNECTING
         self.problem = None
         self._has_answered = was_connected = False
@@ -319,7 +319,7 @@ class ServerConnection:
         return was_connected
 
     async def _connect_by(self, way: TransportChoice) -> bool:
-        """Connect by `way`, and stay connected as long as possible; return False if the attempt was given up."""
+        """Connect by `way` and stay connected as long as possible; return False if the attempt was abandoned."""
         from isthmus.mcp_host.connection.attempt import Attempt
 
         if self._signals.must_disconnect:
@@ -349,7 +349,7 @@ class ServerConnection:
         """Stay connected until the connection has to end; list the server again when it reports a change."""
         if self.catalogue.is_empty:
             dropped = "; ".join(self.catalogue.dropped)
-            self.problem = "it is connected and offers nothing that can be used" + (f" ({dropped})" if dropped else "")
+            self.problem = "it is connected but offers nothing usable" + (f" ({dropped})" if dropped else "")
             self.state = ServerState.DISCONNECTED
             return
         self._session = session
@@ -377,9 +377,9 @@ class ServerConnection:
             with anyio.fail_after(self.config.connect_seconds):
                 listing = await session.listing()
         except Exception as error:
-            # The catalogue stays as it was; a connection that ended is noticed elsewhere.
-            why = "did not list them again in time" if isinstance(error, TimeoutError) else f"listing failed: {error}"
-            self.problem = self.hidden(f"it said that its tools changed, and {why}")
+            # The catalogue stays as it was; `_stay` notices the end of a connection.
+            reason = "it did not list them in time" if isinstance(error, TimeoutError) else f"listing failed: {error}"
+            self.problem = self.hidden(f"it reported that its tools changed, but {reason}")
         else:
             self.known.take(listing)
             await self.known.keep(listing, way)
@@ -391,5 +391,5 @@ class ServerConnection:
 
 
 def _import() -> None:
-    """Import the SDK. Run it in a thread: it takes about a second."""
+    """Import the SDK. Takes about a second; call it in a thread."""
     importlib.import_module("isthmus.mcp_host.connection.attempt")

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 START_PLACES = 10
 START_SECONDS = 3.0
-"""Maximum time in seconds for which a starting server keeps others waiting."""
+"""Maximum time in seconds that a starting server keeps its place, and other servers waiting."""
 
 
 class StartLimit:
-    """Limits how many programs start at the same time.
+    """Limit on the number of programs that start at the same time.
 
-    Twenty that start at once, each an interpreter, take longer than ten and then ten; launchers such as npx with an
-    empty cache do not come up at all.
+    Twenty interpreters that start at once take longer than ten followed by another ten. Launchers such as npx with an
+    empty cache do not start at all then.
     """
 
     def __init__(self, places: int = START_PLACES, longest: float = START_SECONDS) -> None:
@@ -29,9 +29,9 @@ class StartLimit:
         self._longest = longest
 
     async def enter(self) -> Callable[[], None]:
-        """Wait for a place, and return a function that gives it up, which must be called.
+        """Wait for a place, and return a function that the caller must call to release it.
 
-        A server that hangs gives it up by itself after a while.
+        The place of a hanging server is released after the maximum time.
         """
         await self._free.acquire()
         is_held = True
@@ -49,7 +49,7 @@ class StartLimit:
 
 @dataclass(frozen=True, slots=True)
 class McpTimeouts:
-    """Timeouts for MCP servers, besides those in the configuration of each."""
+    """Timeouts for MCP servers, in addition to those in each server's configuration."""
 
     start_delay_seconds: float = 0.1
     """Delay of a server whose catalogue is cached: callers get its tools before its program starts, which keeps the
@@ -57,32 +57,31 @@ class McpTimeouts:
     discover_seconds: float = 2.0
     """Maximum wait for the answer to the question before the handshake."""
     optional_listing_seconds: float = 4.0
-    """Maximum wait for prompts, or resources: the tools wait with them."""
+    """Maximum wait for prompts, or for resources: the tools are not offered before."""
     longest_call_seconds: float = 3600.0
-    """Maximum time of a call, whatever progress it reports; a longer `timeout` of the server replaces it."""
+    """Maximum duration of a call, even if it reports progress; a longer `timeout` of the server replaces it."""
     token_seconds: float = 10.0
     """Maximum wait for an answer when a login is renewed."""
     retry_url_seconds: float = 30.0
-    """Minimum delay before a URL that failed is tried again because its tools are wanted."""
+    """Minimum delay before a URL that failed is tried again because its tools are needed."""
     hanging_seconds: float = 4.0
-    """Time after which a new server that is still connecting when the agent ends is stored as unusable."""
+    """Connecting time after which a new server is stored as unusable, if the agent ends before it is connected."""
     late_seconds: float = 2.0
-    """Time after which a failure is late: at the next start the server is not waited for."""
+    """Time after which a failure counts as late: the next start does not wait for the server."""
     report_seconds: float = 1.5
-    """Interval at which the servers that are waited for are reported."""
+    """Interval between reports of the servers that the agent is waiting for."""
     close_seconds: float = 1.8
     """Maximum time for a connection to end."""
     exit_seconds: tuple[float, float] = (0.7, 0.5)
-    """Maximum time for a program to end after its input is closed, and then after SIGTERM."""
+    """Maximum time for a program to end after its stdin is closed, and then after SIGTERM."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionContext:
-    """The context of a connection. ``home`` is where logins are kept; None: there are none.
+    """The context of a connection. ``home`` is the home folder that holds the logins; None if there are no logins.
 
-    ``manifests`` None: nothing is kept from one start to the next. ``gate`` None: all programs start at once.
-    ``sandbox`` None: it is looked up when a server requires it.
-    ``trace`` None: messages are not traced.
+    Without ``manifests``, nothing is kept from one start to the next. Without ``gate``, all programs start at once.
+    Without ``sandbox``, a sandbox is looked for when a server requires it. Without ``trace``, messages are not traced.
     """
 
     environment: Mapping[str, str]
@@ -94,7 +93,7 @@ class ConnectionContext:
     sandbox: "SandboxFinder | None" = None
     trace: "Trace | None" = None
     open_browser: Callable[[str], object] | None = None
-    """Shows a page to the user, where there is one at this machine."""
+    """Opens a page for the user; None if no user is at this machine."""
     reads_freely: bool = False
-    """Whether its tools that say they only read run without a question."""
+    """Whether tools that claim to be read-only run without the user's approval."""
     timeouts: McpTimeouts = McpTimeouts()

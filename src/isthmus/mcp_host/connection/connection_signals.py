@@ -1,4 +1,4 @@
-"""Requests to a connection, and its events: set by any task, handled by the task that owns the connection."""
+"""Requests to a connection, and its events. Any task sets them; the task that owns the connection handles them."""
 
 import asyncio
 import contextlib
@@ -6,23 +6,23 @@ import time
 
 
 class ConnectionSignals:
-    """Flags, and an event that is set whenever a flag changes. The owner handles a flag by setting it to False."""
+    """Flags, and an event that is set when a flag changes. The owner sets a flag to False when it has handled it."""
 
     def __init__(self) -> None:
         self.is_closing = False
         self.reconnect_requested = False
-        """The connection is to be made again."""
+        """Whether a new connection was requested."""
         self.is_lost = False
-        """The server sends no more messages."""
+        """Whether the server has stopped sending messages."""
         self.has_changed = False
-        """The server reported a change of its tools, prompts or resources."""
+        """Whether the server reported a change of its tools, prompts or resources that is not handled yet."""
         self.wants_listing = False
-        """Somebody waits for the server to be listed."""
+        """Whether a caller waits for the server to be listed."""
         self._woken = asyncio.Event()
         self._listed = asyncio.Event()
         self._listed.set()
         self._is_late = False
-        """A wait for the server to be listed took too long."""
+        """Whether a wait for the server to be listed took too long."""
 
     def begin(self) -> None:
         """Reset the events for a new connection."""
@@ -42,7 +42,7 @@ class ConnectionSignals:
     def lose(self) -> None:
         """Note that the server is gone."""
         self.is_lost = True
-        self.note_listed()  # it will not be: do not keep anybody waiting
+        self.note_listed()  # it will not be listed: wake the waiting callers
         self.wake()
 
     def change(self) -> None:
@@ -52,7 +52,7 @@ class ConnectionSignals:
         self.wake()
 
     def list_now(self) -> None:
-        """Request that the server is listed without delay."""
+        """Request an immediate listing of the server."""
         self.wants_listing = True
         self._is_late = False
         self.change()
@@ -67,7 +67,7 @@ class ConnectionSignals:
         self._listed.set()
 
     async def listed(self, seconds: float) -> None:
-        """Wait until a reported change is listed, for `seconds` at most; not at all if the last wait took too long."""
+        """Wait at most `seconds` until a reported change is listed; do not wait if the last wait took too long."""
         if self._listed.is_set() or self._is_late:
             return
         try:
@@ -82,28 +82,28 @@ class ConnectionSignals:
 
     @property
     def must_disconnect(self) -> bool:
-        """Whether the current connection is not wanted any more."""
+        """Whether the current connection is no longer wanted."""
         return self.is_closing or self.reconnect_requested
 
     @property
     def is_ending(self) -> bool:
-        """Whether the current connection has to end, wanted or not."""
+        """Whether the current connection has to end, because it is no longer wanted or was lost."""
         return self.must_disconnect or self.is_lost
 
     async def wait_for_wake(self, seconds: float | None = None) -> None:
-        """Wait until a flag changes, for `seconds` at most."""
+        """Wait until a flag changes, at most `seconds`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
         self._woken.clear()
 
     async def wait_until_unwanted(self) -> None:
-        """Wait until the current connection is not wanted any more."""
+        """Wait until the current connection is no longer wanted."""
         while not self.must_disconnect:
             await self.wait_for_wake()
 
     async def sleep_unless_urgent(self, seconds: float) -> None:
-        """Wait for `seconds`, whatever changes; return early if the connection has to end or somebody waits for it."""
+        """Wait for `seconds`; return early only if the connection has to end or a caller waits for a listing."""
         deadline = time.monotonic() + seconds
         while not (self.is_ending or self.wants_listing) and (left := deadline - time.monotonic()) > 0:
             await self.wait_for_wake(left)

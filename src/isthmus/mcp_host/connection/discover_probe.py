@@ -1,9 +1,9 @@
-"""Asks a server over HTTP, before anything else, whether it knows a revision of MCP without a handshake.
+"""The first question to a server over HTTP: whether it supports a revision of MCP without a handshake.
 
-The 2026-07-28 revision wants its headers in every request, so that a server of that revision should be sent nothing
-else; a server of an older one refuses the question, and the handshake follows as if it had not been asked. Whatever it
-does with the question, it is used as before: no answer is an answer after a deadline. Imports the SDK. Deliberately
-not here: which way is tried then (:mod:`isthmus.mcp_host.connection.transport_probe`).
+The 2026-07-28 revision requires its headers in every request, so a server of that revision is asked before it is sent
+anything else. A server of an older revision refuses the question; the handshake then follows as if the question had
+not been asked. The handshake also follows if there is no answer before the deadline. Imports the SDK. Not here: the
+way to connect that is tried next, see :mod:`isthmus.mcp_host.connection.transport_probe`.
 """
 
 from collections.abc import Mapping
@@ -22,37 +22,37 @@ from isthmus.mcp_host.diagnosis.failures import REFUSING_CODES
 
 METHOD = "server/discover"
 ID = "isthmus-discover"
-"""Id of the question: a text, as those of the session that follows are numbers."""
+"""Id of the question: a string, because the session that follows uses numbers."""
 SHARE = 0.25
-"""Share of the time for connecting that the answer is waited for at most; the handshake has the rest."""
+"""Maximum share of the time for connecting that is spent waiting for the answer; the rest is for the handshake."""
 
 
-class Said(Enum):
+class DiscoverOutcome(Enum):
     """Outcome of the question to a server."""
 
     REFUSED = "refused"
-    """The server does not know the question, so it speaks a revision with a handshake, if any."""
+    """The server does not know the question. If it speaks MCP, it speaks a revision with a handshake."""
     UNCLEAR = "unclear"
-    """The server did not answer in time, or not clearly."""
+    """The server did not answer in time, or its answer is not conclusive."""
     ANSWERED = "answered"
     """The server speaks a revision without a handshake, and perhaps also one with a handshake."""
     MODERN_ALONE = "modern alone"
-    """The server names its revisions, and none of them has a handshake."""
+    """The server listed its revisions, and none of them has a handshake."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstAnswer:
-    """``discovered``: how the server described itself, as JSON of MCP, where it did."""
+    """The server's answer to the question. ``discovered`` is its description of itself, as JSON of MCP, if any."""
 
-    said: Said
+    outcome: DiscoverOutcome
     discovered: Mapping[str, Any] | None = None
 
 
 async def ask(reading: Any, writing: Any, client: types.Implementation, seconds: float) -> FirstAnswer:
-    """Return what a server answers over these streams of a transport within this time.
+    """Ask the server over these streams of a transport, and return its answer within `seconds`.
 
     Raises:
-        anyio.EndOfStream, anyio.ClosedResourceError: the connection ended meanwhile.
+        anyio.EndOfStream, anyio.ClosedResourceError: the connection ended before the answer.
     """
     with anyio.move_on_after(seconds):
         await writing.send(_question(client))
@@ -60,16 +60,16 @@ async def ask(reading: Any, writing: Any, client: types.Implementation, seconds:
             item: object = await reading.receive()
             match item.message if isinstance(item, SessionMessage) else None:
                 case types.JSONRPCResponse() as answer if answer.id == ID:
-                    return _answered(answer.result)
+                    return _read_result(answer.result)
                 case types.JSONRPCError() as refusal if refusal.id == ID:
-                    return FirstAnswer(_refused(refusal.error))
+                    return FirstAnswer(_read_error(refusal.error))
                 case _:
-                    pass  # Not asked for; there is no session yet that it could belong to.
+                    pass  # An unrequested message; there is no session yet that could handle it.
     cancelled = types.JSONRPCNotification(
         jsonrpc="2.0", method="notifications/cancelled", params={"requestId": ID, "reason": "no answer in time"}
     )
-    await writing.send(SessionMessage(cancelled))  # The transport ends the request, and sends nothing.
-    return FirstAnswer(Said.UNCLEAR)
+    await writing.send(SessionMessage(cancelled))  # The transport ends the request without sending this message.
+    return FirstAnswer(DiscoverOutcome.UNCLEAR)
 
 
 def _question(client: types.Implementation) -> SessionMessage:
@@ -85,24 +85,24 @@ def _question(client: types.Implementation) -> SessionMessage:
     return SessionMessage(request, metadata=ClientMessageMetadata(headers=headers))
 
 
-def _answered(result: Mapping[str, Any]) -> FirstAnswer:
+def _read_result(result: Mapping[str, Any]) -> FirstAnswer:
     try:
         found = types.DiscoverResult.model_validate(result, by_name=False)
     except ValidationError:
-        return FirstAnswer(Said.UNCLEAR)
+        return FirstAnswer(DiscoverOutcome.UNCLEAR)
     if not any(version in MODERN_PROTOCOL_VERSIONS for version in found.supported_versions):
-        return FirstAnswer(Said.REFUSED)
-    return FirstAnswer(Said.ANSWERED, found.model_dump(mode="json", by_alias=True, exclude_none=True))
+        return FirstAnswer(DiscoverOutcome.REFUSED)
+    return FirstAnswer(DiscoverOutcome.ANSWERED, found.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
-def _refused(error: types.ErrorData) -> Said:
+def _read_error(error: types.ErrorData) -> DiscoverOutcome:
     if error.code not in REFUSING_CODES:
-        return Said.UNCLEAR
+        return DiscoverOutcome.UNCLEAR
     data: object = error.data
     if error.code != types.UNSUPPORTED_PROTOCOL_VERSION or not isinstance(data, dict):
-        return Said.REFUSED
+        return DiscoverOutcome.REFUSED
     supported = cast("dict[str, object]", data).get("supported")
     versions = cast("list[object]", supported) if isinstance(supported, list) else []
     has_modern = any(version in MODERN_PROTOCOL_VERSIONS for version in versions)
     has_handshake = any(version in HANDSHAKE_PROTOCOL_VERSIONS for version in versions)
-    return Said.MODERN_ALONE if has_modern and not has_handshake else Said.REFUSED
+    return DiscoverOutcome.MODERN_ALONE if has_modern and not has_handshake else DiscoverOutcome.REFUSED

@@ -1,4 +1,4 @@
-"""Errors of a connection to a server, without the SDK."""
+"""Errors of a connection to a server. Does not import the SDK."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from isthmus.tools.failure import ToolFailure
 
 
 class ServerLostError(IsthmusError):
-    """The server is not connected, or ended in the middle of a call: then ``was_sent``, and its effect is not known."""
+    """The server is not connected, or ended during a call. ``was_sent``: the call was sent; its effect is unknown."""
 
     def __init__(self, message: str, *, was_sent: bool = False) -> None:
         super().__init__(message)
@@ -17,30 +17,30 @@ class ServerLostError(IsthmusError):
     def failure(self, server: str) -> ToolFailure:
         """Return the failure of a call.
 
-        Other users of an agent do not see the server's output: it serves all of them, and may repeat one's input.
+        Remote users do not see the server's output: the server serves all users, and may repeat the input of another.
         """
-        told = f"the MCP server {server!r} is not connected; the user who runs this agent sees why"
+        public_text = f"the MCP server {server!r} is not connected; the user who runs this agent can see the reason"
         if self.was_sent:
-            told = (
+            public_text = (
                 f"the MCP server {server!r} ended before it answered; whether the call had an effect is not known, and "
                 "it was not repeated"
             )
-        return ToolFailure(str(self), "mcp_server_lost", told)
+        return ToolFailure(str(self), "mcp_server_lost", public_text)
 
 
 class SessionForgottenError(ServerLostError):
-    """The server refused a request since it does not know the session any more; the request had no effect."""
+    """The server refused a request because it no longer knows the session; the request had no effect."""
 
 
 class ToolGoneError(IsthmusError):
-    """The server does not have a tool any more, or has another one under its name; nothing was called."""
+    """The server no longer has a tool, or has another tool under its name; nothing was called."""
 
 
 class ConnectFailedError(IsthmusError):
-    """A way to connect that did not work; the text is for the user.
+    """A way to connect did not work; the message is for the user.
 
-    ``is_about_question``: the connection broke over what is asked before the handshake. ``discovered``: what the server
-    answered there, before it refused the handshake.
+    ``is_about_question``: the connection broke at the question before the handshake. ``discovered``: the server's
+    answer to that question, if it then refused the handshake.
     """
 
     def __init__(
@@ -62,20 +62,20 @@ class ConnectFailedError(IsthmusError):
 
 
 class NeedsLoginError(IsthmusError):
-    """The server wants a login first."""
+    """The server requires a login."""
 
     def failure(self, server: str, what: str, hidden: Callable[[str], str]) -> ToolFailure:
         """Return the failure of `what` (e.g. "add of the MCP server 'a' was not called").
 
-        `hidden` removes secrets from a text. The place to log in is only for the user who can, not for other users.
+        `hidden` removes secrets from a text. Only the local user, who can log in, sees how; remote users do not.
         """
-        told = f"the MCP server {server!r} wants a login of the user who runs this agent"
-        return ToolFailure(hidden(f"{what}: {self}"), "mcp_needs_login", told)
+        public_text = f"the MCP server {server!r} wants a login of the user who runs this agent"
+        return ToolFailure(hidden(f"{what}: {self}"), "mcp_needs_login", public_text)
 
 
 class AbandonedError(IsthmusError):
-    """An attempt to connect that nobody wants any more."""
+    """An attempt to connect was abandoned because it is no longer wanted."""
 
 
 class OAuthError(IsthmusError):
-    """A login, or the renewal of one, does not work; the text is for the user and holds no secret."""
+    """A login or its renewal failed; the message is for the user and contains no secret."""

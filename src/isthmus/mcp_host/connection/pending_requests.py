@@ -1,7 +1,6 @@
 """The requests of one server that are not answered yet.
 
-A server that asks on and on, and never takes an answer, is held back, and what it asks beyond is passed over.
-Deliberately not here: what is answered.
+A server that sends requests without reading the answers is slowed down, and its requests over the limit are ignored.
 """
 
 import asyncio
@@ -11,14 +10,14 @@ import logging
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 MAXIMUM_REQUESTS = 50
-"""Maximum number of requests of one server at the same time."""
+"""Maximum number of unanswered requests of one server."""
 _LOG = logging.getLogger("isthmus.mcp")
 
 
 class UnansweredRequests:
-    """The ids of the requests of a server, which is named for the log.
+    """The ids of a server's unanswered requests. ``server`` is the name for the log.
 
-    ``patience_seconds`` is how long one too many is kept waiting for another one to be answered.
+    A request over the limit waits ``patience_seconds`` for an answer to another request; then it is ignored.
     """
 
     def __init__(self, server: str, patience_seconds: float = 0.5) -> None:
@@ -26,15 +25,15 @@ class UnansweredRequests:
         self._server = server
         self._ids: set[str | int] = set()
         self._answered = asyncio.Event()
-        self._is_told = False
+        self._is_logged = False
 
     def sent(self, message: JSONRPCMessage) -> None:
-        """Note a message that the server has taken."""
+        """Note a message that was sent to the server."""
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             self._free(message.id)
 
     async def admits(self, message: JSONRPCMessage) -> bool:
-        """Return whether a message of the server is passed on; waits a little where it asks too much at a time."""
+        """Return whether to pass on a message of the server. Wait a little if too many requests are unanswered."""
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._free((message.params or {}).get("requestId"))
         if not isinstance(message, JSONRPCRequest):
@@ -45,7 +44,7 @@ class UnansweredRequests:
                 async with asyncio.timeout(self._patience_seconds):
                     await self._answered.wait()
             if len(self._ids) >= MAXIMUM_REQUESTS:
-                self._tell()
+                self._log_excess()
                 return False
         self._ids.add(message.id)
         return True
@@ -55,11 +54,11 @@ class UnansweredRequests:
             self._ids.discard(key)
             self._answered.set()
 
-    def _tell(self) -> None:
-        if not self._is_told:
-            self._is_told = True
+    def _log_excess(self) -> None:
+        if not self._is_logged:
+            self._is_logged = True
             _LOG.info(
-                "MCP server %s: it has more than %d requests that wait for an answer; others are passed over",
+                "MCP server %s: more than %d of its requests are unanswered; further requests are ignored",
                 self._server,
                 MAXIMUM_REQUESTS,
             )

@@ -1,6 +1,7 @@
-"""The sandbox around a server that is a program here, when its configuration asks for one.
+"""The sandbox around a server that runs as a local program, if its configuration asks for one.
 
-If there is none, the server starts without it, which its status and the log say, unless its configuration requires it.
+If no sandbox works on this machine, the server starts without it, unless its configuration requires it. The server's
+status and the log report this.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ _LOG = logging.getLogger("isthmus.mcp")
 
 @dataclass(frozen=True, slots=True)
 class ServerSandbox:
-    """The sandbox of a server: its workspace, and what its `policy` opens."""
+    """The sandbox of a server: it opens the workspace, and the places that `policy` allows."""
 
     server: str
     policy: SandboxPolicy
@@ -32,16 +33,18 @@ class ServerSandbox:
     finder: SandboxFinder
 
     async def launch(self, wanted: Launch, surrounding: Mapping[str, str], log: ServerLog) -> Launch:
-        """Return how to start the server; `log` keeps the outcome. `surrounding` is the agent's own environment.
+        """Return the launch of the server inside the sandbox; `log` keeps the outcome.
+
+        `surrounding` is the agent's own environment.
 
         Raises:
-            SandboxError: it would not be confined as its configuration requires.
-            OSError: there is no such program or folder.
+            SandboxError: the configuration requires a sandbox, and it does not work.
+            OSError: the program or folder does not exist.
         """
         found = await asyncio.to_thread(self.finder.find)
         if isinstance(found, NoSandbox):
             if self.policy.demand is Demand.REQUIRE:
-                raise SandboxError(f"it was not started: its sandbox is required, and does not work: {found.reason}")
+                raise SandboxError(f"it was not started: it requires a sandbox, which does not work: {found.reason}")
             log.sandbox = f"NONE, though it is configured: {found.reason}"
             _LOG.warning("MCP server %s runs WITHOUT its sandbox: %s", self.server, found.reason)
             return wanted

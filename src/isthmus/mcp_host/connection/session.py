@@ -1,7 +1,7 @@
 """One connected session with a server, over the SDK: the handshake, listing with bounded pages, and calls.
 
-A server that knows a revision with a handshake is used with it, also where it knows the one without: then it may ask
-and tell by itself at any time. One that knows only the revision without is spoken to in that, and its changes come over
+A revision with a handshake is preferred if the server supports one: the server can then send requests and
+notifications at any time. With a server that supports only the revision without a handshake, changes are reported over
 a subscription.
 """
 
@@ -29,7 +29,7 @@ from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
 from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.callbacks import elicitation, sampling
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
-from isthmus.mcp_host.connection.discover_probe import SHARE, FirstAnswer, Said, ask
+from isthmus.mcp_host.connection.discover_probe import SHARE, DiscoverOutcome, FirstAnswer, ask
 from isthmus.mcp_host.connection.session_observer import SessionObserver
 from isthmus.mcp_host.connection.transport_probe import TransportChoice
 from isthmus.mcp_host.diagnosis.failures import is_closed
@@ -42,15 +42,15 @@ from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerRe
 
 MAXIMUM_PAGES = 50
 MAXIMUM_ENTRIES = 5_000
-"""Entries of one listing that are taken."""
+"""Maximum number of entries of one listing; further entries are ignored."""
 MAXIMUM_INSTRUCTIONS = 100_000
-"""Characters of a server's instructions that are kept."""
+"""Maximum number of characters of a server's instructions; the rest is cut off."""
 
 OPTIONAL_SHARE = 0.7
 """Share of the time for all listings after which no optional listing begins."""
 LEAST_SECONDS = 0.05
-_UNHEARD = "unheard"
-"""Key of the listings that did not come, or not completely."""
+_INCOMPLETE = "incomplete"
+"""Key of the messages about missing or incomplete listings."""
 
 LISTEN_AGAIN_SECONDS = (1.0, 5.0, 15.0, 60.0, 60.0, 60.0)
 """Delays in seconds before a lost subscription is opened again."""
@@ -70,8 +70,8 @@ _CHANGES = (
 def _silence_sdk() -> None:
     """Keep the SDK's log records off the terminal, which a server could fill with a traceback for each message.
 
-    The loggers are ``mcp``, those below it, and ``client``, a name that others use too. The server's status says what
-    matters of them.
+    The loggers are ``mcp`` with its children, and ``client``, a name that other libraries use too. The server's status
+    reports the problems that matter.
     """
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     logging.getLogger("client").addFilter(lambda record: not record.pathname.startswith(_SDK_FOLDER))
@@ -81,7 +81,7 @@ _silence_sdk()
 
 
 class McpSession:
-    """A connected server. ``on_change`` is called when it says that its offer changed."""
+    """The session of a connected server: its listings, and requests to it."""
 
     def __init__(
         self, client: Client, config: ServerConfig, dropped: dict[str, tuple[str, ...]], optional_seconds: float
@@ -102,7 +102,7 @@ class McpSession:
         self._dropped.clear()
         until = time.monotonic() + self._config.connect_seconds * OPTIONAL_SHARE
         listed: list[ListedTool] = []
-        # Some servers forget to announce their tools; nobody who announces nothing has something else.
+        # Some servers do not announce their tools. A server that announces nothing is therefore asked for tools only.
         if capabilities.tools is not None or (capabilities.prompts is None and capabilities.resources is None):
             tools = await self._pages(
                 "tools/list", session.list_tools, lambda page: page.tools, is_required=capabilities.tools is not None
@@ -134,14 +134,14 @@ class McpSession:
             ),
             (self._client.instructions or "")[:MAXIMUM_INSTRUCTIONS],
             "" if info is None else f"{info.name} {info.version}"[:200],
-            self._told(),
+            self._messages(),
             None if discovered is None else discovered.model_dump(mode="json", by_alias=True, exclude_none=True),
         )
 
     async def _optional(
         self, method: str, until: float, fetch: Callable[..., Awaitable[Any]], entries: Callable[[Any], list[Any]]
     ) -> list[Any]:
-        """Return a listing that is optional: if it does not come, that is reported, and nothing more."""
+        """Return an optional listing; if it does not come in time, note this and return an empty list."""
         seconds = max(min(until - time.monotonic(), self._optional_seconds), LEAST_SECONDS)
         with anyio.move_on_after(seconds):
             return await self._pages(method, fetch, entries, is_required=False)
@@ -156,7 +156,7 @@ class McpSession:
         *,
         is_required: bool,
     ) -> list[Any]:
-        """All pages of a listing, as far as the caps allow; a repeated cursor ends it."""
+        """Return all pages of a listing, up to the limits; a repeated cursor ends it."""
         found: list[Any] = []
         seen: set[str] = set()
         cursor: str | None = None
@@ -179,17 +179,17 @@ class McpSession:
         return found[:MAXIMUM_ENTRIES]
 
     def _note(self, text: str) -> None:
-        self._dropped[_UNHEARD] = (*self._dropped.get(_UNHEARD, ()), text)
+        self._dropped[_INCOMPLETE] = (*self._dropped.get(_INCOMPLETE, ()), text)
 
-    def _told(self) -> tuple[str, ...]:
-        """Return messages about dropped entries, those of tools first, and about incomplete listings."""
+    def _messages(self) -> tuple[str, ...]:
+        """Return messages about dropped entries (tools first), then about incomplete listings."""
         others = {
-            method: reasons for method, reasons in self._dropped.items() if method not in ("tools/list", _UNHEARD)
+            method: reasons for method, reasons in self._dropped.items() if method not in ("tools/list", _INCOMPLETE)
         }
         return (
             *self._dropped.get("tools/list", ()),
             *(f"{method}: {reason}" for method, reasons in others.items() for reason in reasons),
-            *self._dropped.get(_UNHEARD, ()),
+            *self._dropped.get(_INCOMPLETE, ()),
         )
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
@@ -222,12 +222,12 @@ class McpSession:
         return list(found.completion.values)
 
     async def call(self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> types.CallToolResult:
-        """Call a tool by its own name. Cancelling it tells the server.
+        """Call a tool by the server's own name for it. If this is cancelled, the server is notified.
 
         Raises:
             MCPError: the server refused, or the connection ended.
         """
-        # Not the session's own: this one answers what a server of the 2026 revision wants to know first.
+        # Not the session's `call_tool`: the client's also answers questions that a server of the 2026 revision asks.
         return await self._client.call_tool(tool, dict(arguments), progress_callback=on_progress)
 
 
@@ -246,11 +246,12 @@ async def open_session(
 ) -> AsyncGenerator[McpSession, None]:
     """Open a session over `transport`, with the handshake if `way` has one, and yield it.
 
-    Without `asking` the server may not ask anything. `log` receives notifications that do not fit MCP, `on_asked` the
-    server's answer to the question before the handshake, if `way` has that.
+    Without `asking`, the server may not ask questions. `on_end` is called when the server sends no more messages,
+    `on_change` when it reports a change. `log` receives the notifications that violate MCP, `on_asked` the server's
+    answer to the question before the handshake, if `way` asks it.
 
     Raises:
-        Exception: whatever the transport or the SDK raises, often in a group.
+        Exception: any error of the transport or the SDK, often in a group.
     """
     workspace, timeouts = context.workspace, context.timeouts
     dropped: dict[str, tuple[str, ...]] = {}
@@ -275,7 +276,7 @@ async def open_session(
         is_modern = way.is_modern
         if way.asks_first:
             answer = await ask(*streams, me, min(timeouts.discover_seconds, config.connect_seconds * SHARE))
-            is_modern = answer.said is Said.MODERN_ALONE
+            is_modern = answer.outcome is DiscoverOutcome.MODERN_ALONE
             on_asked(answer)
         prior = _discovered(way)
         client = Client(
@@ -320,7 +321,7 @@ def _mode(prior: types.DiscoverResult | None, *, is_modern: bool) -> str:
 
 
 async def _listen(client: Client, on_change: Callable[[], None]) -> None:
-    """Hear of changes from a server of the 2026 revision, as long as it lets us."""
+    """Subscribe to changes of a server of the 2026 revision, until it refuses or the subscription fails too often."""
     attempt = 0
     while attempt < len(LISTEN_AGAIN_SECONDS):
         began = time.monotonic()
@@ -331,14 +332,14 @@ async def _listen(client: Client, on_change: Callable[[], None]) -> None:
                 async for _event in subscription:
                     on_change()
         except MCPError:
-            return  # It has no such thing.
+            return  # The server does not support subscriptions.
         except Exception as error:
             _LOG.info("the subscription to an MCP server's changes was lost: %s", error)
         if time.monotonic() - began > LISTEN_AGAIN_SECONDS[-1]:
             attempt = 0
         await asyncio.sleep(LISTEN_AGAIN_SECONDS[attempt])
         attempt += 1
-        on_change()  # changes meanwhile were not reported
+        on_change()  # changes since the loss were not reported
 
 
 def _listed(tool: types.Tool) -> ListedTool:

@@ -1,6 +1,6 @@
-"""Stands between a server and the SDK: repairs results before they are checked, and leaves out what cannot be used.
+"""Observer between a server and the SDK: repairs results before the SDK checks them, and leaves out unusable parts.
 
-It costs a dictionary lookup for each message. The SDK's checks stay behind it.
+It costs a dictionary lookup for each message.
 """
 
 from collections.abc import Callable
@@ -15,17 +15,17 @@ from isthmus.mcp_host.connection.pending_requests import UnansweredRequests
 from isthmus.mcp_host.results.repair import JsonObject, repair
 from isthmus.mcp_host.transports.observed import Item, StreamObserver
 
-_UNHEARD = frozenset({"notifications/message", "notifications/resources/updated"})
-"""Notifications that nobody here listens to: a flood of them costs no more than to read it."""
+_IGNORED = frozenset({"notifications/message", "notifications/resources/updated"})
+"""Notifications without a handler; they are dropped before they are checked, so that a flood of them stays cheap."""
 
 _PROGRESS = "notifications/progress"
 
 _SCHEMA_VERSION = "2025-11-25"
-"""All revisions before 2026 are checked against this one's shapes, and those of 2026 have these fields alike."""
+"""Revision whose schema is used to check all messages; the checked fields are the same in the 2026 revisions."""
 
 
 def validation_error(method: str, result: JsonObject) -> str | None:
-    """Return why the SDK would refuse a result; None when it would not."""
+    """Return the reason why the SDK would refuse a result; None if it would accept it."""
     try:
         validate_server_result(method, _SCHEMA_VERSION, result)
     except ValidationError as error:
@@ -38,7 +38,7 @@ def validation_error(method: str, result: JsonObject) -> str | None:
 
 
 def notification_error(message: JSONRPCNotification) -> str | None:
-    """Return why the SDK would refuse a notification; None when it would not, or does not know its method."""
+    """Return the reason why the SDK would refuse a notification; None if it would accept it or ignore its method."""
     try:
         parse_server_notification(message.method, _SCHEMA_VERSION, message.params)
         if message.method == _PROGRESS:
@@ -61,10 +61,10 @@ def _first_error(error: ValidationError) -> str:
 
 
 class SessionObserver(StreamObserver):
-    """Observes the messages of one session.
+    """Observer of the messages of one session.
 
-    ``on_end`` is called when the server sends no more, ``on_dropped`` with a method and the reasons why parts of its
-    result were left out, ``on_left_out`` with the reason why a notification was.
+    ``on_end`` is called when the server sends no more messages, ``on_dropped`` with a method and the reasons why parts
+    of its result were left out, ``on_left_out`` with the reason why a notification was left out.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class SessionObserver(StreamObserver):
         if isinstance(item.message, JSONRPCRequest):
             self._methods[item.message.id] = item.message.method
             if item.message.method == "initialize" and item.metadata is None:
-                # A server or proxy of the 2026-07-28 revision looks for it in every request, also in one that it
-                # refuses. Of requests of that revision the SDK writes it itself.
+                # A server or proxy of the 2026-07-28 revision expects this header in every request, even in one that
+                # it refuses. In requests of that revision the SDK sets it.
                 item.metadata = ClientMessageMetadata(headers={"Mcp-Method": "initialize"})
 
     @override
@@ -103,10 +103,10 @@ class SessionObserver(StreamObserver):
             return item
         message = item.message
         if isinstance(message, JSONRPCNotification):
-            if message.method in _UNHEARD:
+            if message.method in _IGNORED:
                 return None
-            if (why := notification_error(message)) is not None:
-                self._on_left_out(f"{message.method}: {why}")
+            if (reason := notification_error(message)) is not None:
+                self._on_left_out(f"{message.method}: {reason}")
                 return None
         if not await self._unanswered.admits(message):
             return None

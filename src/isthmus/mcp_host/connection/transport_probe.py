@@ -1,4 +1,4 @@
-"""The ways to speak to an endpoint: by which transport, and with or without a handshake; and which one works."""
+"""The ways to connect to an endpoint (transport, with or without a handshake), and the search for one that works."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,10 +10,10 @@ from isthmus.mcp_host.connection.errors import ConnectFailedError
 
 @dataclass(frozen=True, slots=True)
 class TransportChoice:
-    """A way to connect to an endpoint. ``is_modern``: without a handshake, for a server that knows none.
+    """A way to connect to an endpoint. ``is_modern``: without a handshake, for a server that does not support one.
 
-    ``discovered`` is the earlier description of such a server, as JSON of MCP, so that it need not be asked.
-    ``asks_first``: the server is asked for its revisions before the handshake, because nothing is known of it.
+    ``discovered`` is the earlier description of such a server, as JSON of MCP, so that it need not be asked again.
+    ``asks_first``: the server is asked for its revisions before the handshake, because they are not known yet.
     """
 
     kind: HttpKind = HttpKind.STREAMABLE
@@ -35,13 +35,13 @@ class TransportProbe:
         self._is_proven = False
 
     def remember(self, way: TransportChoice | None) -> None:
-        """Try the way of an earlier start first, but not only: the server may have changed."""
+        """Try the way of an earlier start first, then the others, since the server may have changed."""
         self._known = way
 
     def worked(self, way: TransportChoice, discovered: Mapping[str, Any] | None) -> TransportChoice:
-        """Use this way alone from now on, and return it as it is tried again.
+        """Use only this way from now on, and return it in the form in which it is tried again.
 
-        Only `discovered`, the description of a server that is used without a handshake, is kept with it.
+        `discovered` is the server's description of itself; a server that sent one is used without a handshake.
         """
         self._known, self._is_proven = TransportChoice(way.kind, is_modern=discovered is not None), True
         return self._known
@@ -50,7 +50,7 @@ class TransportProbe:
         """Return the result of `connect` for the first way that works.
 
         Raises:
-            ConnectFailedError: no way worked; the reason is that of the first one.
+            ConnectFailedError: no way worked; the reason is the one of the first way.
         """
         known, is_proven = self._known, self._is_proven
         ways = list(self._usual)
@@ -68,11 +68,11 @@ class TransportProbe:
                     ways.insert(0, replace(way, asks_first=False))  # as if it had not been asked
                     continue
                 first = first or error
-                # How the fallback fails says little: why the handshake was refused decides what else is tried.
-                told = first if way is fallback else error
+                # The failure of the fallback is not conclusive: the refusal of the handshake decides how to go on.
+                decisive = first if way is fallback else error
                 if error.is_about_handshake and not way.is_modern and way.kind is not HttpKind.SSE:
                     fallback = TransportChoice(way.kind, is_modern=True, discovered=error.discovered)
                     ways.insert(0, fallback)
-                elif told.is_late or not (told.may_be_other_way or (way is known and not is_proven)):
-                    raise told from None
+                elif decisive.is_late or not (decisive.may_be_other_way or (way is known and not is_proven)):
+                    raise decisive from None
         raise first or RuntimeError("no way to connect was tried")
