@@ -266,7 +266,7 @@ async def test_a_clients_own_server_is_used_for_its_task_alone_with_its_permissi
         done = the_call(await answer(agent, turn, call, "proceed_once"))
         assert done.output is not None
         assert done.output.text == "fine"
-        with pytest.raises(Exception, match="give your own, by url, another name"):
+        with pytest.raises(Exception, match="give your own server another name"):
             await ask(agent, place, mcp_servers=[{"name": "mine", "url": url}])
         port = int(url.split(":")[2].split("/")[0])
         process = psutil.Process(shared.program.process.pid)

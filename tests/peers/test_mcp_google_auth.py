@@ -164,6 +164,6 @@ async def test_a_project_s_file_cannot_have_a_google_identity_sent_to_its_own_ho
     write_servers(workspace, {"theirs": settings(google), "plain": {"httpUrl": f"{google.origin}/mcp"}})
     async with hosting(home, {}, trusts=trusted) as host:
         found = {status.name: status for status in await host.servers(ToolScope(workspace))}
-        assert "counts in your own settings file only" in (found["theirs"].problem or "")
+        assert "is allowed in your own settings file only" in (found["theirs"].problem or "")
         await status_when(host, ToolScope(workspace), "plain", ServerState.NEEDS_LOGIN)  # by OAuth, the default
         assert google.asked == {}

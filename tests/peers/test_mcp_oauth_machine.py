@@ -94,7 +94,7 @@ IDENTITY = {"idToken": "t", "issuer": "https://idp.example", "clientId": "c"}
         ({"grantType": "id_jag", "clientId": "c"}, Origin.USER, "identity: expected the identity provider"),
         ({"identity": {**IDENTITY, "idToken": None}}, Origin.USER, "identity.idToken: expected the ID token"),
         ({"identity": {**IDENTITY, "issuer": None}}, Origin.USER, "identity.issuer: expected the address"),
-        ({"privateKeyFile": "/home/me/.ssh/id"}, Origin.PROJECT, "counts in your own settings file only"),
+        ({"privateKeyFile": "/home/me/.ssh/id"}, Origin.PROJECT, "only your own settings file may name one"),
         ({"identity": {**IDENTITY, "idTokenFile": "/etc/passwd"}}, Origin.PROJECT, "own settings file only"),
         ({"signingAlgorithm": "HS256"}, Origin.USER, "signingAlgorithm: expected one of ES256"),
     ],

@@ -124,7 +124,7 @@ def test_a_server_without_command_and_url_is_an_error_that_names_file_and_server
 ) -> None:
     text = problem(workspace, home, user_file, {"comand": "x", "args": ["x"]})
     assert text.startswith(f"{user_file}: mcpServers.one: expected one of command")
-    assert text.endswith("none of them is there, but comand, args")
+    assert text.endswith("received none of them, only comand, args")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_what_a_variable_held_is_not_in_the_error_on_a_url(workspace: Path, home
 def test_an_unset_variable_of_env_is_empty_and_a_warning(workspace: Path, home: Path, user_file: Path) -> None:
     server = only(workspace, home, user_file, {"command": "x", "env": {"A": "$MISSING", "B": "${MISSING:-b}"}})
     assert server.endpoint.env == {"A": "", "B": "b"}
-    assert server.warnings == ("env.A: $MISSING is not set and taken as empty",)
+    assert server.warnings == ("env.A: $MISSING is not set and treated as empty",)
 
 
 def test_a_near_miss_of_a_known_property_is_a_warning_and_others_properties_are_not(
@@ -177,9 +177,9 @@ def test_a_near_miss_of_a_known_property_is_a_warning_and_others_properties_are_
     entry = {"command": "x", "includetools": ["a"], "exclude_tools": ["b"], "oauth": {"client_id": "c"}}
     server = only(workspace, home, user_file, {**entry, "envFile": ".env", "disabled": False, "extension": {}})
     assert server.warnings == (
-        "oauth.client_id means nothing; did you mean clientId?",
-        "includetools means nothing; did you mean includeTools?",
-        "exclude_tools means nothing; did you mean excludeTools?",
+        "oauth.client_id is not a known key; did you mean clientId?",
+        "includetools is not a known key; did you mean includeTools?",
+        "exclude_tools is not a known key; did you mean excludeTools?",
     )
 
 
@@ -192,7 +192,7 @@ def test_an_entry_that_says_disabled_is_not_started_and_says_where_that_stands(
     off, on = load(workspace, home).servers
     assert isinstance(off, UnusableServer)
     assert off.is_disabled
-    assert off.problem == f'{path} says "disabled": true; take that out to use it'
+    assert off.problem == f'{path} has "disabled": true; remove it to use the server'
     assert isinstance(on, ServerConfig)
     assert on.warnings == ()
 
@@ -283,7 +283,7 @@ def test_trust_counts_from_the_users_own_file_alone(
     assert isinstance(mine, ServerConfig)
     assert isinstance(theirs, ServerConfig)
     assert (mine.trust, theirs.trust) == (True, False)
-    assert "trust counts in your own settings file only" in theirs.warnings[0]
+    assert "trust is ignored outside your own settings file" in theirs.warnings[0]
 
 
 def test_a_project_can_narrow_which_servers_are_allowed_and_not_widen_it(
@@ -364,7 +364,7 @@ def test_a_sandbox_that_cannot_be_is_an_error_or_a_warning(workspace: Path, home
     assert "received str 'yes'" in found
     server = only(workspace, home, user_file, {"url": "http://h/", "sandbox": True})
     assert server.sandbox is None
-    assert any("sandbox is for a program" in warning for warning in server.warnings)
+    assert any("sandbox is ignored for a URL" in warning for warning in server.warnings)
 
 
 def test_a_server_the_user_switched_off_is_disabled_whatever_file_configures_it(

@@ -1,1 +1,1 @@
-"""Configuration of MCP servers: settings files and ``.mcp.json``, variables, secrets, trust and switches."""
+"""Configuration of MCP servers: settings files and ``.mcp.json``, variables, secrets, trust, switched-off servers."""

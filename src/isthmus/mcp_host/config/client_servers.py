@@ -1,6 +1,6 @@
-"""Servers that a client's AgentSettings name: by a configured name, or its own by URL, under the rule for addresses.
+"""The servers in a client's AgentSettings: configured servers by name, and the client's own servers by URL.
 
-Pure. Deliberately not here: connecting to them (:mod:`isthmus.mcp_host.host`).
+A client's URL must satisfy the rule for addresses. Pure.
 """
 
 import ipaddress
@@ -24,20 +24,20 @@ REFUSED_SERVER = "refused_mcp_server"
 def require_known(
     wanted: Sequence[McpServerSettings], configured: Sequence[str], why_not: "AddressPolicy | None"
 ) -> None:
-    """Hold servers that AgentSettings name against those that are configured, and the rule for addresses.
+    """Check the servers in AgentSettings against the configured servers and the rule for addresses.
 
     Raises:
-        ToolFailure: a name is not configured, or a URL may not be connected to.
+        ToolFailure: a name is not configured, or a URL is not allowed.
     """
     if sum(server.url is not None for server in wanted) > MAXIMUM_CLIENT_SERVERS:
-        raise ToolFailure(f"a session may bring {MAXIMUM_CLIENT_SERVERS} MCP servers by url", REFUSED_SERVER)
+        raise ToolFailure(f"a session may have at most {MAXIMUM_CLIENT_SERVERS} MCP servers by url", REFUSED_SERVER)
     for server in wanted:
         if server.url is None:
             require_name(server.name, configured)
             continue
         if server.name in configured:
             raise ToolFailure(
-                f"the MCP server {server.name!r} is configured here; give your own, by url, another name",
+                f"the MCP server {server.name!r} is configured here; give your own server another name",
                 REFUSED_SERVER,
             )
         _require_url(server, why_not)
@@ -51,9 +51,9 @@ def require_name(name: str, configured: Sequence[str]) -> None:
 
 
 def _require_url(server: McpServerSettings, why_not: "AddressPolicy | None") -> None:
-    """Refuse an invalid URL, and one whose host is an address that the rule refuses.
+    """Raise ToolFailure for an invalid URL, or if its host is an address that the rule refuses.
 
-    Host names are checked against the rule when they are connected to.
+    The addresses of host names are checked when the connection is made.
     """
     try:
         parts = urlsplit(server.url or "")

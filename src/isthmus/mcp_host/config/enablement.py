@@ -1,7 +1,7 @@
 """MCP servers that the user switched off, in Gemini CLI's file ``~/.gemini/mcp-server-enablement.json``.
 
-An object of names in lower case, ``{"enabled": false}`` for each that is off; missing ones are on. Pure; the file
-is changed by :mod:`isthmus.settings.edit_file`.
+The file is an object with the lower-case name of each switched-off server and ``{"enabled": false}``; all other servers
+are on. Pure; the file is changed by :mod:`isthmus.settings.edit_file`.
 """
 
 from pathlib import Path
@@ -12,12 +12,12 @@ from isthmus.encoding.jsonc_edit import remove_member, set_member
 
 
 def enablement_path(home: Path) -> Path:
-    """``~/.gemini/mcp-server-enablement.json``."""
+    """Return the path of the file below the home folder."""
     return home / ".gemini" / "mcp-server-enablement.json"
 
 
 def enablement_key(name: str) -> str:
-    """Return the key of a server there."""
+    """Return the key of a server in the file."""
     return name.lower().strip()
 
 

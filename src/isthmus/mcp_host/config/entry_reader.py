@@ -1,4 +1,4 @@
-"""Reads typed values out of one object of a settings file, and says what is wrong with which key. Pure."""
+"""Reader of typed values in one object of a settings file; its errors name the faulty key. Pure."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -7,25 +7,25 @@ from isthmus.errors import IsthmusError
 from isthmus.mcp_host.config.variables import expand
 
 LIKENESS = 0.85
-"""Minimum similarity (0 to 1) at which an unknown key counts as a misspelled one."""
+"""Minimum similarity (0 to 1) to a known key at which an unknown key counts as misspelled."""
 LONGEST_KEY = 100
 
 
 class ServerConfigError(IsthmusError):
-    """A server's configuration cannot be used; the text names the file, the key, what was expected and what came."""
+    """A server's configuration cannot be used; the message names file and key, the expected and the received value."""
 
 
 class Entry:
-    """Reads typed values of one object. ``where`` is its place, for errors; ``warnings`` are for the user.
+    """Reader of typed values in one object. ``where`` is its place, for errors; ``warnings`` are for the user.
 
-    ``filled`` are the variables in the values that were read. A missing value is None or empty. A value of another type
-    raises ServerConfigError.
+    ``filled`` are the variables that were expanded, with their values. A missing value is read as None or empty; a
+    value of another type raises ServerConfigError.
     """
 
     def __init__(self, where: str, value: object, variables: Mapping[str, str]) -> None:
         self.where = where
         self.warnings: list[str] = []
-        self._asked: set[str] = set()
+        self._read_keys: set[str] = set()
         self.filled: dict[str, str] = {}
         self._variables = variables
         if not isinstance(value, Mapping):
@@ -33,36 +33,36 @@ class Entry:
         self._values = cast("Mapping[str, Any]", value)
 
     def error(self, key: str, expected: str, received: object) -> ServerConfigError:
-        """Return the error on a value that is not what was expected."""
+        """Return the error for an unexpected value."""
         return ServerConfigError(f"{self.where}.{key}: expected {expected}, received {_short(received)}")
 
-    def instead(self) -> str:
-        """Return the names of what is there, for an error on what is not: one of them may be misspelled."""
+    def present_keys(self) -> str:
+        """Return the keys of the object, to end an error about missing keys: a present key may be misspelled."""
         names = ", ".join(self._values)
-        return f", but {names[:80]}" if names else ""
+        return f", only {names[:80]}" if names else ""
 
-    def slips(self, prefix: str = "") -> list[str]:
-        """Return a sentence on each unread key that is almost spelled like a read one; to be called after all reads."""
+    def misspellings(self, prefix: str = "") -> list[str]:
+        """Return a warning for each unread key that resembles a read one. Call it after all reads."""
         import difflib
 
-        known = {_plain(key): key for key in self._asked}
-        slips: list[str] = []
+        known = {_normalize(key): key for key in self._read_keys}
+        warnings: list[str] = []
         for key in self._values:
-            close = [] if key in self._asked else difflib.get_close_matches(_plain(key), known, 1, LIKENESS)
-            slips += [f"{prefix}{key} means nothing; did you mean {known[found]}?" for found in close]
-        return slips
+            close = [] if key in self._read_keys else difflib.get_close_matches(_normalize(key), known, 1, LIKENESS)
+            warnings += [f"{prefix}{key} is not a known key; did you mean {known[found]}?" for found in close]
+        return warnings
 
     def string(self, key: str) -> str | None:
-        """Return a text."""
+        """Return a string."""
         return cast("str | None", self._typed(key, "a string", lambda value: isinstance(value, str)))
 
     def boolean(self, key: str) -> bool:
-        """Return a truth value; False if it is missing."""
+        """Return a boolean; False if it is missing."""
         return bool(self._typed(key, "true or false", lambda value: isinstance(value, bool)))
 
     def raw(self, key: str) -> object:
-        """Return the value as it is."""
-        self._asked.add(key)
+        """Return the value without a check of its type."""
+        self._read_keys.add(key)
         return self._values.get(key)
 
     def number(self, key: str) -> float | None:
@@ -73,7 +73,7 @@ class Entry:
         )
 
     def strings(self, key: str) -> tuple[str, ...] | None:
-        """Return a list of texts."""
+        """Return a list of strings."""
 
         def fits(value: object) -> bool:
             return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value))
@@ -82,7 +82,7 @@ class Entry:
         return None if found is None else tuple(found)
 
     def texts(self, key: str) -> Mapping[str, str]:
-        """Return an object of strings; numbers and truth values, as used for ports and flags, count as text."""
+        """Return an object of strings; numbers and booleans, as used for ports and flags, are converted."""
         inner = self.inner(key)
         if inner is None:
             return {}
@@ -97,7 +97,7 @@ class Entry:
         return texts
 
     def inner(self, key: str) -> "Entry | None":
-        """Return an object."""
+        """Return the reader of an inner object."""
         value = self.raw(key)
         if value is None:
             return None
@@ -106,21 +106,21 @@ class Entry:
         return inner
 
     def required(self, key: str) -> str:
-        """Return a text with its variables, each of which must be set."""
+        """Return a string with its variables expanded; all of them must be set. Empty if it is missing."""
         return self.expanded(key, self.string(key) or "", is_error=True)
 
     def optional(self, key: str) -> str | None:
-        """Return a text with its variables, each of which must be set; None where it is not there."""
+        """Return a string with its variables expanded; all of them must be set. None if it is missing."""
         text = self.string(key)
         return None if text is None else self.expanded(key, text, is_error=True)
 
     def all_expanded(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts with their variables, each of which must be set; empty where it is not there."""
+        """Return a list of strings with their variables expanded; all of them must be set. Empty if it is missing."""
         texts = self.strings(key) or ()
         return tuple(self.expanded(f"{key}[{index}]", text, is_error=True) for index, text in enumerate(texts))
 
     def expanded(self, key: str, text: str, *, is_error: bool) -> str:
-        """`text` with its variables; an unset one is an error of the server, or a warning."""
+        """Return `text` with its variables expanded. An unset variable raises ServerConfigError or adds a warning."""
         found = expand(text, self._variables)
         self.filled.update(found.values)
         if found.unset:
@@ -131,7 +131,7 @@ class Entry:
                     f"{self.where}.{key}: {names} {verb} not set; set it before you start, or write "
                     f"${{{found.unset[0]}:-a default}}"
                 )
-            self.warnings.append(f"{key}: {names} {verb} not set and taken as empty")
+            self.warnings.append(f"{key}: {names} {verb} not set and treated as empty")
         return found.text
 
     def _typed(self, key: str, expected: str, fits: Callable[[object], bool]) -> object:
@@ -141,7 +141,7 @@ class Entry:
         return value
 
 
-def _plain(key: str) -> str:
+def _normalize(key: str) -> str:
     return key[:LONGEST_KEY].lower().replace("_", "").replace("-", "")
 
 

@@ -1,8 +1,8 @@
-"""Folders that a user trusts: what a project's files can start runs only there.
+"""The folders that a user trusts. Programs configured by a project's files run only in a trusted folder.
 
-Kept in Gemini CLI's ``~/.gemini/trustedFolders.json``: an object of absolute paths, each ``TRUST_FOLDER`` (it and
-what is below), ``TRUST_PARENT`` (the same for the folder around it) or ``DO_NOT_TRUST`` (neither it nor what is below).
-The longest path that fits decides; without one the folder is not trusted. Deliberately not here: asking the user.
+The rules are in Gemini CLI's ``~/.gemini/trustedFolders.json``: an object that maps absolute paths to ``TRUST_FOLDER``
+(the folder and its subfolders), ``TRUST_PARENT`` (the parent folder and its subfolders) or ``DO_NOT_TRUST`` (neither
+the folder nor its subfolders). The longest matching path decides; without one the folder is not trusted.
 """
 
 import os
@@ -16,16 +16,16 @@ from isthmus.encoding.jsonc_edit import set_member
 from isthmus.settings.edit_file import change_file
 
 FolderTrust: TypeAlias = Callable[[Path], bool]
-"""Whether the user trusts what the files of this folder would start."""
+"""Function that returns whether the user trusts the programs that the files of a folder would start."""
 
 
 def trusted_folders_path(home: Path) -> Path:
-    """``~/.gemini/trustedFolders.json``."""
+    """Return the path of the file below the home folder."""
     return home / ".gemini" / "trustedFolders.json"
 
 
 class TrustRule(StrEnum):
-    """A rule of the file for a folder."""
+    """The file's rule for a folder."""
 
     FOLDER = "TRUST_FOLDER"
     PARENT = "TRUST_PARENT"
@@ -33,7 +33,7 @@ class TrustRule(StrEnum):
 
 
 def is_trusted(folder: Path, rules: Mapping[str, str]) -> bool | None:
-    """Return whether the rules of a trustedFolders.json trust `folder` (a resolved path); None: they do not say."""
+    """Return whether the rules of the file trust `folder` (a resolved path); None if no rule matches."""
     best, trusts = -1, None
     for path, rule in rules.items():
         if (place := _real(path)) is None:
@@ -44,14 +44,14 @@ def is_trusted(folder: Path, rules: Mapping[str, str]) -> bool | None:
             continue
         depth = len(place.parts)
         if (folder == place or place in folder.parents) and depth >= best:
-            # Of two rules for one folder the one that does not trust it holds.
+            # Of two rules for one folder, DO_NOT_TRUST wins.
             trusts = rule != TrustRule.NOT and (depth > best or trusts is True)
             best = depth
     return trusts
 
 
 def stated_trust(home: Path, folder: Path) -> bool | None:
-    """Return the trust that the user's file states for a folder; None if it states none or cannot be read. Blocks."""
+    """Return whether the user's file trusts a folder; None if no rule matches or it cannot be read. Blocking."""
     try:
         return is_trusted(folder.resolve(), _rules(trusted_folders_path(home).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, JsoncError):
@@ -59,20 +59,20 @@ def stated_trust(home: Path, folder: Path) -> bool | None:
 
 
 def file_trust(home: Path) -> FolderTrust:
-    """Return the trust that the user's file states, read for each question; a file that is not JSON trusts nothing."""
+    """Return a check against the user's file, which is read for each check. An unreadable file trusts no folder."""
     return lambda folder: stated_trust(home, folder) is True
 
 
 def state_trust(home: Path, folder: Path, rule: TrustRule) -> None:
-    """Write into the user's file what counts for `folder`; its other rules and its comments stay. Blocks.
+    """Set the rule for `folder` in the user's file; its other rules and its comments stay. Blocking.
 
     Raises:
-        SettingsFileError: the file cannot be changed, and was not.
+        SettingsFileError: the file cannot be changed; it is unchanged.
     """
     place = folder.resolve()
 
     def with_rule(text: str) -> str:
-        # Another spelling of the same folder would go on to say something else.
+        # Change all spellings of the folder: another one could contradict the new rule.
         names = [path for path in _rules(text) if _real(path) == place]
         for name in names or [str(place)]:
             text = set_member(text, [name], rule.value)
@@ -82,7 +82,7 @@ def state_trust(home: Path, folder: Path, rule: TrustRule) -> None:
 
 
 def _real(path: str) -> Path | None:
-    """Return the path without links; None for what no folder can be called (a NUL in it, half a surrogate pair)."""
+    """Return the path without links; None if no folder can have this name (with a NUL or a lone surrogate)."""
     try:
         return Path(os.path.realpath(path))
     except ValueError:
@@ -90,7 +90,7 @@ def _real(path: str) -> Path | None:
 
 
 def _rules(text: str) -> Mapping[str, str]:
-    """Return the rules that a file's text states; raises JsoncError."""
+    """Return the rules in a file's text; raises JsoncError."""
     rules: object = parse(text) if text.strip() else {}
     if not isinstance(rules, dict):
         return {}

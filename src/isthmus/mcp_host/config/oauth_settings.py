@@ -1,7 +1,7 @@
-"""The key ``oauth`` of a server's settings, decoded: how to log in, as a user or as a machine. Pure.
+"""The key ``oauth`` of a server's settings, decoded: the login of a user or of a machine. Pure.
 
-Files that hold a key or a token are named by the user's own settings alone: a project's could have any file of this
-account sent away. Deliberately not here: logging in (:mod:`isthmus.mcp_host.oauth`).
+Only the user's own settings may name a file with a key or a token: otherwise a project's settings could send any file
+of the user's account to a server. Not here: logging in, see :mod:`isthmus.mcp_host.oauth`.
 """
 
 from dataclasses import dataclass, field
@@ -11,23 +11,23 @@ from pathlib import Path
 from isthmus.mcp_host.config.entry_reader import Entry
 
 ALGORITHMS = ("ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
-"""Algorithms that sign a client's assertion."""
+"""Supported algorithms for signing a client's assertion."""
 
 
 class GrantType(StrEnum):
-    """Grant by which a token is obtained."""
+    """The OAuth grant that is used to get a token."""
 
     AUTHORIZATION_CODE = "authorization_code"
     """A user logs in with a browser."""
     CLIENT_CREDENTIALS = "client_credentials"
-    """The client logs in as itself, with its secret or its key."""
+    """The client logs in on its own behalf, with its secret or its key."""
     ID_JAG = "id_jag"
-    """The ID token of a user is exchanged at the company's identity provider (cross-app access, SEP-990)."""
+    """A user's ID token is exchanged at the company's identity provider (cross-app access, SEP-990)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretText:
-    """A secret that stands in the settings (``value``) or in a file; None where it is neither."""
+    """A secret in the settings (``value``) or in a ``file``."""
 
     value: str | None = field(default=None, repr=False)
     file: Path | None = None
@@ -35,7 +35,7 @@ class SecretText:
 
 @dataclass(frozen=True, slots=True)
 class IdentitySettings:
-    """``oauth.identity``: the identity provider whose ID token is exchanged. What is None is discovered."""
+    """``oauth.identity``: the identity provider of the ID token. A missing address is discovered."""
 
     id_token: SecretText
     client_id: str
@@ -46,10 +46,10 @@ class IdentitySettings:
 
 @dataclass(frozen=True, slots=True)
 class OAuthSettings:
-    """``oauth`` of a server. What is None is discovered.
+    """The settings ``oauth`` of a server. Missing addresses, scopes and client ids are discovered or registered.
 
-    ``client_metadata_url`` is the address of a client metadata document: it is the client id at servers that take one.
-    ``private_key`` (PEM) signs what says who the client is, with ``signing_algorithm``, instead of a secret.
+    ``client_metadata_url`` is the address of a client metadata document: the client id at servers that support it.
+    ``private_key`` (PEM) replaces a secret: it signs the client's assertion with ``signing_algorithm``.
     """
 
     enabled: bool = False
@@ -69,15 +69,15 @@ class OAuthSettings:
 
     @property
     def is_of_machine(self) -> bool:
-        """Whether it logs in without a user."""
+        """Whether the login works without a user."""
         return self.grant_type is not GrantType.AUTHORIZATION_CODE
 
 
 def decode_oauth(entry: Entry, *, is_own: bool) -> OAuthSettings:
-    """Return ``oauth`` of a server's entry. `is_own`: it stands in the user's own settings file.
+    """Return the settings ``oauth`` of a server's entry. `is_own`: the entry is in the user's own settings file.
 
     Raises:
-        ServerConfigError: a property does not fit, or one is missing that the grant type needs.
+        ServerConfigError: a property is invalid, or a property that the grant type requires is missing.
     """
     inner = entry.inner("oauth")
     if inner is None:
@@ -110,7 +110,7 @@ def decode_oauth(entry: Entry, *, is_own: bool) -> OAuthSettings:
         raise inner.error("clientSecret", f"a secret, or privateKeyFile, since grantType is {grant}", None)
     if oauth.grant_type is GrantType.ID_JAG and oauth.identity is None:
         raise inner.error("identity", f"the identity provider, since grantType is {grant}", None)
-    entry.warnings += inner.slips("oauth.")
+    entry.warnings += inner.misspellings("oauth.")
     return oauth
 
 
@@ -130,10 +130,10 @@ def _identity(inner: Entry, *, is_own: bool) -> IdentitySettings | None:
 
 
 def _secret(entry: Entry, key: str, *, is_own: bool) -> SecretText | None:
-    """Return the secret under `key`, or in the file that `key` with ``File`` names."""
+    """Return the secret in the property `key`, or the file in the property `key` with the suffix ``File``."""
     value, file = entry.optional(key), entry.optional(f"{key}File")
     if file is not None and not is_own:
-        raise entry.error(f"{key}File", "no file here: it counts in your own settings file only", file)
+        raise entry.error(f"{key}File", "no file: only your own settings file may name one", file)
     if value is None and file is None:
         return None
     return SecretText(value, None if file is None else Path(file).expanduser())

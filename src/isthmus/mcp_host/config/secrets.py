@@ -1,8 +1,8 @@
-"""Secrets in a server's configuration, and texts without them: for everything that is shown of a server or logged.
+"""Secrets in a server's configuration, and their removal from all texts about a server that are shown or logged.
 
-Secrets are values of headers, of URL queries, and of variables and options named like keys, tokens or passwords,
-wherever they were filled in. Servers repeat them in their error output. Pure; a value of three characters or fewer does
-not count as a secret.
+Secrets are the values of headers, of URL queries, and of variables and options with names like key, token or password,
+wherever they are used. Servers repeat them in their error output. Pure. A value of three characters or fewer does not
+count as a secret.
 """
 
 import re
@@ -16,7 +16,7 @@ from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig, St
 HIDDEN = "***"
 SHORTEST = 4
 LONGEST_LINE = 2_000
-"""Characters of a line that says how a server is reached."""
+"""Maximum number of characters of a line in the summary of a server."""
 _MARK = "isthmus__hidden"
 
 _PASSWORD_IN_URL = re.compile(r"://[^\s/@:]*:[^\s/@]+@")
@@ -35,20 +35,20 @@ class Secrets:
         self._pattern = re.compile("|".join(re.escape(value) for value in longest_first)) if found else None
 
     def hidden(self, text: str) -> str:
-        """`text` with ``***`` for each secret."""
+        """Return `text` with ``***`` in place of each secret."""
         return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
 
 
 def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, ...]:
-    """Lines that say how a server is reached, without secrets: its command or URL, its folder, its timeout.
+    """Return lines that describe how a server is reached, without secrets: its command or URL, folder and timeout.
 
-    A folder in the workspace is shown as a way from there, and the workspace itself not at all.
+    A folder in the workspace is shown relative to it; the workspace itself is not shown.
     """
     secrets = Secrets(config)
     match config.endpoint:
         case StdioEndpoint(command, args, env, cwd):
             words = (command, *(_shown_argument(args, index) for index in range(len(args))))
-            # Stars would be quoted.
+            # shlex would quote asterisks, so a placeholder without them is joined.
             shown = shlex.join(secrets.hidden(word).replace(HIDDEN, _MARK) for word in words)
             lines = [f"Command: {shown.replace(_MARK, HIDDEN)}"]
             if cwd != workspace:
@@ -68,7 +68,7 @@ def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, .
 
 
 def _cut(line: str) -> str:
-    """Return a line as it is shown, cut: a project's configuration could fill the screen."""
+    """Return a line, cut if it is too long: a project's configuration could fill the screen."""
     if len(line) <= LONGEST_LINE:
         return line
     return f"{line[:LONGEST_LINE]}… ({len(line) - LONGEST_LINE} more characters)"
@@ -97,7 +97,7 @@ def _values(config: ServerConfig) -> Iterator[str]:
 
 
 def _values_of_options(args: tuple[str, ...]) -> Iterator[str]:
-    """Yield the values of options such as ``--api-key X``, ``--token=X`` and ``-e TOKEN=X``, and what URLs hide."""
+    """Yield the secrets in options such as ``--api-key X``, ``--token=X`` and ``-e TOKEN=X``, and in URLs."""
     for index, argument in enumerate(args):
         name, separator, value = _secret_part(args, index)
         if separator and (_SPEAKING_NAME.search(name) or not name):
@@ -110,7 +110,7 @@ def _values_of_options(args: tuple[str, ...]) -> Iterator[str]:
 def _secret_part(args: tuple[str, ...], index: int) -> tuple[str, str, str]:
     """Return an option's name, its separator and its secret value; all empty if the argument has no secret.
 
-    The name is empty when the whole argument is the value of the option before it.
+    The name is empty if the whole argument is the value of the preceding option.
     """
     argument, before = args[index], args[index - 1] if index else ""
     name, equals, value = argument.partition("=")
@@ -140,7 +140,7 @@ def _shown_argument(args: tuple[str, ...], index: int) -> str:
 
 
 def _values_of_url(url: str) -> Iterator[str]:
-    """Yield the password and the values of the query, as they are and as they are written in the URL."""
+    """Yield the password and the values of the query, decoded and as encoded in the URL."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,7 +1,7 @@
 """The configuration of one MCP server in a settings file, decoded (Gemini CLI: "Configuration Properties").
 
-Pure: takes parsed JSON and variables, returns frozen data or names the faulty key. Deliberately not here: the files
-and their order (:mod:`isthmus.mcp_host.config.workspace_config`).
+Pure: takes parsed JSON and variables, returns frozen data or an error that names the faulty key. Not here: the files
+and their order, see :mod:`isthmus.mcp_host.config.workspace_config`.
 """
 
 from collections.abc import Mapping
@@ -28,13 +28,13 @@ class Origin(Enum):
 
     @property
     def is_of_project(self) -> bool:
-        """Whether it comes from the files of the project."""
+        """Whether the configuration is from the files of the project."""
         return self in (Origin.PROJECT, Origin.MCP_JSON)
 
 
 @dataclass(frozen=True, slots=True)
 class StdioEndpoint:
-    """A program that speaks MCP on its standard streams. ``env`` is what is added to the minimal environment."""
+    """A program that speaks MCP on its standard streams. ``env`` is added to the minimal environment."""
 
     command: str
     args: tuple[str, ...]
@@ -43,12 +43,12 @@ class StdioEndpoint:
 
     @property
     def transport(self) -> str:
-        """``stdio``."""
+        """The name of the transport: ``stdio``."""
         return "stdio"
 
 
 class HttpKind(Enum):
-    """Transport for a URL."""
+    """The transport to a URL."""
 
     STREAMABLE = "http"
     SSE = "sse"
@@ -58,7 +58,7 @@ class HttpKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class HttpEndpoint:
-    """A URL that speaks MCP; ``headers`` go with every request."""
+    """A URL at which a server speaks MCP; ``headers`` are sent with every request."""
 
     url: str
     kind: HttpKind
@@ -66,7 +66,7 @@ class HttpEndpoint:
 
     @property
     def transport(self) -> str:
-        """``http``, ``sse``, or both while that is not known."""
+        """The name of the transport: ``http`` or ``sse``; both while it is not known."""
         return self.kind.value
 
 
@@ -74,27 +74,28 @@ Endpoint: TypeAlias = StdioEndpoint | HttpEndpoint
 
 
 REQUIRED = "required"
-"""Key of a server without which no turn begins."""
+"""Key of the setting that no turn begins before the server is connected."""
 LONGEST_TIMEOUT = 10**12
-"""Milliseconds."""
+"""Maximum timeout in milliseconds."""
 DISCOVERED, GOOGLE_CREDENTIALS, IMPERSONATION = AUTH_PROVIDERS = (
     "dynamic_discovery",
     "google_credentials",
     "service_account_impersonation",
 )
-"""Ways to log in: OAuth, Google's Application Default Credentials, or a Google service account that these
-impersonate."""
+"""Ways to log in: OAuth, Google's Application Default Credentials, or a Google service account that is impersonated
+with these credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """One server. ``timeout`` is in seconds; None: 30 s to connect and to list, 600 s of silence in a call.
+    """The configuration of one server.
 
-    ``trust`` (no confirmations) counts from the user's own file alone. ``include_tools`` None: all. ``lazy``: it is
-    started by the first call alone. ``always_load``: the model has the schemas of its tools from the beginning, however
-    many there are. ``required``: without it no turn begins. ``sandbox`` is what its program may do in the sandbox;
-    None: it runs without one. ``warnings`` are for the user. ``source`` is the file; None for a client's.
-    ``variables`` are the names and values of those that were filled in.
+    ``timeout`` is in seconds; None means 30 s to connect and to list, and 600 s of silence in a call. ``trust`` (no
+    confirmations) is accepted only from the user's own file. ``include_tools`` None includes all tools. ``lazy``: only
+    the first call starts the server. ``always_load``: the model gets the schemas of its tools from the beginning,
+    regardless of their number. ``required``: no turn begins without the server. ``sandbox`` is the policy of the
+    sandbox of its program; None for no sandbox. ``warnings`` are for the user. ``source`` is the settings file; None
+    for a client's server. ``variables`` are the names and values of the variables that were expanded.
     """
 
     name: str
@@ -124,13 +125,13 @@ class ServerConfig:
 
     @property
     def silence_seconds(self) -> float:
-        """Maximum time in seconds without a sign of life of a call."""
+        """Maximum time in seconds without an answer to a call or progress of it."""
         return self.timeout or 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigContext:
-    """The context of a configuration: the owner of its file, the workspace, and the variables."""
+    """The context of a configuration: its origin and file, the workspace, and the variables."""
 
     origin: Origin
     source: Path
@@ -139,10 +140,10 @@ class ConfigContext:
 
 
 def decode_server(name: str, value: object, context: ConfigContext) -> ServerConfig:
-    """Return the server `name` as the entry `value` of ``mcpServers`` says.
+    """Return the configuration of the server `name` from its entry `value` in ``mcpServers``.
 
     Raises:
-        ServerConfigError: a property has the wrong type, none of command, url, httpUrl is there, or a variable that
+        ServerConfigError: a property has the wrong type, command, url and httpUrl are all missing, or a variable that
             the endpoint needs is not set.
     """
     entry = Entry(f"{context.source}: mcpServers.{name}", value, context.variables)
@@ -152,9 +153,9 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
         raise entry.error("timeout", "a number of milliseconds above 0", timeout)
     trust = entry.boolean("trust")
     if trust and context.origin is not Origin.USER:
-        entry.warnings.append("trust counts in your own settings file only; its tools are asked about")
+        entry.warnings.append("trust is ignored outside your own settings file; its tools need your approval")
     oauth = decode_oauth(entry, is_own=context.origin is Origin.USER)
-    entry.boolean("disabled")  # what it means is seen where files are weighed against each other
+    entry.boolean("disabled")  # checks the type; `workspace_config` uses the value
     provider = _auth_provider(entry, endpoint, oauth, context.origin)
     include = entry.strings("includeTools")
     return ServerConfig(
@@ -175,7 +176,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
         auth_provider=provider,
         target_audience=entry.optional("targetAudience"),
         target_service_account=entry.optional("targetServiceAccount"),
-        warnings=(*entry.warnings, *entry.slips()),  # behind all that is read
+        warnings=(*entry.warnings, *entry.misspellings()),  # after all reads
         variables=tuple(entry.filled.items()),
     )
 
@@ -206,14 +207,13 @@ def _endpoint(entry: Entry, workspace: Path) -> Endpoint:
         return _stdio(entry, workspace)
     raise ServerConfigError(
         f"{entry.where}: expected one of command (a program), url (an endpoint) and httpUrl (a streamable HTTP "
-        f"endpoint); none of them is there{entry.instead()}"
+        f"endpoint); received none of them{entry.present_keys()}"
     )
 
 
 def _stdio(entry: Entry, workspace: Path) -> StdioEndpoint:
     cwd = Path(entry.required("cwd") if entry.string("cwd") else ".").expanduser()
-    # A project's file: relative to the folder that holds .gemini, which is the workspace. The user's: to where work
-    # is done, the workspace again.
+    # Relative to the workspace: for a project's file it is the folder with .gemini, for the user's the working folder.
     return StdioEndpoint(
         command=entry.required("command"),
         args=tuple(
@@ -228,7 +228,7 @@ def _stdio(entry: Entry, workspace: Path) -> StdioEndpoint:
 def _http(entry: Entry, key: str, kind: HttpKind) -> HttpEndpoint:
     url = entry.required(key)
     if not url.lower().startswith(("http://", "https://")):
-        # What a variable held may be a secret.
+        # Do not quote the expanded value: a variable may contain a secret.
         received = entry.string(key) or ""
         raise entry.error(key, "a URL that begins with http:// or https://", received.partition("?")[0])
     headers = {
@@ -236,7 +236,7 @@ def _http(entry: Entry, key: str, kind: HttpKind) -> HttpEndpoint:
     }
     for name, item in headers.items():
         if any(character in name + item for character in "\r\n\0"):
-            raise ServerConfigError(f"{entry.where}.headers.{name}: expected one line; it has a line break")
+            raise ServerConfigError(f"{entry.where}.headers.{name}: expected one line, received a line break or NUL")
     return HttpEndpoint(url, kind, headers)
 
 
@@ -248,7 +248,7 @@ def _sandbox(entry: Entry, endpoint: Endpoint) -> WithSandbox:
     if policy is None:
         return None
     if isinstance(endpoint, HttpEndpoint):
-        entry.warnings.append("sandbox is for a program here; a URL has none")
+        entry.warnings.append("sandbox is ignored for a URL; it applies only to local programs")
         return None
     entry.warnings.extend(policy.notes)
     variables = tuple(
@@ -269,16 +269,16 @@ def _auth_provider(entry: Entry, endpoint: Endpoint, oauth: OAuthSettings, origi
         raise entry.error("oauth.scopes", "the scopes that google_credentials needs", None)
     if provider == IMPERSONATION:
         for key, meaning in (
-            ("targetAudience", "the OAuth client id that the server is protected by"),
+            ("targetAudience", "the OAuth client id that protects the server"),
             ("targetServiceAccount", "the e-mail address of the service account"),
         ):
             if not entry.string(key):
                 raise entry.error(key, f"{meaning}, since authProviderType is {provider}", None)
     host = urlsplit(endpoint.url).hostname or ""
     if origin is not Origin.USER and not f".{host}".endswith(".googleapis.com"):
-        # It would hand the user's identity at Google to whatever host the project's files name.
+        # It would send the user's Google identity to any host that the project's files name.
         raise ServerConfigError(
-            f"{entry.where}.authProviderType: {provider} counts in your own settings file only, for it gives {host} "
-            "a token of your Google account"
+            f"{entry.where}.authProviderType: {provider} is allowed in your own settings file only, because it gives "
+            f"{host} a token of your Google account"
         )
     return provider

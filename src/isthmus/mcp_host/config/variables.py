@@ -1,7 +1,7 @@
 """Variables in configuration values: ``$NAME``, ``${NAME}`` and ``${NAME:-default}``.
 
-Pure. A default also counts where the variable is set and empty, as in a shell. Deliberately not here: which fields
-are expanded and what an unset variable means for each (:mod:`isthmus.mcp_host.config.server_config`).
+Pure. A default also applies to an empty variable, as in a shell. Not here: the expanded fields and their treatment of
+unset variables, see :mod:`isthmus.mcp_host.config.server_config`.
 """
 
 import re
@@ -16,9 +16,9 @@ _PLAIN = re.compile(r"\$(?P<plain>[A-Za-z_]\w*+)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A text with its variables filled in; those that are unset stand as an empty text and are named in ``unset``.
+    """A text with its variables expanded. Unset variables are replaced by an empty text and listed in ``unset``.
 
-    ``values`` are the variables that were filled in, with what they hold.
+    ``values`` are the expanded variables with their values.
     """
 
     text: str
@@ -27,7 +27,7 @@ class Expanded:
 
 
 def expand(text: str, variables: Mapping[str, str]) -> Expanded:
-    """`text` with its references replaced. What comes in by a value is not expanded again."""
+    """Return `text` with its references replaced. References in inserted values are not expanded."""
     unset: list[str] = []
     values: dict[str, str] = {}
 
@@ -40,7 +40,7 @@ def expand(text: str, variables: Mapping[str, str]) -> Expanded:
             unset.append(name)
         return ""
 
-    # No reference in braces ends behind the last brace; each that begins there would be read up to the text's end.
+    # A reference in braces must end by the last brace. Matching one after it would scan to the end of the text.
     end = text.rfind("}") + 1
     with_braces = _REFERENCE.sub(lambda found: value(found["braced"] or found["plain"], found["default"]), text[:end])
     without = _PLAIN.sub(lambda found: value(found["plain"]), text[end:])

@@ -1,9 +1,10 @@
-"""The MCP servers of a workspace: those of the settings files and of ``.mcp.json``, each decoded or said to be broken.
+"""The MCP servers of a workspace, from the settings files and ``.mcp.json``, each decoded or with the reason why not.
 
-The project's file wins over the user's for a server of the same name, and both over ``.mcp.json``. The order is that
-of the files: the user's servers, then those that only the project has; it decides who gets a name that two servers'
-tools have. A file or server with an error never hides the others. A project can narrow ``mcp.allowed`` and
-``mcp.excluded``, never widen them. The user can switch off each server (:mod:`isthmus.mcp_host.config.enablement`).
+For a server of the same name, the project's file wins over the user's, and both over ``.mcp.json``. The servers are in
+the order of the files: first the user's, then those that only the project has. If tools of two servers have the same
+name, the first server's tool gets it. A file or server with an error never hides the others. A project can narrow
+``mcp.allowed`` and ``mcp.excluded``, never widen them. The user can switch off each server
+(:mod:`isthmus.mcp_host.config.enablement`).
 """
 
 from collections.abc import Callable, Mapping
@@ -20,18 +21,18 @@ from isthmus.mcp_host.config.server_config import REQUIRED, ConfigContext, Origi
 from isthmus.settings import project_settings_path, settings_text, user_settings_path
 
 MAXIMUM_SERVERS = 200
-"""Maximum number of servers of one workspace; the rest is reported."""
+"""Maximum number of servers of one workspace; further ones are ignored and reported."""
 
 
 class Hindrance(Enum):
-    """Reason for which a configured server is not started."""
+    """Kind of reason why a configured server is not started."""
 
     ERROR = "error"
     """The configuration has an error."""
     ENTRY = "entry"
-    """The entry says ``"disabled": true``, as in files of other agents."""
+    """The entry has ``"disabled": true``, as in files of other agents."""
     GATE = "gate"
-    """``mcp.allowed`` or ``mcp.excluded``."""
+    """``mcp.allowed`` or ``mcp.excluded`` forbids it."""
     SWITCH = "switch"
     """The user switched it off."""
     TRUST = "trust"
@@ -40,9 +41,9 @@ class Hindrance(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UnusableServer:
-    """A configured server that is not started. ``problem`` says why, and what to do.
+    """A configured server that is not started. ``problem`` is the reason, with a remedy.
 
-    ``config`` is None if it has an error; ``source`` is its file.
+    ``config`` is None if the configuration has an error; ``source`` is its file.
     """
 
     name: str
@@ -52,11 +53,11 @@ class UnusableServer:
     config: ServerConfig | None = None
     source: Path | None = None
     is_required: bool = False
-    """Whether its entry says so, also where the rest of it cannot be read."""
+    """Whether its entry has ``required``, even if the rest of the entry has an error."""
 
     @property
     def is_disabled(self) -> bool:
-        """Whether it is not started on purpose."""
+        """Whether it is off on purpose, not because of an error."""
         return self.hindrance is not Hindrance.ERROR
 
 
@@ -65,9 +66,9 @@ ConfiguredServer: TypeAlias = ServerConfig | UnusableServer
 
 @dataclass(frozen=True, slots=True)
 class McpConfiguration:
-    """The servers in their order, and problems of whole files.
+    """The servers in their order, and the problems of whole files.
 
-    ``is_trusted``: whether the folder was trusted; None: no project's file configures a server, so it does not matter.
+    ``is_trusted``: whether the folder is trusted; None if no project's file configures a server.
     """
 
     servers: tuple[ConfiguredServer, ...] = ()
@@ -76,11 +77,11 @@ class McpConfiguration:
 
 
 ReadText: TypeAlias = Callable[[Path], str | None]
-"""The text of a file, None when there is none; raises OSError or UnicodeDecodeError."""
+"""Function that returns the text of a file, None if it does not exist; raises OSError or UnicodeDecodeError."""
 
 
 def read_text(path: Path) -> str | None:
-    """Return the text of a file, or None."""
+    """Return the text of a file; None if it does not exist."""
     try:
         return settings_text(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -90,7 +91,7 @@ def read_text(path: Path) -> str | None:
 def load_configuration(
     workspace: Path, home: Path, variables: Mapping[str, str], trusts: FolderTrust, read: ReadText = read_text
 ) -> McpConfiguration:
-    """Return the servers for work in `workspace` (absolute, resolved) by the user whose home folder is `home`."""
+    """Return the servers of `workspace` (absolute, resolved) for the user with the home folder `home`."""
     files = [_File(Origin.USER, user_settings_path(home))]
     if project_settings_path(workspace).resolve() != files[0].path.resolve():
         files.append(_File(Origin.PROJECT, project_settings_path(workspace)))
@@ -107,19 +108,19 @@ def load_configuration(
     for file in files:
         for name in file.servers:
             if name not in chosen or file.origin is Origin.PROJECT:
-                chosen[name] = file  # the place in the order stays that of the first file
+                chosen[name] = file  # keeps its place in the order, set by the first file
     if len(chosen) > MAXIMUM_SERVERS:
-        problems.append(f"{len(chosen)} MCP servers are configured; the first {MAXIMUM_SERVERS} of them count")
+        problems.append(f"{len(chosen)} MCP servers are configured; only the first {MAXIMUM_SERVERS} are used")
     is_trusted = trusts(workspace) if any(file.origin.is_of_project for file in chosen.values()) else None
 
     def hindrance(name: str, file: _File) -> tuple[Hindrance, str] | None:
         if (reason := gate(name)) is not None:
             return Hindrance.GATE, reason
-        if file.says(name, "disabled"):
-            return Hindrance.ENTRY, f'{file.path} says "disabled": true; take that out to use it'
+        if file.has_flag(name, "disabled"):
+            return Hindrance.ENTRY, f'{file.path} has "disabled": true; remove it to use the server'
         if file.origin.is_of_project and not is_trusted:
             return Hindrance.TRUST, (
-                f"{file.path} configures it, and what a project's files start runs only in a folder that you trust: "
+                f"{file.path} configures it, and servers from a project's files run only in a folder that you trust: "
                 f"trust it in your editor, or with `isthmus trust {workspace}`"
             )
         if enablement_key(name) in off:
@@ -137,7 +138,7 @@ def load_configuration(
         elif config is not None:
             servers.append(config)
         else:
-            is_required = file.says(name, REQUIRED)
+            is_required = file.has_flag(name, REQUIRED)
             servers.append(
                 UnusableServer(name, file.origin, error, Hindrance.ERROR, source=file.path, is_required=is_required)
             )
@@ -145,7 +146,7 @@ def load_configuration(
 
 
 def _decoded(name: str, file: "_File", context: ConfigContext) -> tuple[ServerConfig | None, str]:
-    """Return the server, or what is wrong with it."""
+    """Return the server's configuration and an empty text, or None and the error."""
     try:
         return decode_server(name, file.servers[name], context), ""
     except ServerConfigError as error:
@@ -159,12 +160,12 @@ def _switched_off(home: Path, read: ReadText, problems: list[str]) -> frozenset[
     except (OSError, UnicodeDecodeError) as error:
         problems.append(f"{path} cannot be read: {error}")
     except JsoncError as error:
-        problems.append(f"{path}, {error}. Mend the file; no server is switched off by it.")
+        problems.append(f"{path}, {error}. Correct the file; until then it switches off no server.")
     return frozenset()
 
 
 class _File:
-    """One file, and what it has on MCP."""
+    """One file and its values about MCP."""
 
     def __init__(self, origin: Origin, path: Path) -> None:
         self.origin = origin
@@ -173,24 +174,26 @@ class _File:
         self.values: Mapping[str, object] = {}
 
     def load(self, read: ReadText) -> None:
-        """Read it; raises ServerConfigError."""
+        """Read the file; raises ServerConfigError."""
         try:
             text = read(self.path)
             value: object = parse(text) if text and text.strip() else {}
         except (OSError, UnicodeDecodeError) as error:
             raise ServerConfigError(f"{self.path} cannot be read: {error}") from error
         except JsoncError as error:
-            raise ServerConfigError(f"{self.path}, {error}. Mend the file; its MCP servers do not count.") from error
+            raise ServerConfigError(
+                f"{self.path}, {error}. Correct the file; until then its MCP servers are ignored."
+            ) from error
         self.values = self._object("", value)
         self.servers = self._object("mcpServers", self.values.get("mcpServers"))
 
-    def says(self, name: str, key: str) -> bool:
-        """Return whether a server's entry has `key` as true."""
+    def has_flag(self, name: str, key: str) -> bool:
+        """Return whether `key` of a server's entry is true."""
         entry = self.servers[name]
         return isinstance(entry, dict) and cast("dict[str, object]", entry).get(key) is True
 
     def names(self, key: str) -> tuple[str, ...] | None:
-        """Return the list of server names ``mcp.KEY``; None when it is not there."""
+        """Return the list of server names ``mcp.KEY``; None if it is missing."""
         value = self._object("mcp", self.values.get("mcp")).get(key)
         if value is None:
             return None
@@ -208,7 +211,7 @@ class _File:
 
 
 def _gate(files: list[_File], problems: list[str]) -> Callable[[str], str | None]:
-    """Return a function that says why ``mcp.allowed`` or ``mcp.excluded`` forbids a server; None if neither does."""
+    """Return a function that returns why ``mcp.allowed`` or ``mcp.excluded`` forbids a server, or None."""
     allowed: list[tuple[Path, frozenset[str]]] = []
     excluded: list[tuple[Path, frozenset[str]]] = []
     for file in files:
@@ -224,7 +227,7 @@ def _gate(files: list[_File], problems: list[str]) -> Callable[[str], str | None
                 found.append((file.path, frozenset(map(enablement_key, names))))
 
     def reason(name: str) -> str | None:
-        key = enablement_key(name)  # Gemini CLI compares them so as well.
+        key = enablement_key(name)  # As Gemini CLI compares them.
         for path, names in excluded:
             if key in names:
                 return f"mcp.excluded in {path} names it"
