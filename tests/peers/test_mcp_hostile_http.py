@@ -30,8 +30,8 @@ async def tool_of(host: McpHost, workspace: Path) -> Tool:
 @pytest.mark.parametrize(
     ("way", "message"),
     [
-        ("endless", "more than the 33554432 bytes that are taken"),
-        ("compressed", r"is compressed \(gzip\), which was not asked for"),
+        ("endless", "more than the 33554432 bytes that are accepted"),
+        ("compressed", r"is compressed \(gzip\), but compression was not requested"),
         ("not-json", "Failed to parse JSON response"),
         ("html", "Unexpected content type: text/html"),
         ("error-500", "HTTP 500"),

@@ -136,7 +136,7 @@ async def test_junk_on_standard_output_is_passed_over(home: Path, workspace: Pat
     ("way", "category", "message"),
     [
         ("malformed", "mcp_error", "its answer is not a JSON-RPC message"),
-        ("huge", "mcp_error", "more than 32 MiB are not taken"),
+        ("huge", "mcp_error", "bytes; at most 32 MiB are accepted"),
         ("silent", "mcp_timeout", "showed no sign of life for 2 s"),
         ("wrong-id", "mcp_timeout", "showed no sign of life for 2 s"),
         ("dies-in-call", "mcp_server_lost", "ended with exit code 7 before it answered"),

@@ -58,8 +58,8 @@ async def test_a_session_that_the_server_forgot_is_opened_anew_and_the_call_made
 @pytest.mark.parametrize(
     ("way", "timeout", "problem"),
     [
-        ("elsewhere", 60_000, "sends requests to another origin"),
-        ("mute", 60_000, "before it said where requests go"),
+        ("elsewhere", 60_000, "its URL for requests is at another origin"),
+        ("mute", 60_000, "before it gave the URL for requests"),
         ("no-place", 60_000, "Invalid IPv6 URL"),
         ("never", 1_000, "no answer to initialize: none came within 1 s"),
     ],

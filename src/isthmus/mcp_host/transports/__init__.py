@@ -1,1 +1,1 @@
-"""The ways to an MCP server: a program's pipes, streamable HTTP of the SDK within bounds, and SSE."""
+"""The transports to an MCP server: a program's pipes, the SDK's streamable HTTP with limits, and SSE."""

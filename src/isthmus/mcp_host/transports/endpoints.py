@@ -1,7 +1,7 @@
-"""Opens the transport that a server's configuration names, and watches HTTP answers that the SDK keeps to itself.
+"""The transport for a server's configuration, and an observer of HTTP responses that the SDK does not report.
 
-A client's own endpoint (Origin.CLIENT) is connected to only at addresses that the rule of this server allows, checked
-after resolution at each request; no redirect leaves the origin anywhere. Deliberately not here: sessions.
+A client's own endpoint (Origin.CLIENT) is reached only at addresses that this server's rule allows; addresses are
+checked after resolution at each request. No redirect to another origin is followed.
 """
 
 import asyncio
@@ -31,26 +31,26 @@ LEAVE_SECONDS = 1.0
 
 @dataclass(slots=True)
 class HttpWatch:
-    """The last refusal that a server answered with, and what it says of how to log in."""
+    """The last HTTP error of a server, and its information about how to log in."""
 
     status: int | None = None
     wants_login: bool = False
-    """A request was refused with HTTP 401, and none taken since."""
+    """Whether a request was refused with HTTP 401, and none was accepted since."""
     is_connecting: bool = True
     challenge: str | None = None
     login: LoginProblem | None = None
-    """The problem of its login, which the user sees before anything else."""
+    """The problem of its login, which is reported to the user before any other problem."""
 
     def note_login(self, problem: LoginProblem | None) -> None:
-        """Keep the reason why logging in is impossible, or None once it works."""
+        """Store the problem of the login; None once logging in works."""
         self.login = problem
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Access to endpoints. ``why_not``: the rule for addresses; None: every address may be reached.
+    """The means and restrictions of access to endpoints. ``why_not`` is the rule for addresses; None allows all.
 
-    ``token_parameter``: the query parameter that SSE URLs carry the token in, instead of a header.
+    ``token_parameter`` is the query parameter of SSE URLs that carries the token instead of a header.
     """
 
     environment: Mapping[str, str]
@@ -62,14 +62,14 @@ class Access:
 
 
 class TokenInQuery(httpx2.AsyncBaseTransport):
-    """Moves the bearer token of each request into its query, below everything that logs or tells of URLs."""
+    """Transport that moves the bearer token of each request into its query, below all code that logs or shows URLs."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, parameter: str) -> None:
         self._inner = inner
         self._parameter = parameter
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send it so."""
+        """Send a request with its token in the query."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind != "Bearer":
             return await self._inner.handle_async_request(request)
@@ -83,15 +83,15 @@ class TokenInQuery(httpx2.AsyncBaseTransport):
         return await self._inner.handle_async_request(sent)
 
     async def aclose(self) -> None:
-        """Close the transport below."""
+        """Close the inner transport."""
         await self._inner.aclose()
 
 
 class BoundedLeaving(httpx2.AsyncClient):
-    """An HTTP client with a deadline for the request that ends a session, for which the SDK waits forever."""
+    """An HTTP client with a deadline for the request that ends a session; the SDK would wait forever."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send it.
+        """Send a request.
 
         Raises:
             httpx2.ReadTimeout: a request to end a session was not answered in time.
@@ -110,7 +110,7 @@ class BoundedLeaving(httpx2.AsyncClient):
 def streams(
     endpoint: Endpoint, kind: HttpKind, access: Access, connect_seconds: float, log: ServerLog, watch: HttpWatch
 ) -> AbstractAsyncContextManager[Any]:
-    """Return the transport to `endpoint`; `kind` says how a URL is spoken to."""
+    """Return the transport to `endpoint`; `kind` is the transport for a URL."""
     if isinstance(endpoint, StdioEndpoint):
         return stdio_streams(endpoint, access.environment, log, access.sandbox, access.exit_seconds)
     client = _http_client(endpoint, kind, access, connect_seconds, watch)
@@ -136,14 +136,14 @@ def _http_client(
         transport = TokenInQuery(transport or httpx2.AsyncHTTPTransport(), access.token_parameter)
 
     async def look(response: httpx2.Response) -> None:
-        # That there is no stream beside the answers is usual, and says nothing of what fails later.
+        # A server usually has no stream besides its responses, so this error does not explain a later failure.
         is_usual = response.status_code == 405 and response.request.method == "GET" and kind is not HttpKind.SSE
         if response.status_code >= 400 and not is_usual:
             watch.status = response.status_code
             watch.wants_login = watch.wants_login or response.status_code == 401
             watch.challenge = response.headers.get("www-authenticate") or watch.challenge
         elif response.status_code < 400 and (watch.status == 401 or watch.is_connecting):
-            watch.status, watch.wants_login = None, False  # logged in since, or the server does not know a request
+            watch.status, watch.wants_login = None, False  # logged in since, or an unknown request was refused
         cap(response, Bounds(MAXIMUM_MESSAGE_BYTES, MAXIMUM_VALUES))
         if kind is not HttpKind.SSE:
             check_answer(response)
@@ -156,7 +156,7 @@ def _http_client(
 
     return BoundedLeaving(
         headers={**NO_COMPRESSION, **endpoint.headers},
-        # No limit to silence here: calls have deadlines of their own, and streams are silent for hours.
+        # No read timeout: calls have their own deadlines, and streams may be silent for hours.
         timeout=httpx2.Timeout(connect_seconds, read=None),
         auth=access.auth,
         transport=transport,

@@ -1,7 +1,7 @@
-"""Checks that a JSON body answers the request that it came to.
+"""The check that the JSON body of an HTTP response answers its request.
 
-Without that check an answer with another id, or a message that is not an answer, would keep its request waiting until
-the call's deadline. Event streams are not checked: the SDK takes an answer in them for that of their request.
+Without this check, after an answer with another id, or a message that is not an answer, the request would wait until
+the call's deadline. Event streams are not checked: the SDK assigns an answer in them to their request.
 """
 
 import json
@@ -14,13 +14,13 @@ from pydantic_core import from_json
 from isthmus.mcp_host.transports.http_caps import RefusedBodyError
 
 SHOWN_CHARACTERS = 200
-"""Maximum length of what is quoted of a body."""
+"""Maximum number of characters of a body that an error quotes."""
 
 
 class AnswerStream(httpx2.AsyncByteStream):
     """The body of the answer to the request `request_id`, passed on when it is complete.
 
-    It ends in RefusedBodyError when it answers no request, or another one.
+    Raises RefusedBodyError if it is not the answer to this request.
     """
 
     def __init__(self, inner: httpx2.AsyncByteStream, request_id: str | int) -> None:
@@ -28,7 +28,7 @@ class AnswerStream(httpx2.AsyncByteStream):
         self._request_id = request_id
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield checked(b"".join([part async for part in self._inner]), self._request_id)
+        yield check_body(b"".join([part async for part in self._inner]), self._request_id)
 
     async def aclose(self) -> None:
         """Close the body."""
@@ -36,7 +36,7 @@ class AnswerStream(httpx2.AsyncByteStream):
 
 
 def check_answer(response: httpx2.Response) -> None:
-    """Have the body of a response checked when it is read, if it is JSON and came to a JSON-RPC request."""
+    """Make a response check its body when it is read, if it is JSON and responds to a JSON-RPC request."""
     kind = response.headers.get("content-type", "").lower()
     if response.request.method != "POST" or response.status_code >= 400 or not kind.startswith("application/json"):
         return
@@ -45,13 +45,13 @@ def check_answer(response: httpx2.Response) -> None:
         response.stream = AnswerStream(response.stream, request_id)
 
 
-def checked(body: bytes, request_id: str | int) -> bytes:
-    """Return the body to pass on; an error that names no request gets the id of this one.
+def check_body(body: bytes, request_id: str | int) -> bytes:
+    """Return the body to pass on. An error without an id gets the id of this request.
 
-    A body that is not JSON is passed on, too: its reader reports it.
+    A body that is not JSON is passed on unchanged: its reader reports the problem.
 
     Raises:
-        RefusedBodyError: it is not a JSON-RPC answer, or that of another request; the text says what it is.
+        RefusedBodyError: it is not a JSON-RPC answer, or the answer to another request; the message describes it.
     """
     try:
         value: object = from_json(body)
@@ -59,8 +59,8 @@ def checked(body: bytes, request_id: str | int) -> bytes:
         return body
     message = _message(value)
     if message is None or "method" in message:
-        came = repr(message["method"]) if message is not None else json.dumps(value, ensure_ascii=False)
-        raise RefusedBodyError(f"expected a JSON-RPC answer, received {came[:SHOWN_CHARACTERS]}")
+        received = repr(message["method"]) if message is not None else json.dumps(value, ensure_ascii=False)
+        raise RefusedBodyError(f"expected a JSON-RPC answer, received {received[:SHOWN_CHARACTERS]}")
     found = message.get("id")
     if found is None and "error" in message:
         return json.dumps({**message, "id": request_id}).encode()

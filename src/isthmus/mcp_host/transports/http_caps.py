@@ -1,9 +1,9 @@
-"""Limits of a server's HTTP answers: bytes of whole bodies, and JSON values of bodies and events.
+"""Limits for a server's HTTP responses: bytes of whole bodies, and JSON values of bodies and events.
 
-Bytes that are not UTF-8 are replaced. The rate at which a server has its stream reopened is limited, too.
+Bytes that are not UTF-8 are replaced. The rate at which a server can make the client reopen its stream is limited too.
 
-Compression is not requested, and a compressed answer is refused: its size is unknown before it is decompressed.
-Event streams are bounded event by event elsewhere (the SDK's ``max_sse_event_size``).
+Compression is not requested, and a compressed response is refused: its size is unknown before it is decompressed.
+The size of each event of a stream is limited by the SDK (``max_sse_event_size``).
 """
 
 import asyncio
@@ -26,20 +26,20 @@ STREAM_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits of one answer: its bytes, and the JSON objects and lists in it or in one event."""
+    """Limits of one response: its bytes, and the JSON objects and lists in its body or in one event."""
 
     bytes: int
     values: int
 
 
 class RefusedBodyError(httpx2.StreamError):
-    """A body that is refused; the SDK makes this the error of the request that it answers."""
+    """A response body was refused; the SDK reports this as the error of its request."""
 
 
 class CappedStream(httpx2.AsyncByteStream):
-    """A body that ends in RefusedBodyError beyond its bounds, or at once if ``refused`` has a reason.
+    """A body that raises RefusedBodyError beyond its limits, or at once for the reason ``refused``.
 
-    ``is_events``: it is a stream of events, which has no end; only the values of each event are bounded.
+    ``is_events``: it is an endless stream of events; only the values of each event are limited.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class CappedStream(httpx2.AsyncByteStream):
         async for part in self._inner:
             size += len(part)
             if size > self._bounds.bytes and not self._is_events:
-                raise RefusedBodyError(f"its answer has more than the {self._bounds.bytes} bytes that are taken")
+                raise RefusedBodyError(f"its answer has more than the {self._bounds.bytes} bytes that are accepted")
             values += _values(part)
             if values > self._bounds.values:
-                why = f"its answer has more than {self._bounds.values:,} objects and lists"
-                # After any other failure of a stream the SDK leaves its waiting callers without an answer.
-                raise httpx2.SSEError(why) if self._is_events else RefusedBodyError(why)
+                reason = f"its answer has more than {self._bounds.values:,} objects and lists"
+                # After any other failure of a stream, the SDK leaves its waiting callers without an answer.
+                raise httpx2.SSEError(reason) if self._is_events else RefusedBodyError(reason)
             if self._is_events:
                 *before, rest = _EVENT_END.split(last + part)
                 values = _values(rest) if before else values
@@ -83,24 +83,24 @@ def _values(part: bytes) -> int:
 
 
 def cap(response: httpx2.Response, bounds: Bounds) -> None:
-    """Bound the body of a response that is not read yet."""
+    """Limit the body of a response that is not read yet."""
     coding = response.headers.get("content-encoding", "").strip().lower()
     refused = None
     if coding not in ("", "identity"):
-        refused = f"its answer is compressed ({coding[:20]}), which was not asked for"
+        refused = f"its answer is compressed ({coding[:20]}), but compression was not requested"
     is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = CappedStream(response.stream, bounds, refused=refused, is_events=is_events)
 
 
 class ReopeningPace:
-    """Holds back a client that opens one stream after the other, because its server ends each of them at once."""
+    """Delay for a client that keeps opening streams because its server ends each of them at once."""
 
     def __init__(self) -> None:
         self._free_at = 0.0
 
     async def wait(self) -> None:
-        """Wait until one more may be opened; the first ones are not kept waiting."""
+        """Wait until another stream may be opened; the first `FREE_STREAMS` are not delayed."""
         now = time.monotonic()
         self._free_at = max(self._free_at, now - FREE_STREAMS * STREAM_SECONDS) + STREAM_SECONDS
         await asyncio.sleep(max(0.0, self._free_at - now))

@@ -1,19 +1,19 @@
-"""Parts a byte stream into lines of bounded length: the frames of MCP over standard streams.
+"""Splitter of a byte stream into lines of limited length, the frames of MCP over standard streams.
 
-Pure. A line is joined once, when it is whole, so that a large one costs no more than its bytes; of one that is too
-long only the two ends are kept. Deliberately not here: what a line means.
+Pure. The parts of a line are joined only once, when it is complete, so that the cost of a large line is proportional to
+its size. Of a line that is too long, only the two ends are kept.
 """
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
 END_BYTES = 4096
-"""Number of bytes kept of each end of an oversized line: a JSON-RPC message has its id at one of them."""
+"""Number of bytes kept at each end of an oversized line: the id of a JSON-RPC message is usually at one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """A line of more bytes than are taken."""
+    """A line of more bytes than the maximum."""
 
     size: int
     head: bytes
@@ -24,7 +24,7 @@ Line: TypeAlias = bytes | LongLine
 
 
 class LineSplitter:
-    """Takes bytes as they come and gives the whole lines, without their newlines."""
+    """Incremental splitter: takes bytes as they arrive, and returns complete lines without their newlines."""
 
     def __init__(self, maximum: int) -> None:
         self._maximum = maximum

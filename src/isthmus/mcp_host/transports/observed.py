@@ -1,6 +1,6 @@
-"""Wraps the two streams of a transport, so that an observer sees each message that goes through, and may change it.
+"""Wrapper of a transport's two streams that passes each message to an observer, which may change it.
 
-No tasks of its own, and nothing is queued.
+It starts no tasks and queues nothing.
 """
 
 import contextlib
@@ -15,27 +15,27 @@ Item: TypeAlias = SessionMessage | Exception
 
 
 class StreamObserver(Protocol):
-    """Sees the messages of one connection."""
+    """Observer of the messages of one connection."""
 
     def sending(self, item: SessionMessage) -> None:
-        """Take note of a message before it goes out."""
+        """Handle a message before it is sent."""
         ...
 
     def sent(self, item: SessionMessage) -> None:
-        """Take note that a message has gone out, or could not."""
+        """Handle a message after it was sent, or could not be sent."""
         ...
 
     async def received(self, item: Item) -> Item | None:
-        """Return a message that came in, changed or as it is; None to pass it over."""
+        """Return a received message, changed or unchanged; None to drop it."""
         ...
 
     def ended(self) -> None:
-        """Take note that the server sends no more."""
+        """Handle the end of the server's messages."""
         ...
 
 
 class _Stream:
-    """One direction of a transport. Its streams have no common type in the SDK."""
+    """One direction of a transport. The SDK has no common type for these streams."""
 
     def __init__(self, inner: Any, observer: StreamObserver) -> None:
         self._inner = inner
@@ -43,7 +43,7 @@ class _Stream:
 
     @property
     def last_context(self) -> Any:
-        """The context that the SDK's own transports send along when they are read; None of others."""
+        """The context that the SDK's own transports attach to a received message; None for other transports."""
         return getattr(self._inner, "last_context", None)
 
     async def aclose(self) -> None:
@@ -91,6 +91,6 @@ class _Writing(_Stream):
 async def observed(
     inner: AbstractAsyncContextManager[Any], observer: StreamObserver
 ) -> AsyncGenerator[tuple[_Reading, _Writing]]:
-    """Open the transport `inner`, and yield its streams, which `observer` observes."""
+    """Open the transport `inner`, and yield its streams, observed by `observer`."""
     async with inner as (reading, writing):
         yield _Reading(reading, observer), _Writing(writing, observer)

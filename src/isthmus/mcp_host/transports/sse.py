@@ -1,8 +1,8 @@
-"""The transport of MCP's first revision over HTTP: events come on one stream, requests go to where its first one says.
+"""The HTTP transport of MCP's first revision: the server sends one stream of events; requests go to another URL.
 
-The SDK's own takes no event over 1 MiB, and does not report that a request was refused, so that its caller waits
-forever. Deliberately not here: who may be connected to, and with which headers
-(:mod:`isthmus.mcp_host.transports.endpoints`).
+The first event contains the URL for requests. The SDK's own transport accepts no event over 1 MiB, and does not report
+refused requests, so that their callers wait forever. Not here: permitted addresses and headers, see
+:mod:`isthmus.mcp_host.transports.endpoints`.
 """
 
 import asyncio
@@ -21,22 +21,22 @@ from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
 
 LOST_REQUEST = "SSE stream failed: "
-"""Beginning of the error of a request that could not be sent, as the SDK has it."""
+"""Beginning of the error of a request that could not be sent, as in the SDK."""
 
 
 class SseError(httpx2.StreamError):
-    """A stream of events that is not one of MCP."""
+    """A stream of events does not follow MCP."""
 
 
 @contextlib.asynccontextmanager
 async def sse_streams(
     url: str, client: httpx2.AsyncClient, log: ServerLog
 ) -> AsyncGenerator["tuple[MemoryObjectReceiveStream[SessionMessage], SseOutgoing]"]:
-    """Connect to a server whose events come from `url`, and yield its streams; the client is closed with them.
+    """Connect to the server with its stream of events at `url`, and yield its streams; the client is closed with them.
 
     Raises:
-        httpx2.HTTPError: it cannot be reached, or refuses.
-        SseError: its first event does not say where requests go, or to somewhere else.
+        httpx2.HTTPError: the server cannot be reached, or refuses.
+        SseError: the server does not send the URL for requests, or it is at another origin.
     """
     async with client, sse_within_origin(client, url, max_event_size=MAXIMUM_MESSAGE_BYTES) as source:
         source.response.raise_for_status()
@@ -59,7 +59,7 @@ async def _read(
     log: ServerLog,
 ) -> None:
     """Pass messages on until the stream of events ends, then end the stream of messages."""
-    ended = SseError("the stream of events ended before it said where requests go")
+    ended = SseError("the stream of events ended before it gave the URL for requests")
     with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
         async with send:
             try:
@@ -82,16 +82,16 @@ def _same_origin(url: str, given: str) -> str:
     """Return the URL for requests.
 
     Raises:
-        SseError: it is at another origin, where what is configured for this one must not go.
+        SseError: it is at another origin, which must not get the headers configured for this one.
     """
     found = urljoin(url, given)
     if (urlsplit(found).scheme, urlsplit(found).netloc) != (urlsplit(url).scheme, urlsplit(url).netloc):
-        raise SseError("its first event sends requests to another origin; that is not followed")
+        raise SseError("its URL for requests is at another origin, which is not allowed")
     return found
 
 
 class SseOutgoing:
-    """The messages to the server. What becomes of a request that it refuses is the answer to that request."""
+    """The messages to the server. A refused request is answered with an error."""
 
     def __init__(self, client: httpx2.AsyncClient, place: str, answers: MemoryObjectSendStream[SessionMessage]) -> None:
         self._client = client
@@ -99,7 +99,7 @@ class SseOutgoing:
         self._answers = answers
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Send a message; returns when the server has taken it."""
+        """Send a message; return when the server has accepted or refused it."""
         content = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
         try:
             response = await request_within_origin(self._client, "POST", self._place, json=content)
@@ -111,9 +111,9 @@ class SseOutgoing:
         elif response.status_code >= 300:
             await self._refuse(item, INTERNAL_ERROR, "Server returned an error response")
 
-    async def _refuse(self, item: SessionMessage, code: int, why: str) -> None:
+    async def _refuse(self, item: SessionMessage, code: int, reason: str) -> None:
         if isinstance(item.message, JSONRPCRequest):
-            error = JSONRPCError(jsonrpc="2.0", id=item.message.id, error=ErrorData(code=code, message=why))
+            error = JSONRPCError(jsonrpc="2.0", id=item.message.id, error=ErrorData(code=code, message=reason))
             with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                 await self._answers.send(SessionMessage(error))
 

@@ -1,8 +1,8 @@
-"""The transport to a server that is a program here: JSON-RPC messages, one a line, on its standard streams.
+"""The transport to a server that is a local program: one JSON-RPC message per line, over its standard streams.
 
-The SDK's own has no limit for lines, fails on bytes that are not UTF-8, waits forever for an answer that it cannot
-read, and reports neither exit code nor error output. The program leads a process group of its own, which is ended with
-the connection, and by a guard when this process dies in any way.
+The SDK's own transport has no limit for lines, fails on bytes that are not UTF-8, waits forever for an answer that it
+cannot parse, and reports neither exit code nor error output. The program leads its own process group, which is ended
+with the connection, or by a guard if this process dies.
 """
 
 import asyncio
@@ -29,25 +29,25 @@ from isthmus.sandbox.confinement import Launch
 from isthmus.tools.process_group import MARK, group_guard, signal_followers
 
 EXIT_SECONDS = 1.0
-"""Maximum wait in seconds for a server's exit code after the end of its output: a busy machine reports it late."""
+"""Maximum wait in seconds for a server's exit code after its output has ended: a busy machine reports it late."""
 
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-"""Variables of the agent's environment that a server gets besides its own ``env``."""
+"""Variables of the agent's environment that a server gets in addition to its own ``env``."""
 
 _CHUNK = 256 * 1024
 _FLOOD_BYTES = 4 * 1024
-"""Minimum size of error output that counts as a flood when it comes at once."""
+"""Minimum size in bytes of one chunk of error output that counts as a flood."""
 _TURN_LINES = 20
-"""Number of lines after which other tasks run."""
+"""Number of lines after which other tasks get a turn."""
 _IDLE_SHARE = 4
-"""Pause after a flood, as a multiple of the time to read it: meanwhile the full pipe holds the server back."""
+"""Pause after a flood, as a multiple of the time to read it; the full pipe slows the server down in the meantime."""
 MAXIMUM_JUNK_LINES = 1_000
 MAXIMUM_JUNK_BYTES = 256 * 1024 * 1024
-"""Maximum size of junk between two messages; more counts as a flood."""
+"""Maximum size in bytes of junk between two messages; more counts as a flood."""
 
 
 def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a server: a few variables of the agent's, and those configured for it."""
+    """Return the environment of a server: a few variables of the agent's environment, and its configured ones."""
     return {**{name: environment[name] for name in INHERITED if name in environment}, **own}
 
 
@@ -59,13 +59,13 @@ async def stdio_streams(
     sandbox: ServerSandbox | None,
     exit_seconds: tuple[float, float],
 ) -> AsyncGenerator["tuple[Incoming, OutgoingMessages]", None]:
-    """Start a server, in a sandbox if there is one, and yield its streams; it ends with them.
+    """Start a server, in `sandbox` unless that is None, and yield its streams; the server ends with the block.
 
-    ``exit_seconds`` is the time in which it must end after its input is closed, and again after SIGTERM.
+    ``exit_seconds`` are the times in which it must end after its stdin is closed, and then after SIGTERM.
 
     Raises:
         OSError: it cannot be started.
-        SandboxError: it cannot be confined as it has to be.
+        SandboxError: its required sandbox does not work.
     """
     stack = contextlib.AsyncExitStack()
     try:
@@ -110,9 +110,9 @@ async def _started(
 
 
 async def _end(process: Process, exit_seconds: tuple[float, float], *, is_wrapped: bool) -> None:
-    """Make the server end: close its input, then send SIGTERM, then SIGKILL. `_started` kills the rest of its group.
+    """End the server: close its stdin, then send SIGTERM, then SIGKILL. `_started` kills the rest of its group.
 
-    ``is_wrapped``: a sandbox is around the server, and ends with it.
+    ``is_wrapped``: the server runs in a sandbox, whose process ends after it.
     """
     if process.stdin is not None:
         process.stdin.close()
@@ -132,7 +132,7 @@ def _signal(process: Process, number: int) -> None:
 
 
 class Incoming:
-    """The messages of the server, read when they are asked for: no task and no queue between it and the session."""
+    """The messages of the server, read on demand: there is no task or queue between the server and the session."""
 
     def __init__(self, process: Process, log: ServerLog) -> None:
         self._process = process
@@ -154,10 +154,10 @@ class Incoming:
                     await asyncio.sleep(0)
                 if (message := self._message(self._lines.popleft())) is not None:
                     return message
-            await self._leave_alone()
+            await self._pause_after_junk()
             data = await self._output.read(_CHUNK)
             if not data:
-                # Known now, so that the error about the end can say why.
+                # Wait for the exit code, so that the error can report it.
                 with anyio.move_on_after(EXIT_SECONDS):
                     self._log.exit_code = await self._process.wait()
                 raise StopAsyncIteration
@@ -177,8 +177,8 @@ class Incoming:
             self._work += time.monotonic() - began
         return message
 
-    async def _leave_alone(self) -> None:
-        """Pause before reading on, if the server writes nothing but junk."""
+    async def _pause_after_junk(self) -> None:
+        """Pause before the next read, if the server writes nothing but junk."""
         work, self._work = self._work, 0.0
         if self._junk_lines > MAXIMUM_JUNK_LINES or self._junk_bytes > MAXIMUM_JUNK_BYTES:
             await asyncio.sleep(min(_IDLE_SHARE * work, 1.0))
@@ -187,7 +187,7 @@ class Incoming:
         """Return the next message.
 
         Raises:
-            EndOfStream: there is none.
+            EndOfStream: the server has closed its output.
         """
         try:
             return await self.__anext__()
@@ -205,13 +205,13 @@ class Incoming:
 
 
 class OutgoingMessages:
-    """The messages to the server. One to a server that has ended goes nowhere: the other direction tells of the end."""
+    """The messages to the server. A message to a server that has ended is dropped: `Incoming` reports the end."""
 
     def __init__(self, process: Process) -> None:
         self._input = cast("asyncio.StreamWriter", process.stdin)
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Write a message, and wait as long as the server does not read."""
+        """Write a message, and wait while the pipe to the server is full."""
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         with contextlib.suppress(ConnectionError):
             self._input.write(text.encode("utf-8", "replace") + b"\n")

@@ -1,4 +1,4 @@
-"""Writes down what goes through a transport, for diagnosis."""
+"""Trace of the messages of a transport, for diagnosis."""
 
 import contextlib
 from collections.abc import AsyncGenerator
@@ -14,7 +14,7 @@ from isthmus.mcp_host.transports.observed import Item, StreamObserver, observed
 
 
 class TraceWriter(StreamObserver):
-    """Adds each message of a connection to its trace."""
+    """Observer that adds each message of a connection to its trace."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -46,16 +46,16 @@ class TraceWriter(StreamObserver):
 
 
 def describe_opening(endpoint: Endpoint, kind: HttpKind) -> str:
-    """Return how a connection to `endpoint` is opened, for the trace."""
+    """Return the name of the step that opens a connection to `endpoint`, for the trace."""
     if isinstance(endpoint, StdioEndpoint):
         return "start the program"
     return "open an event stream (SSE)" if kind is HttpKind.SSE else "speak streamable HTTP"
 
 
 @contextlib.asynccontextmanager
-async def traced(inner: AbstractAsyncContextManager[Any], trace: Trace, what: str) -> AsyncGenerator[Any]:
-    """Open the transport `inner`, and yield its streams, which are traced; `what` says how it is opened."""
-    trace.happened(TraceKind.OPENING, what)
+async def traced(inner: AbstractAsyncContextManager[Any], trace: Trace, opening: str) -> AsyncGenerator[Any]:
+    """Open the transport `inner`, and yield its traced streams; `opening` is the name of the step in the trace."""
+    trace.happened(TraceKind.OPENING, opening)
     async with observed(inner, TraceWriter(trace)) as streams:
         trace.happened(TraceKind.OPEN)
         yield streams
