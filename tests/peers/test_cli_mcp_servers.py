@@ -262,10 +262,10 @@ def test_the_doctor_shows_steps_messages_and_what_a_working_server_offers(home: 
         ),
         (
             scripted("hangs", timeout=1000),
-            ["initialize                     no answer", "It runs and says nothing.", "none came within 1 s"],
+            ["initialize                     no answer", "It runs but sends nothing.", "none came within 1 s"],
         ),
         (scripted("hangs-at-list", timeout=2000), ["tools/list                     no answer", "runs and answers"]),
-        ({"httpUrl": "http://127.0.0.1:1/mcp"}, ["Connection refused", "Check that something serves MCP"]),
+        ({"httpUrl": "http://127.0.0.1:1/mcp"}, ["Connection refused", "Check that a server speaks MCP"]),
         ({"args": []}, ["Result: it is not used (disconnected)", "expected one of command"]),
     ],
 )
@@ -285,7 +285,7 @@ def test_the_doctor_says_that_a_url_refuses_both_ways_in_which_mcp_begins(home: 
         status, said, _ = mcp("doctor", "bad")
     assert status == 1
     assert "answered initialize with HTTP 400 (this server wants flowers)" in said
-    assert "The server answers, and refuses both ways in which MCP begins: initialize, and server/discover" in said
+    assert "The server answers, but refuses both ways to begin MCP: initialize, and server/discover" in said
 
 
 def test_the_doctor_without_a_name_says_of_all_of_them_in_short(home: Path, mcp: InProcess) -> None:

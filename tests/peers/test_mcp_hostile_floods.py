@@ -215,7 +215,7 @@ async def test_a_listing_of_far_too_many_tools_is_cut_and_told(home: Path, works
     async with hosting(home, {"s": flooding("many-tools")}) as host, bounded():
         assert len((await host.tools(ToolScope(workspace))).tools) == 5_000
         status = await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
-        assert "45,000 more tools: only the first 5,000 are taken" in (status.problem or "")
+        assert "45,000 more tools: only the first 5,000 are used" in (status.problem or "")
 
 
 async def test_a_name_of_ten_thousand_characters_fills_neither_lists_nor_messages(home: Path, workspace: Path) -> None:

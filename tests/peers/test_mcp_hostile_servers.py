@@ -52,7 +52,7 @@ async def tool_of(host: McpHost, workspace: Path, name: str = "ok") -> Tool:
         (scripted("hangs-later", timeout=700), "no answer to initialize: none came within 0.7 s"),
         (scripted("hangs-at-list", timeout=1500), "no answer to tools/list: none came within 1.5 s"),
         (scripted("bad-version"), "3000-01-01"),
-        (scripted("no-list"), "nothing that can be used (tools: expected a list, received str)"),
+        (scripted("no-list"), "nothing usable (tools: expected a list, received str)"),
         (scripted("refuses-list"), "it answered tools/list with the error -32000: the index is locked"),
         (scripted("nothing"), "it is connected but offers nothing usable"),
         pytest.param(
@@ -122,7 +122,7 @@ async def test_endless_pages_end(home: Path, workspace: Path) -> None:
     async with hosting(home, {"s": scripted("endless-pages")}) as host:
         assert len((await host.tools(ToolScope(workspace))).tools) == 50
         status = await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
-        assert "tools/list has more than 50 pages: only the first 50 entries are taken" in (status.problem or "")
+        assert "tools/list has more than 50 pages: only the first 50 entries are used" in (status.problem or "")
 
 
 async def test_junk_on_standard_output_is_passed_over(home: Path, workspace: Path) -> None:

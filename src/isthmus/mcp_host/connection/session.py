@@ -173,9 +173,9 @@ class McpSession:
                 break
             seen.add(cursor)
         else:
-            self._note(f"{method} has more than {MAXIMUM_PAGES} pages: only the first {len(found):,} entries are taken")
+            self._note(f"{method} has more than {MAXIMUM_PAGES} pages: only the first {len(found):,} entries are used")
         if len(found) > MAXIMUM_ENTRIES:
-            self._note(f"{method}: only the first {MAXIMUM_ENTRIES:,} entries are taken")
+            self._note(f"{method}: only the first {MAXIMUM_ENTRIES:,} entries are used")
         return found[:MAXIMUM_ENTRIES]
 
     def _note(self, text: str) -> None:

@@ -1,1 +1,1 @@
-"""Diagnosis of MCP servers: what was exchanged with them, what they wrote, and why one cannot be used."""
+"""Diagnosis of MCP servers: their messages, their output, and the reasons why one cannot be used."""

@@ -1,8 +1,8 @@
-"""Log of one MCP server for --debug: its error output as it comes, and the time of each step of connecting.
+"""Log of one MCP server for --debug: its error output as it arrives, and the time of each step of connecting.
 
-It goes to the program's log at the level "debug", without the secrets of the server's configuration; lines that the
-server itself calls INFO are left out. Deliberately not here: the output kept for error messages
-(:mod:`isthmus.mcp_host.diagnosis.server_log`).
+It is written to the program's log at the level "debug", without the secrets of the server's configuration. The server's
+lines of level INFO are left out. Not here: the output kept for error messages, see
+:mod:`isthmus.mcp_host.diagnosis.server_log`.
 """
 
 import logging
@@ -23,13 +23,13 @@ _LEVEL = re.compile(
     re.VERBOSE,
 )
 _BEGINNING = 120
-"""Number of characters at the beginning of a line in which its level is looked for."""
+"""Number of characters at the beginning of a line that are searched for its level."""
 
 
 def is_info(line: str) -> bool:
-    """Return whether a log line says that its level is INFO: ``[INFO]``, ``INFO:``, ``[info]``, ``"level":"info"``.
+    """Return whether a log line has the level INFO: ``[INFO]``, ``INFO:``, ``[info]`` or ``"level":"info"``.
 
-    The first level that a line names is its own.
+    The first level in a line counts.
     """
     for found in _LEVEL.finditer(line[:_BEGINNING]):
         level = next(text for text in found.groups() if text is not None).upper()
@@ -39,7 +39,7 @@ def is_info(line: str) -> bool:
 
 
 class DebugLog:
-    """Logs one attempt to connect to a server, and the server's output meanwhile."""
+    """Log of one attempt to connect to a server, with the server's output during it."""
 
     def __init__(self, config: ServerConfig) -> None:
         self._name = config.name
@@ -47,23 +47,23 @@ class DebugLog:
         self._began = time.monotonic()
 
     def wrote(self, line: str) -> None:
-        """Log a line of the server's output that is not an MCP message, unless it says that it is INFO."""
+        """Log a line of the server's output that is not an MCP message, unless its level is INFO."""
         if line.strip() and _LOG.isEnabledFor(logging.DEBUG) and not is_info(line):
             _LOG.debug("MCP STDERR (%s): %s", self._name, self._secrets.hidden(line))
 
-    def begins(self, what: str) -> None:
+    def begins(self, step: str) -> None:
         """Log the start of a step."""
         self._began = time.monotonic()
-        _LOG.debug("MCP server %s: %s", self._name, what)
+        _LOG.debug("MCP server %s: %s", self._name, step)
 
-    def done(self, what: str) -> None:
+    def done(self, step: str) -> None:
         """Log the success of a step, and start the next one."""
-        _LOG.debug("MCP server %s: %s took %.2f s", self._name, what, self._took())
+        _LOG.debug("MCP server %s: %s took %.2f s", self._name, step, self._took())
 
-    def failed(self, what: str, why: str) -> None:
+    def failed(self, step: str, reason: str) -> None:
         """Log the failure of a step."""
         _LOG.debug(
-            "MCP server %s: %s failed after %.2f s: %s", self._name, what, self._took(), self._secrets.hidden(why)
+            "MCP server %s: %s failed after %.2f s: %s", self._name, step, self._took(), self._secrets.hidden(reason)
         )
 
     def _took(self) -> float:

@@ -1,6 +1,6 @@
 """Evaluation of a connection's trace: steps with their times, the server's description of itself, advice.
 
-Pure. Deliberately not here: connecting, and printing.
+Pure. Not here: printing it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from isthmus.mcp_host.diagnosis.trace import TraceEntry, TraceKind
 from isthmus.tools.servers import ServerState
 
 _LASTING = ("subscriptions/listen",)
-"""Requests that are answered when they end."""
+"""Requests that are answered only when they end."""
 _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """``seconds`` is None while there is no answer."""
+    """A step of a connection. ``seconds`` is its duration; None if there was no answer."""
 
     name: str
     seconds: float | None
@@ -28,7 +28,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class SelfDescription:
-    """The description of itself that a server gives in the handshake."""
+    """A server's description of itself in the handshake."""
 
     protocol: str = ""
     name: str = ""
@@ -37,7 +37,7 @@ class SelfDescription:
 
 
 def steps(entries: Sequence[TraceEntry]) -> tuple[Step, ...]:
-    """Return the steps in order: opening, and each request that was sent with its answer."""
+    """Return the steps in order: opening, and each sent request with its answer."""
     found: list[Step] = []
     for index, entry in enumerate(entries):
         later = entries[index + 1 :]
@@ -57,7 +57,7 @@ def _answers(entry: TraceEntry, request: TraceEntry) -> bool:
 
 
 def self_description(entries: Sequence[TraceEntry]) -> SelfDescription | None:
-    """Return the last description that the server gave of itself; None if it gave none."""
+    """Return the server's last description of itself; None if it sent none."""
     result = next((entry.result for entry in reversed(entries) if entry.result is not None), None)
     if result is None:
         return None
@@ -82,12 +82,12 @@ def _object(value: object) -> Mapping[str, Any]:
 
 
 def ending(entries: Sequence[TraceEntry], log: ServerLog) -> str:
-    """Return how a program ended by itself, e.g. `` with exit code 1``; empty if it was stopped, or if unknown."""
+    """Return how a program ended by itself, e.g. `` with exit code 1``; empty if it was stopped or this is unknown."""
     return log.exit_text if any(entry.kind is TraceKind.CLOSED for entry in entries) else ""
 
 
 def advice(config: ServerConfig, state: ServerState, entries: Sequence[TraceEntry], log: ServerLog) -> str:
-    """Return advice for a server that cannot be used, in a sentence or two."""
+    """Return one or two sentences of advice for a server that cannot be used."""
     if state is ServerState.NEEDS_LOGIN:
         return f"Log in: isthmus mcp login {config.name}"
     if isinstance(config.endpoint, HttpEndpoint):
@@ -99,15 +99,15 @@ def _advice_on_url(entries: Sequence[TraceEntry]) -> str:
     refused = {step.name for step in steps(entries) if step.is_error}
     if {"initialize", "server/discover"} <= refused:
         return (
-            "The server answers, and refuses both ways in which MCP begins: initialize, and server/discover of the "
-            "2026-07-28 revision. The URL may be that of something else (the path is often /mcp or /sse), or a proxy "
-            "may leave out headers; the server's own log may say more."
+            "The server answers, but refuses both ways to begin MCP: initialize, and server/discover of the "
+            "2026-07-28 revision. The URL may belong to another service (the path is often /mcp or /sse), or a proxy "
+            "may remove headers; see the server's own log for details."
         )
     if any(entry.kind is TraceKind.RECEIVED for entry in entries):
-        return "The server answers. What it said is above; its own log may say more."
+        return "The server answers. Its answers are above; see its own log for details."
     return (
-        "Check that something serves MCP at this very URL, with its path (often /mcp or /sse), that --transport fits, "
-        "and that the headers are what it wants: curl -i -X POST URL shows what it answers."
+        "Check that a server speaks MCP at exactly this URL and path (often /mcp or /sse), that --transport is right, "
+        "and that it gets the headers it needs: curl -i -X POST URL shows its response."
     )
 
 
@@ -115,16 +115,16 @@ def _advice_on_program(endpoint: StdioEndpoint, entries: Sequence[TraceEntry], l
     if not any(entry.kind is TraceKind.OPEN for entry in entries):
         return (
             f"Check that {endpoint.command} is installed and on the PATH of this terminal, and that its working "
-            f"directory {endpoint.cwd} is there."
+            f"directory {endpoint.cwd} exists."
         )
     if ending(entries, log):
         return (
-            "Run the command by hand in its working directory: its output says why it ends. It gets only HOME, "
-            "LOGNAME, PATH, SHELL, TERM, USER and its own env; what else it needs goes into env (--env)."
+            "Run the command by hand in its working directory to see why it ends. It gets only HOME, LOGNAME, PATH, "
+            "SHELL, TERM, USER and its own env; add other variables that it needs to env (--env)."
         )
     if any(entry.kind is TraceKind.RECEIVED for entry in entries):
-        return "The server runs and answers. What it said is above; its own log may say more."
+        return "The server runs and answers. Its answers are above; see its own log for details."
     return (
-        "It runs and says nothing. It may still be fetching packages (npx and uvx do, the first time: try again, or "
-        "with a larger --timeout), wait for something other than MCP on its standard input, or speak another transport."
+        "It runs but sends nothing. It may still be downloading packages (npx and uvx do this the first time: try "
+        "again, or with a larger --timeout), expect input other than MCP, or use another transport."
     )

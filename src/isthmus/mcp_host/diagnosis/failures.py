@@ -1,7 +1,7 @@
-"""Explanations of why a server cannot be used, for the user: the step that failed, and the server's own words.
+"""Explanations for the user of why a server cannot be used: the step that failed, and the server's own message.
 
-Unwraps the SDK's errors: groups of exceptions, codes without words, ends of streams. URLs are named without
-their query, where tokens stand.
+Unwraps the SDK's errors: exception groups, codes without a message, ends of streams. URLs are shown without their
+query, which may contain tokens.
 """
 
 import httpx2
@@ -26,21 +26,21 @@ from isthmus.mcp_host.transports.sse import LOST_REQUEST
 from isthmus.sandbox.policy import SandboxError
 
 _REFUSED = "Server returned an error response"
-"""The SDK's text for a status that it does not know."""
+"""The SDK's message for an HTTP status that it does not handle."""
 _ENDS = ("Connection closed", "SSE stream ended", LOST_REQUEST)
-"""Beginnings of the SDK's errors of requests whose connection ended."""
+"""Beginnings of the SDK's error messages for requests that lost their connection."""
 _UNSUPPORTED = "Unsupported protocol version"
-"""Begins what the SDK says when ``initialize`` is answered with a revision that has no handshake."""
+"""Beginning of the SDK's error message when the answer to ``initialize`` names a revision without a handshake."""
 REFUSING_CODES = frozenset(
     {INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION}
 )
-"""Codes of JSON-RPC errors that refuse a request as such; others tell of what went wrong in the server."""
+"""Codes of JSON-RPC errors that refuse a request as such; other codes report a failure in the server."""
 _OTHER_REFUSALS = frozenset({401, 403, 407, 408, 425, 429})
-"""HTTP statuses below 500 that refuse the client or the moment, not the request."""
+"""HTTP statuses below 500 that refuse the client, or ask it to try later, but do not refuse the request as such."""
 
 
 def explain(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog, watch: HttpWatch) -> str:
-    """Return why `step` (e.g. "initialize") failed at `endpoint`."""
+    """Return the reason why `step` (e.g. "initialize") failed at `endpoint`."""
     found = next(iter(causes(error)))
     for candidate in causes(error):
         if isinstance(candidate, OSError | httpx2.HTTPError | TimeoutError):
@@ -52,7 +52,7 @@ def explain(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
 def is_closed(error: MCPError) -> bool:
     """Return whether a request got no answer because its connection ended.
 
-    The SDK reports that with the code -32000, which many servers use for errors of their own: only the text differs.
+    The SDK reports this with the code -32000, which many servers use for their own errors, so the message decides.
     """
     return error.code == CONNECTION_CLOSED and error.message.startswith(_ENDS)
 
@@ -60,23 +60,23 @@ def is_closed(error: MCPError) -> bool:
 def request_failure(
     error: MCPError, config: ServerConfig, log: ServerLog, watch: HttpWatch | None, *, is_lost: bool
 ) -> Exception:
-    """Return the meaning of a request's error.
+    """Return the error to raise for a request's error.
 
-    It is a ServerLostError if the connection cannot be used any more, a NeedsLoginError or ConnectFailedError without a
-    login. `is_lost`: the connection was known to be lost before.
+    It is a ServerLostError if the connection can no longer be used, and a NeedsLoginError or ConnectFailedError if the
+    login is missing or fails. `is_lost`: the connection was already known to be lost.
     """
     server, status = f"the MCP server {config.name!r}", None if watch is None else watch.status
     if watch is not None and watch.login is not None and status in (401, 403):
         return type(watch.login)(str(watch.login))
     if status in (400, 404) and "session" in error.message.lower():
-        return SessionForgottenError(f"{server} does not know the session any more")
+        return SessionForgottenError(f"{server} no longer knows the session")
     if status == 410 and error.message == _REFUSED:
-        return SessionForgottenError(f"{server} does not have the session any more")
+        return SessionForgottenError(f"{server} no longer has the session")
     if is_closed(error) and (is_lost or isinstance(config.endpoint, HttpEndpoint)):
-        said = "" if is_lost else f" ({error.message})"
+        details = "" if is_lost else f" ({error.message})"
         return ServerLostError(
             f"{server} ended{log.exit_text} before it answered; whether the call had an effect is not known, and it "
-            f"was not repeated{log.last_words}{said}",
+            f"was not repeated{log.last_words}{details}",
             was_sent=True,
         )
     if error.message == _REFUSED and status is not None:
@@ -87,9 +87,9 @@ def request_failure(
 
 
 def _without_details(error: MCPError) -> str:
-    """Return the message about an unreadable answer, without pages of details."""
-    what, _, details = error.message.partition(":")
-    return f"{what}: it is not a JSON-RPC message" if "validation error" in details else error.message
+    """Return the message about an unreadable answer, without the SDK's long details."""
+    summary, _, details = error.message.partition(":")
+    return f"{summary}: it is not a JSON-RPC message" if "validation error" in details else error.message
 
 
 def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog, watch: HttpWatch) -> str:
@@ -109,7 +109,7 @@ def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
         case MCPError() if is_closed(error) and isinstance(endpoint, StdioEndpoint):
             return f"it ended{log.exit_text} before it answered {step}"
         case MCPError() if error.code == PARSE_ERROR:
-            return f"its answer to {step} could not be taken: {_without_details(error)}"
+            return f"its answer to {step} could not be read: {_without_details(error)}"
         case MCPError() if watch.status is not None:
             return f"{_place_of(endpoint)} answered {step} with HTTP {watch.status} ({error.message})"
         case MCPError():
@@ -135,10 +135,10 @@ def _place(url: httpx2.URL) -> str:
 
 
 def refuses_handshake(error: BaseException, status: int | None) -> bool:
-    """Return whether the server refused ``initialize`` itself, as one does that speaks only the 2026-07-28 revision.
+    """Return whether the server refused ``initialize`` itself, like a server that supports only revision 2026-07-28.
 
-    `status` is that of its HTTP answer, if it was an error. Such servers agree neither on the status nor on the code,
-    so any refusal of the request counts, but not one that asks for a login or says that the server is busy or broken.
+    `status` is the HTTP status of its answer, if that is an error. Servers of that revision use different statuses and
+    codes, so any refusal of the request counts, except one that requires a login or reports a busy or broken server.
     """
     for inner in causes(error):
         match inner:

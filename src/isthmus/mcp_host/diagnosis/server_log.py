@@ -1,4 +1,4 @@
-"""The latest output of a server other than MCP: error output, and junk on its standard output. No I/O."""
+"""The latest output of a server besides MCP messages: error output, and junk on its standard output. No I/O."""
 
 from collections import deque
 from collections.abc import Callable
@@ -6,14 +6,14 @@ from collections.abc import Callable
 MAXIMUM_BYTES = 64 * 1024
 MAXIMUM_LINE = 2_000
 MAXIMUM_LINES = 500
-"""Maximum number of lines taken of those that come at once; the last ones count."""
+"""Maximum number of lines kept of one chunk; the first ones are left out."""
 
 
 class ServerLog:
-    """The last lines of a server, bounded in bytes. ``exit_code`` is None while it runs, or for a URL.
+    """The last lines of a server's output, limited in size. ``exit_code`` is None while it runs, and for a URL.
 
-    ``sandbox`` describes its sandbox, once it is started, if its configuration asks for one.
-    ``on_line`` gets each line as it comes.
+    ``sandbox`` describes its sandbox after the start, if its configuration asks for one. ``on_line`` gets each line as
+    it arrives.
     """
 
     def __init__(self, on_line: Callable[[str], None] | None = None) -> None:
@@ -24,12 +24,12 @@ class ServerLog:
         self.exit_code: int | None = None
         self.sandbox = ""
         self.left_out = 0
-        """Number of the server's notifications that were left out, since they do not fit MCP."""
+        """Number of the server's notifications that were left out because they violate MCP."""
         self.first_left_out = ""
-        """Method of the first of them, and why it does not fit."""
+        """Method of the first of them, and the reason."""
 
     def feed(self, data: bytes) -> None:
-        """Take error output as it comes."""
+        """Add error output as it arrives."""
         *lines, self._open = (self._open + data).split(b"\n")
         if len(lines) > MAXIMUM_LINES:
             self.add(f"[{len(lines) - MAXIMUM_LINES} lines are left out]".encode())
@@ -40,7 +40,7 @@ class ServerLog:
             self._open = b""
 
     def add(self, line: bytes) -> None:
-        """Take one line."""
+        """Add one line."""
         text = line[:MAXIMUM_LINE].decode("utf-8", "replace").rstrip("\r")
         if self._on_line is not None:
             self._on_line(text)
@@ -49,16 +49,16 @@ class ServerLog:
         while self._size > MAXIMUM_BYTES:
             self._size -= len(self._lines.popleft()) + 1
 
-    def leave_out(self, what: str) -> None:
-        """Count a notification that does not fit MCP. The first one is a line of the log, so that a flood is one."""
+    def leave_out(self, reason: str) -> None:
+        """Count a notification that violates MCP. Only the first one is logged, so that a flood takes one line."""
         self.left_out += 1
         if self.left_out == 1:
-            self.first_left_out = what[:MAXIMUM_LINE]
-            self.add(f"[a notification that does not fit MCP is left out; more are only counted: {what}]".encode())
+            self.first_left_out = reason[:MAXIMUM_LINE]
+            self.add(f"[a notification that does not fit MCP is left out; more are only counted: {reason}]".encode())
 
     @property
     def exit_text(self) -> str:
-        """The end of the process, such as `` with exit code 3`` or `` by signal 9``; empty if unknown."""
+        """The way in which the process ended, such as `` with exit code 3`` or `` by signal 9``; empty if unknown."""
         code = self.exit_code
         if code is None:
             return ""
@@ -66,7 +66,7 @@ class ServerLog:
 
     @property
     def last_words(self) -> str:
-        """The last output after ``; its last output:``; empty when there is none."""
+        """The last output with the prefix ``; its last output:``; empty if there is no output."""
         tail = self.tail()
         return f"; its last output: {tail}" if tail else ""
 

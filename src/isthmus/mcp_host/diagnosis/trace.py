@@ -1,7 +1,7 @@
-"""The messages between the host and one server, with times, for diagnosis. Bounded.
+"""The messages between the host and one server, with times, for diagnosis. Limited in size.
 
-Pure, apart from the clock. Secrets are hidden before anything is kept, in each text of a message by itself: escapes and
-cuts do not reveal them. :mod:`isthmus.mcp_host.transports.traced` writes it.
+Pure, apart from the clock. Secrets are removed before a message is stored, in each of its strings separately, so that
+neither escapes nor cuts reveal them. :mod:`isthmus.mcp_host.transports.traced` writes it.
 """
 
 import json
@@ -13,14 +13,14 @@ from typing import Any, cast
 
 MAXIMUM_ENTRIES = 500
 MAXIMUM_TEXT = 4_000
-"""Characters of a message that are kept, besides what a report needs of it."""
+"""Maximum number of stored characters of a message, besides its method, id and result."""
 
 
 class TraceKind(Enum):
-    """Kind of an entry."""
+    """Kind of a trace entry."""
 
     OPENING = "opening"
-    """A transport is being opened: a program is started, or a URL is about to be reached."""
+    """A transport is being opened: a program is started, or a URL is contacted."""
     OPEN = "open"
     SENT = "sent"
     RECEIVED = "received"
@@ -31,10 +31,11 @@ class TraceKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
-    """``at`` is in seconds since the first entry, ``size`` in bytes, ``text`` the JSON of the message, cut.
+    """A message, or another event of a connection.
 
-    ``method`` is that of a request or notification, and of the request that a result or error answers. ``result`` is
-    kept of an answer to initialize and server/discover alone. ``is_error``: it is an error.
+    ``at`` is in seconds since the first entry, ``size`` in bytes; ``text`` is the message's JSON, cut. ``method`` is
+    the method of a request or notification; of an answer, the method of its request. ``result`` is stored only for
+    answers to initialize and server/discover. ``is_error``: the message is an error.
     """
 
     at: float
@@ -52,9 +53,9 @@ HANDSHAKES = ("initialize", "server/discover")
 
 
 class Trace:
-    """The entries of one connection, in order; of too many the first ones, and ``dropped`` counts the others.
+    """The first entries of one connection, in order; ``dropped`` counts the entries over the limit.
 
-    ``hide`` takes the secrets out of a text.
+    ``hide`` removes the secrets from a text.
     """
 
     def __init__(self, hide: Callable[[str], str] = str) -> None:
@@ -69,13 +70,13 @@ class Trace:
         self._add(TraceEntry(self._now(), kind, self._hide(text)[:MAXIMUM_TEXT]))
 
     def message(self, kind: TraceKind, message: Mapping[str, Any], size: int) -> None:
-        """Write down a JSON-RPC message of so many bytes."""
+        """Add a JSON-RPC message; `size` is in bytes."""
         key, method = message.get("id"), message.get("method")
         is_answer = method is None
         if kind is TraceKind.SENT and key is not None and isinstance(method, str):
             self._methods[key] = method
         if is_answer and key is not None:
-            # What the server asks has ids of its own; an answer that is sent is to one of those.
+            # A sent answer belongs to a request of the server, which uses its own ids.
             method = self._methods.pop(key, "") if kind is TraceKind.RECEIVED else ""
         method = method if isinstance(method, str) else ""
         shown = cast("Mapping[str, Any]", _masked(message, self._hide))

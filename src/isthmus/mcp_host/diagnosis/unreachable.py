@@ -1,4 +1,4 @@
-"""Reasons for which a URL could not be reached, in words. Without the MCP SDK, because a login needs them, too."""
+"""Messages about URLs that could not be reached. Does not import the MCP SDK, because logins use them too."""
 
 import errno
 import re
@@ -21,12 +21,12 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def is_reached(error: BaseException) -> bool:
-    """Return whether there was a connection, before it broke."""
+    """Return whether the connection was established before it broke."""
     return not any(isinstance(inner, httpx2.ConnectError | httpx2.ConnectTimeout) for inner in causes(error))
 
 
 def connection_problem(error: Exception) -> str:
-    """Return why a URL could not be reached, in a few words."""
+    """Return a short reason why a URL could not be reached."""
     cause: BaseException | None = error
     while cause is not None:
         if any(isinstance(inner, OSError) and inner.errno == errno.ECONNREFUSED for inner in causes(cause)):

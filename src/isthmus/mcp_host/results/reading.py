@@ -1,7 +1,6 @@
-"""Asks a connected server for a prompt or a resource, and makes what came into content for a model.
+"""Requests to a connected server for a prompt or a resource, converted into content for a model.
 
-A server has `ANSWER_SECONDS`; what cannot be had is a ToolFailure that says which server, what and why. Deliberately
-not here: which server is asked, and by whom.
+A server has `ANSWER_SECONDS` to answer. A ToolFailure names the server, the prompt or resource, and the reason.
 """
 
 import asyncio
@@ -24,33 +23,31 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ANSWER_SECONDS = 60.0
-"""Maximum time in seconds for a prompt or a resource, with reconnecting; a server's shorter `timeout` counts."""
-EXAMPLE = (
-    "(This prompt is a conversation. What stands under [assistant] was not said by you: it is the prompt's example.)"
-)
+"""Maximum time in seconds to get a prompt or a resource, including reconnecting; a shorter `timeout` wins."""
+EXAMPLE = "(This prompt is a conversation. You did not write the text under [assistant]: it is the prompt's example.)"
 
 
 async def prompt_from(connection: ServerConnection, name: str, arguments: Mapping[str, str], folder: Path) -> Content:
-    """Return a prompt of a server with its arguments filled in; its media are kept in ``folder``.
+    """Return a server's prompt with its arguments filled in; its media are stored in ``folder``.
 
     Raises:
-        ToolFailure: the server does not offer it any more, cannot be reached, or refused.
+        ToolFailure: the server no longer offers the prompt, cannot be reached, or refused.
     """
     known = {prompt.name for prompt in connection.catalogue.prompts}
     if known and name not in known:
         server = connection.config.name
-        raise ToolFailure(f"the MCP server {server!r} does not offer the prompt {name!r} any more", "unknown_prompt")
+        raise ToolFailure(f"the MCP server {server!r} no longer offers the prompt {name!r}", "unknown_prompt")
     found = await _answer(connection, lambda session: session.get_prompt(name, arguments), f"the prompt {name!r}")
     if not found.messages:
-        raise ToolFailure(f"the MCP server {connection.config.name!r} gave an empty prompt {name!r}", "mcp_error")
+        raise ToolFailure(f"the MCP server {connection.config.name!r} sent an empty prompt {name!r}", "mcp_error")
     rendered = await _rendered(_prompt_parts(found), folder)
     return Content(rendered.for_model, rendered.media)
 
 
 async def resource_from(connection: ServerConnection, uri: str, folder: Path) -> Rendered:
-    """Return the contents of a resource of a server, cut if too long, and marked as untrusted for the model.
+    """Return the contents of a server's resource, cut if too long, and marked as untrusted for the model.
 
-    The media, and the whole of a cut text, are kept in ``folder``.
+    The media, and the full text if it was cut, are stored in ``folder``.
 
     Raises:
         ToolFailure: the server cannot be reached, or refused.
@@ -71,31 +68,31 @@ async def _answer(connection: ServerConnection, perform: "Callable[[McpSession],
     except ServerLostError as error:
         raise error.failure(server) from error
     except NeedsLoginError as error:
-        raise error.failure(server, f"the MCP server {server!r} did not give {what}", connection.hidden) from error
+        raise error.failure(server, f"the MCP server {server!r} did not send {what}", connection.hidden) from error
     except ToolFailure:
         raise
     except Exception as error:
-        told = clean(connection.hidden(_why(server, what, error)))
-        raise ToolFailure(told, "mcp_error", for_model=marked(told)) from error
+        message = clean(connection.hidden(_describe(server, what, error)))
+        raise ToolFailure(message, "mcp_error", for_model=marked(message)) from error
 
 
-def _why(server: str, what: str, error: Exception) -> str:
+def _describe(server: str, what: str, error: Exception) -> str:
     from mcp import MCPError
     from pydantic import ValidationError
 
     if isinstance(error, MCPError):
         # Some servers repeat the code in the message.
         code = "" if str(error.code) in error.message else f" (error {error.code})"
-        return f"the MCP server {server!r} did not give {what}: {error.message}{code}"
+        return f"the MCP server {server!r} did not send {what}: {error.message}{code}"
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        return f"the MCP server {server!r} sent for {what} what does not fit MCP: {place}: {first['msg']}"
-    return f"the MCP server {server!r} did not give {what}: {error or type(error).__name__}"
+        return f"the MCP server {server!r} sent an invalid answer for {what}: {place}: {first['msg']}"
+    return f"the MCP server {server!r} did not send {what}: {error or type(error).__name__}"
 
 
 def _prompt_parts(found: "GetPromptResult") -> tuple[ResultPart, ...]:
-    """Return the messages of a prompt; whose they are is said where they are not all the user's."""
+    """Return the messages of a prompt, with their roles if not all of them are from the user."""
     dumped = [message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in found.messages]
     has_example = any(message["role"] != "user" for message in dumped)
     parts: list[ResultPart] = [TextPart(EXAMPLE)] * has_example

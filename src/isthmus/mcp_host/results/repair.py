@@ -1,7 +1,7 @@
-"""Repairs or drops the parts of a server's results that do not fit MCP, so that one bad entry never costs the others.
+"""Repair of a server's results: invalid parts are repaired or dropped, so that one of them does not break the others.
 
-Works on decoded JSON before the SDK checks it, and says what it dropped. Pure: callers pass the function that checks an
-entry (`Check`). Deliberately not here: JSON Schema as providers want it (:mod:`isthmus.mcp_host.catalogue.schema`).
+Works on decoded JSON before the SDK checks it, and reports the dropped parts. Pure: callers pass the function that
+checks an entry (`Check`). Not here: the repair of schemas, see :mod:`isthmus.mcp_host.catalogue.schema`.
 """
 
 import json
@@ -17,10 +17,10 @@ MAXIMUM_ENTRIES = 5_000
 MAXIMUM_BLOCKS = 10_000
 """Maximum number of blocks read from one result."""
 MAXIMUM_DESCRIBED = 200
-"""Maximum number of blocks of one result that are described when they do not fit; others are only counted."""
+"""Maximum number of invalid blocks of one result that are described; further ones are only counted."""
 _BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 Check: TypeAlias = Callable[[str, JsonObject], str | None]
-"""Returns why the result of a method does not fit MCP; None if it does."""
+"""Function that returns why the result of a method is not valid MCP; None if it is valid."""
 
 _LISTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "tools/list": ("tools", ("name", "inputSchema")),
@@ -28,19 +28,19 @@ _LISTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "resources/list": ("resources", ("uri", "name")),
     "resources/templates/list": ("resourceTemplates", ("uriTemplate", "name")),
 }
-_WORTH_KEEPING = ("title", "description", "annotations", "arguments", "mimeType", "size")
+_OPTIONAL = ("title", "description", "annotations", "arguments", "mimeType", "size")
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A result that fits MCP. ``dropped`` has a message about each entry that is left out."""
+    """A valid MCP result. ``dropped`` has a message about each entry that is left out."""
 
     result: JsonObject
     dropped: tuple[str, ...] = ()
 
 
 def repair(method: str, result: JsonObject, check: Check) -> Repaired:
-    """Return the result of `method`, repaired; results of unknown methods stay as they are."""
+    """Return the repaired result of `method`; results of unknown methods are unchanged."""
     if method in _LISTS:
         return _repair_list(method, result, check)
     if result.get("resultType") == "input_required":
@@ -60,7 +60,7 @@ def _repair_list(method: str, result: JsonObject, check: Check) -> Repaired:
         entries = []
     listed = cast("list[object]", entries)
     if len(listed) > MAXIMUM_ENTRIES:
-        dropped.append(f"{len(listed) - MAXIMUM_ENTRIES:,} more {key}: only the first {MAXIMUM_ENTRIES:,} are taken")
+        dropped.append(f"{len(listed) - MAXIMUM_ENTRIES:,} more {key}: only the first {MAXIMUM_ENTRIES:,} are used")
     for index, entry in enumerate(listed[:MAXIMUM_ENTRIES]):
         found = _repair_entry(method, key, required, entry, check)
         if isinstance(found, str):
@@ -81,7 +81,7 @@ def _repair_entry(method: str, key: str, required: tuple[str, ...], entry: objec
         return f"expected an object, received {type(entry).__name__}"
     found = dict(cast("JsonObject", entry))
     if key == "tools":
-        # Out of the SDK's sight, which fails a call whose result does not match the schema.
+        # Hide it from the SDK, which fails a call if the result does not match the schema.
         output_schema: object = found.pop("outputSchema", None)
         meta: object = found.get("_meta", {})
         if isinstance(output_schema, dict) and isinstance(meta, dict):
@@ -95,7 +95,7 @@ def _repair_entry(method: str, key: str, required: tuple[str, ...], entry: objec
     problem = check(method, {key: [essential]})
     if problem is not None:
         return problem
-    for name in _WORTH_KEEPING:
+    for name in _OPTIONAL:
         if name in found and check(method, {key: [{**essential, name: found[name]}]}) is None:
             essential[name] = found[name]
     return essential
@@ -108,7 +108,7 @@ def _repair_input_schema(schema: object) -> object:
         return schema
     repaired = dict(cast("JsonObject", schema))
     if repaired.get("properties") == []:
-        repaired["properties"] = {}  # what PHP makes of an empty object
+        repaired["properties"] = {}  # PHP encodes an empty object like this
     if repaired.get("required") is None:
         repaired.pop("required", None)
     if repaired.get("type") is None or (isinstance(repaired["type"], list) and "object" in repaired["type"]):
@@ -120,8 +120,8 @@ def _repair_call(result: JsonObject, check: Check) -> JsonObject:
     content: object = result.get("content")
     blocks = cast("list[object]", content) if isinstance(content, list) else [] if content is None else [content]
     if len(blocks) > MAXIMUM_BLOCKS:
-        told = _text(f"[{len(blocks) - MAXIMUM_BLOCKS:,} more blocks are left out]")
-        blocks = [*blocks[:MAXIMUM_BLOCKS], told]
+        note = _text(f"[{len(blocks) - MAXIMUM_BLOCKS:,} more blocks are left out]")
+        blocks = [*blocks[:MAXIMUM_BLOCKS], note]
         result = {**result, "content": blocks}
     if check("tools/call", result) is None:
         return result
@@ -137,23 +137,23 @@ def _repair_call(result: JsonObject, check: Check) -> JsonObject:
 
 
 def _repair_blocks(blocks: Sequence[object], check: Check) -> list[JsonObject]:
-    """Return the blocks in their order. Text blocks, the most common, are not checked: each check takes time."""
+    """Return the repaired blocks in order. Text blocks, the most common, are not checked, to save time."""
     found: list[JsonObject] = []
-    unfit = 0
+    invalid = 0
     for block in blocks:
         if isinstance(block, str):
             found.append(_text(block))
         elif _is_plain_text(block):
             found.append(cast("JsonObject", block))
-        elif unfit < MAXIMUM_DESCRIBED:
+        elif invalid < MAXIMUM_DESCRIBED:
             is_valid = _has_known_type(block) and check("tools/call", {"content": [block]}) is None
-            unfit += 0 if is_valid else 1
-            found.append(cast("JsonObject", block) if is_valid else _described(block))
+            invalid += 0 if is_valid else 1
+            found.append(cast("JsonObject", block) if is_valid else _describe(block))
         else:
-            unfit += 1
-    if unfit > MAXIMUM_DESCRIBED:
+            invalid += 1
+    if invalid > MAXIMUM_DESCRIBED:
         found.append(
-            _text(f"[{unfit - MAXIMUM_DESCRIBED:,} more blocks are left out: too many of them do not fit MCP]")
+            _text(f"[{invalid - MAXIMUM_DESCRIBED:,} more blocks are left out: too many of them do not fit MCP]")
         )
     return found
 
@@ -172,7 +172,7 @@ def _has_known_type(block: object) -> bool:
     return isinstance(kind, str) and kind in _BLOCKS
 
 
-def _described(block: object) -> JsonObject:
+def _describe(block: object) -> JsonObject:
     kind = cast("JsonObject", block).get("type") if isinstance(block, dict) else type(block).__name__
     shown = _as_text(cast("object", block))
     return _text(f"[content of the type {kind!r}, which MCP does not have: {shown}]")

@@ -1,11 +1,11 @@
 """The result of a tool call, split for model and user (Gemini CLI: "Response Handling" and "Rich Content").
 
-`McpResult` is the result as parts, text and binary ones in their order, free of the SDK's types. `render` makes of it
-the text for the model (cut where it is too long), the media for models that take them, and what the user reads.
+`McpResult` contains the text and binary parts of the result in order, without the SDK's types. `render` converts it
+into the text for the model (cut if it is too long), the media for models that accept them, and the text for the user.
 
-MCP's ``audience``: a part for the user alone does not go to the model, which learns that it exists. Nothing is hidden
-from the user, who also sees parts for the assistant alone. Structured content is used if there is no text: servers put
-the same into their text. Pure, apart from the files that keep long text and media.
+MCP's ``audience``: a part for the user alone is not sent to the model, which is only informed that it exists. Nothing
+is hidden from the user, who also sees parts for the assistant alone. Structured content is used only if there is no
+text, because servers repeat it in their text. Pure, apart from the files that store long text and media.
 """
 
 import base64
@@ -24,21 +24,21 @@ from isthmus.text.visible import visible_prose, without_control_characters
 from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
 
 MAXIMUM_CHARACTERS = 30_000
-"""Maximum number of characters of a result for model and user, unless the server states one (`anthropic/...`)."""
+"""Maximum number of characters of a result for model and user, unless the server sets another (`anthropic/...`)."""
 MOST_CHARACTERS = 500_000
-"""Maximum that a server may state."""
+"""Highest maximum number of characters that a server can set."""
 HEAD_SHARE = 2 / 3
-"""Share of the beginning in what is kept of a cut text."""
+"""Share of the beginning in the remaining characters of a cut text; the end has the rest."""
 MAXIMUM_FILE_BYTES = 32 * 1024 * 1024
-"""Maximum size of one file; larger data is not kept."""
+"""Maximum size in bytes of one file; larger data is not stored."""
 MAXIMUM_KINDS = 20
-"""Things of a result that its summary names one by one."""
+"""Maximum number of items of a result that its summary lists; further ones are only counted."""
 MAXIMUM_SIZE_KEY = "anthropic/maxResultSizeChars"
-"""Key in the ``_meta`` of a tool or a result, with the number of characters of a result that are of use."""
+"""Key in the ``_meta`` of a tool or a result with the maximum number of characters of a result."""
 
 NO_OUTPUT = "(no output)"
 _ENDINGS = {"audio/wav": ".wav", "audio/ogg": ".ogg", "audio/flac": ".flac", "audio/mp3": ".mp3", "image/webp": ".webp"}
-"""Suffixes that not every system's list has."""
+"""Suffixes that are missing in the lists of some systems."""
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
 _DATA_URL = re.compile(r"data:[^,]{0,200},")
@@ -47,12 +47,12 @@ _SPACES = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """Text. ``uri`` is that of the embedded resource it came from."""
+    """A text. ``uri`` is the URI of its embedded resource, if it is from one."""
 
     text: str
     uri: str | None = None
     is_for_user: bool = False
-    """Whether it is for the user alone; the same in the other parts."""
+    """Whether the part is for the user alone; the same in the other kinds of parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ ResultPart: TypeAlias = TextPart | BinaryPart | LinkPart
 
 @dataclass(frozen=True, slots=True)
 class McpResult:
-    """The result of a call. ``structured`` is any JSON, which is shown only if there is no text."""
+    """The result of a call. ``structured`` is any JSON; it is shown only if there is no text."""
 
     parts: tuple[ResultPart, ...]
     structured: object = None
@@ -91,7 +91,7 @@ class McpResult:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A result as text: whole or cut, with a note on where the rest is. ``media`` is its content other than text."""
+    """A result as text; if it is cut, a note gives the file with the full text. ``media`` is its non-text content."""
 
     for_model: str
     for_user: str
@@ -104,9 +104,9 @@ def parts_of(content: Sequence[Mapping[str, Any]]) -> tuple[ResultPart, ...]:
 
 
 def said_maximum(meta: object) -> int | None:
-    """Return the number of characters of a result that are of use, if the ``_meta`` of a tool or result states it."""
-    said = cast("Mapping[str, object]", meta).get(MAXIMUM_SIZE_KEY) if isinstance(meta, Mapping) else None
-    return min(said, MOST_CHARACTERS) if type(said) is int and said > 0 else None
+    """Return the maximum number of characters of a result in the ``_meta`` of a tool or result; None if not set."""
+    value = cast("Mapping[str, object]", meta).get(MAXIMUM_SIZE_KEY) if isinstance(meta, Mapping) else None
+    return min(value, MOST_CHARACTERS) if type(value) is int and value > 0 else None
 
 
 def _part(block: Mapping[str, Any]) -> ResultPart:
@@ -141,16 +141,16 @@ def _binary(kind: str, media_type: object, data: object, uri: str | None, is_for
     if isinstance(media_type, str) and _MEDIA_TYPE.fullmatch(plain := media_type.partition(";")[0].strip()):
         shown = plain
     try:
-        return BinaryPart(kind, shown, _decoded(str(data or "")), uri, is_for_user)
+        return BinaryPart(kind, shown, _decode(str(data or "")), uri, is_for_user)
     except ValueError:
         return TextPart(f"[{kind} {shown}: its data is not base64]", uri, is_for_user)
 
 
-def _decoded(text: str) -> bytes:
-    """Return the bytes of base64 as servers write it: also with line ends, without padding, or as a data: URL.
+def _decode(text: str) -> bytes:
+    """Return the bytes of base64 text. Line ends, missing padding, the URL-safe alphabet and data: URLs are accepted.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: it is not base64.
     """
     try:
         return base64.b64decode(text, validate=True)
@@ -170,31 +170,31 @@ def render(
     maximum: int = MAXIMUM_CHARACTERS,
     is_marked: bool = False,
 ) -> Rendered:
-    """Return the result as text and media. What is too long, and what is not text, is kept whole in a file of `folder`.
+    """Return the result as text and media. Text that is too long, and binary data, are stored in files in `folder`.
 
-    `maximum` is how many characters the model gets; `is_marked` puts them in ``<untrusted_context>``, as Gemini CLI
-    does. Blocks when there is something to keep.
+    `maximum` is the maximum number of characters for the model; `is_marked` encloses them in ``<untrusted_context>``,
+    as Gemini CLI does. Blocking if there is anything to store.
     """
     pieces = _Pieces(KeptFiles(folder, call_id))
     for part in result.parts:
         pieces.take(part)
     if not pieces.has_text and result.structured is not None:
         pieces.take(TextPart(json.dumps(result.structured, ensure_ascii=False, indent=2)))
-    told, shown = "\n".join(pieces.for_model), "\n".join(pieces.for_user)
-    is_same = told == shown and maximum == MAXIMUM_CHARACTERS
-    told, told_note = _cut(told, maximum, pieces.keeper)
-    shown, shown_note = (told, told_note) if is_same else _cut(shown, MAXIMUM_CHARACTERS, pieces.keeper)
+    for_model, for_user = "\n".join(pieces.for_model), "\n".join(pieces.for_user)
+    is_same = for_model == for_user and maximum == MAXIMUM_CHARACTERS
+    for_model, model_note = _cut(for_model, maximum, pieces.keeper)
+    for_user, user_note = (for_model, model_note) if is_same else _cut(for_user, MAXIMUM_CHARACTERS, pieces.keeper)
     withheld = f"[{show_count(pieces.withheld, 'part')} for the user alone, who sees it]" if pieces.withheld else ""
-    body = marked(told) if told and is_marked else told
+    body = marked(for_model) if for_model and is_marked else for_model
     return Rendered(
-        "\n".join(item for item in (body, told_note, withheld) if item) or NO_OUTPUT,
-        "\n".join(item for item in (" + ".join(pieces.summary()), _for_user(shown), shown_note) if item) or NO_OUTPUT,
+        "\n".join(item for item in (body, model_note, withheld) if item) or NO_OUTPUT,
+        "\n".join(item for item in (" + ".join(pieces.summary()), _for_user(for_user), user_note) if item) or NO_OUTPUT,
         tuple(pieces.media),
     )
 
 
 class _Pieces:
-    """The texts of a result, in its order, for each of the two."""
+    """The texts of a result's parts, in order, for the model and for the user."""
 
     def __init__(self, keeper: KeptFiles) -> None:
         self.keeper = keeper
@@ -216,7 +216,7 @@ class _Pieces:
             self.for_model.append(text)
 
     def summary(self) -> list[str]:
-        """Return the kinds of what came; nothing for text alone."""
+        """Return the kinds of the result's parts; empty if all of them are text."""
         lines = [f"text ({show_count(self._lines, 'line')})"] * bool(self._lines)
         more = [f"{len(self._kinds) - MAXIMUM_KINDS:,} more"] * (len(self._kinds) > MAXIMUM_KINDS)
         return [*lines, *self._kinds[:MAXIMUM_KINDS], *more] if self._kinds else []
@@ -229,14 +229,14 @@ class _Pieces:
                 return f"[resource {uri}]\n{text}" if uri else text
             case BinaryPart():
                 self._kinds.append(f"{part.media_type} ({_size(len(part.data))})")
-                return f"[{_described(part)}; {self._kept(part)}]"
+                return f"[{_describe(part)}; {self._store(part)}]"
             case LinkPart(uri, name, description, media_type):
                 self._kinds.append("link")
                 about = ", ".join(item for item in (name, description, media_type) if item)
                 return f"[link to the resource {uri}{f' ({about})' if about else ''}]"
 
-    def _kept(self, part: BinaryPart) -> str:
-        """Return where the data is kept, or why it is not."""
+    def _store(self, part: BinaryPart) -> str:
+        """Store the data in a file, and return a note with its path, or with the reason why it is not stored."""
         if len(part.data) > MAXIMUM_FILE_BYTES:
             return "too large to keep"
         ending = _ENDINGS.get(part.media_type) or mimetypes.guess_extension(part.media_type) or ".bin"
@@ -252,7 +252,7 @@ class _Pieces:
 
 
 def _cut(text: str, maximum: int, keeper: KeptFiles) -> tuple[str, str]:
-    """Return a text's beginning and end when it is too long, and where all of it is."""
+    """Return a text, and a note. If the text is too long, it is cut in the middle, and the note names its full file."""
     if len(text) <= maximum:
         return text, ""
     head = int(maximum * HEAD_SHARE)
@@ -271,21 +271,21 @@ def _cut(text: str, maximum: int, keeper: KeptFiles) -> tuple[str, str]:
 
 
 def clean(text: str) -> str:
-    """Return a server's text without terminal sequences, and with printable stand-ins for hidden characters.
+    """Return a server's text without terminal sequences, and with hidden characters replaced by printable ones.
 
-    These are characters that are invisible or reorder text, such as tag characters and bidirectional marks.
+    Hidden characters are invisible or reorder text, such as tag characters and bidirectional marks.
     """
     return visible_prose(without_control_characters(text))
 
 
 def marked(text: str) -> str:
-    """Return text as Gemini CLI marks for its models what strangers wrote: nothing in it ends the mark."""
+    """Return a text marked as untrusted for the model, as in Gemini CLI; the text itself cannot end the mark."""
     inside = text.replace("</untrusted_context>", "&lt;/untrusted_context&gt;")
     return f"<untrusted_context>\n{inside}\n</untrusted_context>"
 
 
 def _for_user(text: str) -> str:
-    """JSON in a code block, as Gemini CLI shows it; other text as it is."""
+    """Return JSON in a code block, as Gemini CLI shows it; other text is unchanged."""
     stripped = text.strip()
     if stripped[:1] not in ("{", "["):
         return text
@@ -296,7 +296,7 @@ def _for_user(text: str) -> str:
     return f"```json\n{stripped}\n```"
 
 
-def _described(part: BinaryPart) -> str:
+def _describe(part: BinaryPart) -> str:
     of = f" of the resource {part.uri}" if part.uri else ""
     return f"{part.kind} {part.media_type}, {_size(len(part.data))}{of}"
 
