@@ -1,1 +1,1 @@
-"""The IDE side: Editor port, context, reviews, discovery, and one wire per protocol. Usable without the agent."""
+"""IDE side: Editor port, context, reviews, discovery, and one wire per protocol. Works without the agent."""

@@ -1,4 +1,4 @@
-"""Port of an attached agent CLI, as the companion sees it; each wire implements it."""
+"""Port of an agent CLI that is attached to the companion. Each wire implements it."""
 
 from typing import Protocol
 
@@ -8,11 +8,11 @@ from isthmus.ide.reviews.review import DiffReview
 
 
 class Client(Protocol):
-    """An attached agent CLI, as the companion sees it. Methods return at once; the wire behind them buffers."""
+    """An agent CLI that is attached to the companion. Methods return at once; the wire buffers what it sends."""
 
     @property
     def id(self) -> str:
-        """Id that is unique among the attached clients."""
+        """Unique id among the attached clients."""
         ...
 
     @property
@@ -22,7 +22,7 @@ class Client(Protocol):
 
     @property
     def connected(self) -> bool:
-        """Whether a decision would reach it right now; a client that lost its connection may come back."""
+        """Whether a decision would reach the client now; a client that lost its connection may reconnect."""
         ...
 
     @property
@@ -32,32 +32,33 @@ class Client(Protocol):
 
     @property
     def active_at(self) -> float | None:
-        """Time of its last use in monotonic seconds; None if it does not take mentions."""
+        """Time of the client's last use in monotonic seconds; None if it does not accept mentions."""
         ...
 
     def context_changed(self, context: UserFocus) -> None:
-        """Send the client a new context: the user looks at something else now."""
+        """Send the client the user's new focus."""
         ...
 
     def mentioned(self, mention: FileMentioned) -> None:
-        """Point the agent to a file at the user's request; of several clients only the last used one is called."""
+        """Point the agent to a file at the user's request. Only the most recently used client is called."""
         ...
 
     def review_closed(self, review: DiffReview) -> None:
-        """Notify the client that one of its reviews ended without the user's decision or a request to close it by name.
+        """Notify the client that one of its reviews ended, neither decided by the user nor closed by name.
 
-        The review was replaced by a newer one of the same client, was closed with all others of the client, could not
-        be shown when its turn came, or the editor or the companion ends.
+        The review was replaced by a newer one of the same client, was closed with the client's other reviews, or could
+        not be shown when its turn came; or the editor or the companion is shutting down.
         """
         ...
 
     def discard_decisions(self, file_path: str) -> None:
-        """Discard undelivered decisions about this file: the client has just opened a new review of it."""
+        """Discard undelivered decisions about a file, because the client has just opened a new review of it."""
         ...
 
     def decided(self, review: DiffReview) -> str | None:
         """Notify the client that the user accepted or rejected one of its reviews.
 
-        Return None, or the reason, to be shown to the user, why the client got a rejection though the user accepted.
+        If the client received a rejection although the user accepted, return the reason, to be shown to the user.
+        Otherwise return None.
         """
         ...

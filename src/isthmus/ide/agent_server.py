@@ -1,4 +1,4 @@
-"""Port of a server that :mod:`host` runs: one for each protocol that agent CLIs speak."""
+"""Port of the servers that :mod:`host` runs, one for each protocol of the agent CLIs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -7,31 +7,32 @@ from isthmus.encoding.codec import JsonObject
 
 
 class AgentServer(Protocol):
-    """Lets the CLIs of one protocol attach to a companion.
+    """A server by which the CLIs of one protocol attach to a companion.
 
-    In this order: :meth:`start`, then :meth:`serve` in a task, :meth:`announce` (again whenever the workspace changes
-    or a discovery file has been removed), :meth:`housekeep` every few seconds, :meth:`withdraw`, :meth:`stop`.
+    Call the methods in this order: :meth:`start`, :meth:`serve` in a task, :meth:`announce` (again whenever the
+    workspace changes or a discovery file was removed), :meth:`housekeep` every few seconds, :meth:`withdraw`,
+    :meth:`stop`.
     """
 
     @property
     def name(self) -> str:
-        """Name of the protocol, short and lowercase; also the key of the state kept for a restart."""
+        """Short lowercase name of the protocol; also the key of its state for a restart."""
         ...
 
     @property
     def port(self) -> int:
-        """Port on which it listens, from :meth:`start` on."""
+        """Port on which the server listens; valid after :meth:`start`."""
         ...
 
     @property
     def discovery_files(self) -> tuple[str, ...]:
-        """Paths of the files by which CLIs find it, from :meth:`start` on."""
+        """Paths of the files by which CLIs find the server; valid after :meth:`start`."""
         ...
 
     async def start(self, former: JsonObject | None) -> bool:
-        """Bind the port, and return whether it is the port of the former run.
+        """Bind the port, and return whether it is the port of the previous run.
 
-        ``former`` is what :meth:`saved_state` returned in the former run.
+        ``former`` is the result of :meth:`saved_state` in the previous run.
 
         Raises:
             OSError: no port can be bound.
@@ -39,15 +40,15 @@ class AgentServer(Protocol):
         ...
 
     async def serve(self) -> None:
-        """Take connections until :meth:`stop`; return when the last one is closed."""
+        """Accept connections until :meth:`stop`; return when the last one is closed."""
         ...
 
     async def listening(self) -> None:
-        """Wait until the server takes connections."""
+        """Wait until the server accepts connections."""
         ...
 
     def announce(self, folders: Sequence[str]) -> None:
-        """Write the discovery files, each with mode 0600 and never incomplete.
+        """Write the discovery files atomically, with mode 0600.
 
         Raises:
             OSError: a file that its clients need cannot be written.
@@ -56,19 +57,19 @@ class AgentServer(Protocol):
 
     @property
     def is_announced(self) -> bool:
-        """Whether the discovery files are still there and complete; CLIs remove those that they take for stale."""
+        """Whether the discovery files still exist and are complete; CLIs remove files that they consider stale."""
         ...
 
     def variables(self, folders: Sequence[str]) -> Mapping[str, str]:
-        """Return the environment variables with which a CLI in a terminal finds this server and no other."""
+        """Return the environment variables that make a CLI in a terminal find this server and no other."""
         ...
 
     def saved_state(self) -> JsonObject:
-        """Return the state that lets attached CLIs reconnect after a restart: ``port`` and ``token`` at least."""
+        """Return the state with which attached CLIs can reconnect after a restart; at least ``port`` and ``token``."""
         ...
 
     async def housekeep(self) -> None:
-        """Close the views of clients that are gone, and forget those that have been gone for long."""
+        """Close the views of disconnected clients, and forget clients that have been disconnected for long."""
         ...
 
     def withdraw(self) -> None:
@@ -76,5 +77,5 @@ class AgentServer(Protocol):
         ...
 
     async def stop(self) -> None:
-        """Close every connection properly."""
+        """Close every connection in the way of its protocol."""
         ...

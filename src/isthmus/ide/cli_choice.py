@@ -1,6 +1,6 @@
-"""Predicts the editor that an agent CLI takes: the files that it finds, the place where it starts, and its choice.
+"""Predicts the editor that an agent CLI connects to, from its discovery files and the place where it starts.
 
-No I/O. The rules of each CLI are in the folder of its protocol, as read in the CLI's code and seen.
+No I/O. The rules of each CLI are in the folder of its protocol; they were read in the CLI's code and observed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,12 @@ START_ADVICE = "start `isthmus companion` here, or run the CLI by `isthmus compa
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """Contents of one discovery file; ``cli`` is the agent CLI that reads it, by the name that users know.
+    """Contents of one discovery file. ``cli`` is the agent CLI that reads it, by the name that users know.
 
-    ``problem`` is why no CLI can use it; the other fields are empty then. ``pid`` is the process that the file names:
-    the editor, or its companion. ``number`` is that in the name of a file of an old form, a process id or a port; None
-    for the current form. ``has_identity``: the file names the editor. ``modified_at`` is Unix time in seconds.
+    ``problem`` is the reason why no CLI can use the file; the other fields are empty then. ``pid`` is the process in
+    the file: the editor, or its companion. ``number`` is the process id or port in the name of a file of an old form;
+    None for the current form. ``has_identity`` is true if the file names the editor. ``modified_at`` is Unix time in
+    seconds.
     """
 
     cli: str
@@ -36,9 +37,9 @@ class Announcement:
 class Here:
     """Place in which the CLI would be started. ``folder`` is resolved.
 
-    ``editor_pid`` is the process that Gemini CLI and Qwen Code take for their editor, from the process tree. ``living``
-    are the process ids in files whose process exists, ``open_ports`` the ports in files and variables on which a
-    process listens.
+    ``editor_pid`` is the process that Gemini CLI and Qwen Code, by the process tree, consider their editor. ``living``
+    contains those process ids from the files whose process exists, ``open_ports`` those ports from files and variables
+    on which a process listens.
     """
 
     folder: str
@@ -53,16 +54,16 @@ class Here:
         return mismatch(self.folder, announcement.folders) is None
 
     def is_alive(self, announcement: Announcement) -> bool:
-        """Return whether the process that a file names exists."""
+        """Return whether the process that the file names exists."""
         return announcement.pid in self.living
 
 
 @dataclass(frozen=True, slots=True)
 class CliChoice:
-    """Prediction for one CLI. ``source`` is the file, or the variable, that it uses; None if it finds nothing.
+    """Prediction for one CLI. ``source`` is the file or variable that it uses; None if it finds none.
 
-    ``connects``: a server answers there. ``advice`` is what to do if not, or "". ``remarks`` are restrictions by the
-    CLI's own settings that apply even if it connects.
+    ``connects`` is true if a server answers at the port. If not, ``advice`` tells the user what to do; otherwise it is
+    empty. ``remarks`` are restrictions by the CLI's own settings that apply even if it connects.
     """
 
     cli: str
@@ -76,7 +77,7 @@ class CliChoice:
 
 
 def nothing_here(cli: str, files: Sequence[Announcement], here: Here) -> CliChoice:
-    """Return the choice of a CLI none of whose ``files`` is of an editor that has the folder open."""
+    """Return the choice of a CLI if none of its ``files`` is of an editor that has the folder open."""
     answering = [file for file in files if file.port in here.open_ports]
     folders = tuple(dict.fromkeys(folder for file in answering for folder in file.folders))
     reason = f"no editor that it finds has {here.folder} open"
@@ -91,6 +92,6 @@ def go_to(folders: tuple[str, ...]) -> str:
 
 
 def nobody_listens(cli: str, file: Announcement, then: str) -> CliChoice:
-    """Return the choice of a CLI at whose best file nobody listens; ``then`` ends the sentence that says so."""
+    """Return the choice of a CLI if no server listens on the port of its best file; ``then`` ends the reason."""
     reason = f"nobody listens on port {file.port}, which the file that fits best names; {then}"
     return CliChoice(cli, False, file.path, file.port, file.editor, reason, f"remove {file.path}; then {START_ADVICE}")

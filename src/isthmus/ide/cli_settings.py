@@ -1,6 +1,6 @@
-"""Reads the settings files of agent CLIs, to explain why one that finds an editor does not use it or shows no diffs.
+"""Reads the settings files of agent CLIs, to explain why a CLI ignores an editor that it finds or shows no diffs.
 
-A file that cannot be read, or is not JSON, counts as empty: its CLI reports it itself. None of them is ever changed.
+A file that cannot be read or is not JSON counts as empty: its CLI reports the error itself. No file is changed.
 """
 
 import os
@@ -14,13 +14,13 @@ from isthmus.files.atomic import read_regular
 MAXIMUM_BYTES = 1024 * 1024
 """Maximum size of a settings file; a larger one counts as empty."""
 AUTOMATIC_MODES = frozenset({"auto", "auto-edit", "auto_edit", "yolo", "acceptEdits", "bypassPermissions", "dontAsk"})
-"""Modes, by their names in settings, in which a CLI writes files without asking, and so shows no diff."""
+"""Names in settings of the modes in which a CLI writes files without asking, and therefore shows no diff."""
 
 Settings: TypeAlias = Mapping[str, Any]
 
 
 def read_settings(path: Path) -> Settings | None:
-    """Return the object in a settings file; None if there is none."""
+    """Return the object in a settings file; None if the file is missing or does not contain one."""
     try:
         value: object = parse(read_regular(path, MAXIMUM_BYTES).decode())
     except (OSError, UnicodeDecodeError, JsoncError):
@@ -29,12 +29,12 @@ def read_settings(path: Path) -> Settings | None:
 
 
 def read_all(paths: Iterable[Path]) -> list[Settings]:
-    """Return the objects in those of the settings files that hold one, in order."""
+    """Return the objects in the settings files, in order; files without an object are skipped."""
     return [values for path in paths if (values := read_settings(path)) is not None]
 
 
 def last_value(files: Sequence[Settings], key: str, otherwise: object = None) -> object:
-    """Return the value of a dotted ``key`` in the last of the files that has one, or else ``otherwise``."""
+    """Return the value of a dotted ``key`` in the last file that has the key; ``otherwise`` if no file has it."""
     for values in reversed(files):
         found: object = values
         for name in key.split("."):
@@ -45,5 +45,5 @@ def last_value(files: Sequence[Settings], key: str, otherwise: object = None) ->
 
 
 def home_folder(environment: Mapping[str, str]) -> Path:
-    """Return the user's home folder, as a CLI with this environment finds it."""
+    """Return the user's home folder as a CLI with this environment determines it."""
     return Path(environment.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - without a home it stays as it is

@@ -1,6 +1,6 @@
-"""The companion: one editor, the clients that are attached to it, and what they may know of it.
+"""The companion: one editor, the clients that are attached to it, and the information that they may have about it.
 
-Knows no protocol and no transport. A wire attaches a :class:`Client` and uses only the companion, never the editor
+Independent of protocol and transport. A wire attaches a :class:`Client` and uses only the companion, never the editor
 itself, so that hidden files stay hidden (:mod:`isthmus.ide.privacy`). Reviews are in
 :mod:`isthmus.ide.reviews.review_queue`.
 """
@@ -49,7 +49,7 @@ from isthmus.ide.workspace_files import require_within_reach
 
 
 class Companion:
-    """Joins an editor and its clients. :meth:`run` does the work; other methods may be called while it runs."""
+    """Connection between an editor and its clients. Other methods may be called while :meth:`run` does the work."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Companion:
         self._clients: dict[str, Client] = {}
         self.kept_texts = kept or KeptTexts(data_directory() / KEPT_FOLDER)
         self.queue = ReviewQueue(editor, self._clients, self.kept_texts, limits.reviews)
-        """Queue of the reviews, which clients close and the user decides; :meth:`open_diff` adds to it."""
+        """Queue of the reviews. :meth:`open_diff` adds to it; clients close reviews, and the user decides them."""
         self.reviews = self.queue.reviews
         """Reviews that wait for a decision; read-only."""
         self.hidden = HiddenFiles()
@@ -89,7 +89,7 @@ class Companion:
         return tuple(self._clients.values())
 
     async def workspace_folders(self) -> tuple[str, ...]:
-        """Return the folders of the options, or else the editor's."""
+        """Return the workspace folders from the options; without any there, the editor's."""
         folders = self.options.folders or await self.editor.workspace_folders()
         if folders != self.hidden.folders:  # agents ask often, and to resolve folders takes longer than the answer
             if self.hidden.folders:  # an editor that was busy when it moved reports the change late
@@ -100,9 +100,9 @@ class Companion:
         return folders
 
     async def run(self) -> None:
-        """Follow the editor until it quits; return when its last events are delivered.
+        """Handle the editor's events until it quits; return when the last ones are delivered.
 
-        All reviews end with it, also on an error: views are closed, clients are notified, and typed text is kept.
+        Then, and also on an error, all reviews end: views are closed, clients are notified, and typed text is kept.
         """
         sender = asyncio.create_task(self._send_contexts())
         try:
@@ -128,22 +128,22 @@ class Companion:
         self.asking.forget(client_id)
         await self.queue.close_all(client_id)
 
-    # What clients may know.
+    # Information for clients.
 
     @property
     def is_trusted(self) -> bool | None:
-        """Whether the user trusts the workspace: the option of the companion, or else what the editor reports."""
+        """Whether the user trusts the workspace: the companion's option, or, if it is None, what the editor reports."""
         return self.editor.is_trusted if self.options.is_trusted is None else self.options.is_trusted
 
     async def context(self) -> UserFocus:
-        """Return what the user looks at right now."""
+        """Return the current focus of the user."""
         await self._refresh()
         return self._tracker.latest
 
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """Return the files that agents may know of, the active one first, then by last focus.
+        """Return the files that agents may know of: the active one first, the others by last focus.
 
-        Only the active one may have a selection.
+        Only the active file may have a selection.
 
         Raises:
             EditorError: the editor does not answer.
@@ -152,14 +152,14 @@ class Companion:
 
     @property
     def latest_selection(self) -> OpenFile | None:
-        """File with the last selection, as it was then; None if there was none, or the file is gone or hidden now."""
+        """File with the latest selection, as it was then; None without one, or if the file is now gone or hidden."""
         latest = self._latest_selection
         return latest if latest is not None and self._is_visible(latest.path) else None
 
     async def diagnostics(self, path: str | None = None, *, for_agents: bool = True) -> tuple[Diagnostic, ...]:
         """Return the known diagnostics of one file, or of all open files, within a second.
 
-        They are the editor's and those of the linters that the user chose. With ``for_agents``, hidden files are left
+        They come from the editor and from the linters that the user chose. With ``for_agents``, hidden files are left
         out.
 
         Raises:
@@ -174,7 +174,8 @@ class Companion:
         try:
             async with asyncio.timeout(self.limits.diagnostics_seconds):
                 of_editor, of_linters = await asyncio.gather(
-                    self.editor.diagnostics(path) if reason is None else _nothing(), self._linted(path)
+                    self.editor.diagnostics(path) if reason is None else _no_diagnostics(),
+                    self._linter_diagnostics(path),
                 )
         except TimeoutError as error:
             name = self.editor.identity.display_name
@@ -184,7 +185,7 @@ class Companion:
         hidden = {name for name in {diagnostic.path for diagnostic in found} if for_agents and self.hidden.hides(name)}
         return tuple(diagnostic for diagnostic in found if diagnostic.path not in hidden)
 
-    async def _linted(self, path: str | None) -> tuple[Diagnostic, ...]:
+    async def _linter_diagnostics(self, path: str | None) -> tuple[Diagnostic, ...]:
         if self._linters is None:
             return ()
         if not self._linters.folders:
@@ -201,7 +202,7 @@ class Companion:
 
     @property
     def shows_diffs(self) -> bool:
-        """Whether :meth:`open_diff` can work at all: the options allow it, and the editor supports it."""
+        """Whether the options allow :meth:`open_diff` and the editor supports it."""
         return self.options.show_diffs and Capability.DIFF not in self.editor.unavailable
 
     async def open_diff(self, client: Client, file_path: str, proposed: str, *, tab_name: str = "") -> DiffReview:
@@ -217,9 +218,9 @@ class Companion:
         return await self.queue.open(client, file_path, proposed, tab_name)
 
     async def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
-        """Notify the agent that was used last of a file, or of lines in it (0-based, both included).
+        """Point the most recently used agent to a file, or to lines in it (0-based, both included).
 
-        The file is opened, and the lines selected, where the editor can do that.
+        The file is opened and the lines are selected if the editor can do that.
 
         Raises:
             EditorError: the file cannot be opened, or is hidden from agents; no agent is notified.
@@ -259,7 +260,7 @@ class Companion:
                 elif not self.mentions.notify(event):
                     self.queue.notify_user(self.mentions.undelivered_message(event.path))
             case DiagnosticsChanged():
-                pass  # no real client acts on a message about it
+                pass  # no real client acts on a notification of this
             case _:
                 assert_never(event)
 
@@ -291,7 +292,7 @@ class Companion:
                 await self._refresh()
 
     async def _refresh(self) -> None:
-        """Take the editor's snapshot, and send it to all clients if it differs from the last one."""
+        """Read the editor's state, and send it to all clients if it has changed."""
         reading = self._tracker.reading()
         try:
             files = await self._snapshot()
@@ -307,7 +308,7 @@ class Companion:
                 client.context_changed(context)
 
     async def _snapshot(self) -> tuple[OpenFile, ...]:
-        """Return the editor's open files, as far as the options let agents know."""
+        """Return the editor's open files, limited to what the options share with agents."""
         if not self.options.share_context:
             return ()
         if not self.hidden.folders:
@@ -322,5 +323,5 @@ class Companion:
         return files
 
 
-async def _nothing() -> tuple[Diagnostic, ...]:
+async def _no_diagnostics() -> tuple[Diagnostic, ...]:
     return ()

@@ -1,8 +1,8 @@
 """Context of the IDE, as ``ide/contextUpdate`` (section II of the Gemini CLI companion protocol) sends it.
 
-Our own agent's prompt has it as well. Positions are 1-based line and character (UTF-16 units). No I/O. Both ends limit
-in the same way: :func:`normalise` is what the receiving CLI does. :mod:`context_tracker` decides when a context is
-sent.
+The prompt of our own agent contains it as well. Positions are 1-based line and character (UTF-16 units). No I/O. Both
+ends apply the same limits: :func:`normalise` does what the receiving CLI does. :mod:`context_tracker` decides when a
+context is sent.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from isthmus.ide.positions import one_based
 
 MAXIMUM_FILES = 10
 MAXIMUM_SELECTION_UNITS = 16384
-"""Maximum length in UTF-16 code units, as the real CLI counts the document's 16 KB; includes the mark of a cut."""
+"""Maximum length in UTF-16 code units, as the real CLI counts the document's 16 KB; includes :data:`CUT_MARK`."""
 CUT_MARK = "... [TRUNCATED]"
 
 
@@ -31,7 +31,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class ContextFile:
-    """An open file. ``timestamp`` is the Unix time of the last focus (ours in ms, for ordering only)."""
+    """An open file. ``timestamp`` is the Unix time of the last focus; ours is in ms, and used only for ordering."""
 
     path: str
     timestamp: float
@@ -50,19 +50,19 @@ class WorkspaceState:
 
 @dataclass(frozen=True, slots=True)
 class IdeContext:
-    """The params of ``ide/contextUpdate``."""
+    """Params of ``ide/contextUpdate``."""
 
     workspace_state: WorkspaceState | None = None
 
     @property
     def active_file(self) -> ContextFile | None:
-        """Focused file, if any; valid for a context that :func:`normalise` or the tracker made."""
+        """Focused file, if any; reliable only in a context from :func:`normalise` or the tracker."""
         files = self.workspace_state.open_files if self.workspace_state else None
         return next((file for file in files or () if file.is_active), None)
 
 
 def to_json(context: IdeContext) -> dict[str, Any]:
-    """Return the params of ``ide/contextUpdate``; members that are None are left out."""
+    """Return the params of ``ide/contextUpdate``, without the members that are None."""
     state = context.workspace_state
     if state is None:
         return {}
@@ -89,7 +89,7 @@ def context_from_json(value: object) -> IdeContext:
     """Return the context in received params; malformed entries of openFiles are left out.
 
     Raises:
-        DecodeError: the params, workspaceState or openFiles have another type than documented.
+        DecodeError: the params, workspaceState or openFiles are not of the documented type.
     """
     state = _member(value, "IdeContext", "workspaceState")
     if state is None:
@@ -117,7 +117,7 @@ def _readable(entries: list[object]) -> Iterable[ContextFile]:
 
 
 def ide_context(context: UserFocus) -> IdeContext:
-    """Return the editor's context in the protocol's form and limits. Timestamps are in ms, for ordering only."""
+    """Return the focus in the protocol's form and within its limits. Timestamps are in ms, for ordering only."""
     entries = [ContextFile(file.path, _milliseconds(file)) for file in context.files]
     if (active := context.active_file) is not None:
         # The receiver treats the newest file as active, so the active one has to be strictly the newest.
@@ -133,9 +133,9 @@ def _milliseconds(file: OpenFile) -> int:
 
 
 def open_files_of(context: IdeContext) -> tuple[OpenFile, ...]:
-    """Return a context in the terms of the Editor port; what the protocol does not carry has its default.
+    """Return the open files of a context as types of the Editor port; fields missing in the protocol have defaults.
 
-    The protocol carries only the text of a selection: its range is computed back from the cursor, taken as its end.
+    The protocol has only the text of a selection. Its range is computed backwards from the cursor, taken as its end.
     """
     state = context.workspace_state
     return tuple(_open_file(file) for file in (state.open_files if state is not None else None) or ())
@@ -157,9 +157,9 @@ def _order(position: Position) -> tuple[int, int]:
 
 
 def normalise(context: IdeContext) -> IdeContext:
-    """Return what the receiver keeps: 10 files, newest first, and 16384 UTF-16 units of selected text.
+    """Return the part that the receiver keeps: 10 files, newest first, and 16384 UTF-16 units of selected text.
 
-    Only the newest may be active. If it is not, no file is.
+    Only the newest file may be active. If it is not, no file is.
     """
     state = context.workspace_state
     if state is None or state.open_files is None:
@@ -176,7 +176,7 @@ def normalise(context: IdeContext) -> IdeContext:
 
 
 def cut_selection(text: str) -> str:
-    """Return the text, or its head with a mark, in at most 16384 UTF-16 units; a surrogate pair is never split."""
+    """Return the text cut to 16384 UTF-16 units, a mark included; a surrogate pair is never split."""
     if len(text) * 2 <= MAXIMUM_SELECTION_UNITS or _units(text) <= MAXIMUM_SELECTION_UNITS:
         return text
     room = MAXIMUM_SELECTION_UNITS - len(CUT_MARK)

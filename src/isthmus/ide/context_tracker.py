@@ -1,7 +1,7 @@
-"""Decides when the user's focus is sent to the agents, and what of it. Knows no wire.
+"""Decides when the user's focus is sent to the agents, and which part of it. Independent of the wires.
 
 No I/O and no clock: the caller passes the time and the editor's snapshot. Each wire converts the context to its own
-form and limits: Gemini CLI's in :mod:`context`, Claude Code's in :mod:`isthmus.ide.claude.wire`.
+form within its own limits: Gemini CLI's in :mod:`context`, Claude Code's in :mod:`isthmus.ide.claude.wire`.
 """
 
 import os
@@ -18,9 +18,9 @@ LONGEST_WAIT_SECONDS = 0.250
 
 @dataclass(frozen=True, slots=True)
 class UserFocus:
-    """The user's focus. ``files`` are those that agents may know of, the active one first, then by last focus.
+    """The user's focus. ``files`` are those that agents may know of: the active one first, the others by last focus.
 
-    All of them exist on disk. At most the first is active; only it may have a cursor and a selection.
+    All files exist on disk. Only the first may be active, with a cursor and a selection.
     """
 
     files: tuple[OpenFile, ...] = ()
@@ -28,16 +28,15 @@ class UserFocus:
 
     @property
     def active_file(self) -> OpenFile | None:
-        """File that has the focus, or had it last."""
+        """File that has or last had the focus; None if no file is active."""
         return self.files[0] if self.files and self.files[0].is_active else None
 
 
 class ContextTracker:
-    """Decides when a context is due and what is in it.
+    """Tracker of the user's focus: decides when a context is due and what it contains.
 
-    ``is_visible`` returns whether agents may know of a path: it exists, and is not hidden. Times are seconds of any
-    monotonic clock. A due time is 50 ms after the last change, but never more than 250 ms after the first one that has
-    not been sent.
+    ``is_visible`` returns whether agents may know of a path: it exists and is not hidden. Times are seconds of any
+    monotonic clock. A context is due 50 ms after the last change, but at most 250 ms after the first unsent change.
     """
 
     def __init__(self, is_visible: Callable[[str], bool] = os.path.isfile) -> None:
@@ -50,12 +49,12 @@ class ContextTracker:
 
     @property
     def due(self) -> float | None:
-        """Time at which to read the editor; None while there is nothing to send."""
+        """Time at which to read the editor; None while nothing has changed."""
         return self._due
 
     @property
     def latest(self) -> UserFocus:
-        """Last context that :meth:`update` made: a client that has just connected gets it."""
+        """Latest context from :meth:`update`, for a client that has just connected."""
         return self._latest
 
     def changed(self, now: float) -> None:
@@ -65,7 +64,7 @@ class ContextTracker:
         self._due = min(now + DEBOUNCE_SECONDS, self._first + LONGEST_WAIT_SECONDS)
 
     def reading(self) -> int:
-        """Start a reading of the editor, and return its number; changes from now on are due again."""
+        """Start a reading of the editor, and return its number; later changes become due again."""
         self._first = self._due = None
         self._readings += 1
         return self._readings
@@ -73,9 +72,9 @@ class ContextTracker:
     def update(
         self, files: Iterable[OpenFile], is_trusted: bool | None = None, reading: int | None = None
     ) -> UserFocus | None:
-        """Take the editor's snapshot, and return the context to send, or None if it equals the last one.
+        """Record the editor's snapshot, and return the context to send, or None if it equals the last one.
 
-        A snapshot whose ``reading`` is older than the last one's arrived late, and is ignored.
+        A snapshot from an older ``reading`` than the last one arrived late and is ignored.
         """
         reading = self._updated if reading is None else reading
         if reading < self._updated:
@@ -88,7 +87,7 @@ class ContextTracker:
         return context
 
     def filtered(self, files: Iterable[OpenFile]) -> tuple[OpenFile, ...]:
-        """Return the files of ``files`` that agents may know of, in the order of :attr:`UserFocus.files`."""
+        """Return only the files that agents may know of, in the order of :attr:`UserFocus.files`."""
         existing = [file for file in files if can_be_sent(file.path) and self._is_visible(file.path)]
         active = next((file for file in existing if file.is_active), None)
         active = active or next((file for file in existing if file.path == self._active), None)
@@ -100,7 +99,7 @@ class ContextTracker:
 
 
 def can_be_sent(path: str) -> bool:
-    """Return whether a path can be sent to agents: it is absolute, and Unicode (names in JSON are)."""
+    """Return whether a path can be sent to agents: it is absolute, and valid Unicode as JSON requires."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""Reads the files by which IDEs announce themselves to agent CLIs, whatever the protocol.
+"""Reads the files by which IDEs of any protocol announce themselves to agent CLIs.
 
-Checks what all protocols share: the file is a regular one of this user, of bounded size, and holds a JSON object.
-File access blocks. The ``finding`` module of each protocol interprets the object.
+Checks what all protocols require: a regular file of this user, of limited size, that contains a JSON object. File
+access blocks. The ``finding`` module of each protocol interprets the object.
 """
 
 import json
@@ -20,7 +20,7 @@ from isthmus.ide.file_uri import is_file_name
 
 MAXIMUM_FILE_BYTES = 64 * 1024
 MAXIMUM_FILES = 200
-"""Maximum number of files read in a folder: crashed editors leave files behind, and other users may write to /tmp."""
+"""Maximum number of files read in a folder: crashed editors leave files, and other users can write to /tmp."""
 
 
 class UnusableFileError(IsthmusError):
@@ -29,7 +29,7 @@ class UnusableFileError(IsthmusError):
 
 @dataclass(frozen=True, slots=True)
 class RejectedFile:
-    """A discovery file that is rejected, and why; ``source`` is its path, or the environment variable that named it."""
+    """A rejected discovery file with the reason; ``source`` is its path, or the environment variable that named it."""
 
     source: str
     reason: str
@@ -39,7 +39,7 @@ def read_object(path: Path) -> JsonObject:
     """Return the JSON object in a regular file of this user; files of other users are not trusted.
 
     Raises:
-        UnusableFileError: the file is not regular or not ours, cannot be read, or does not hold a JSON object.
+        UnusableFileError: the file is not regular or not ours, cannot be read, or does not contain a JSON object.
     """
     try:
         value = json.loads(_own_file(path))
@@ -53,7 +53,7 @@ def read_object(path: Path) -> JsonObject:
 
 
 def named_files(folder: Path, name: re.Pattern[str]) -> Iterator[Path]:
-    """Yield at most 200 files of a folder whose names match, sorted, this user's own first."""
+    """Yield at most 200 files of a folder with matching names, sorted, this user's own first."""
     try:
         with os.scandir(folder) as entries:
             found = [(not is_ours(entry), entry.name) for entry in entries if name.fullmatch(entry.name)]
@@ -64,10 +64,10 @@ def named_files(folder: Path, name: re.Pattern[str]) -> Iterator[Path]:
 
 
 def announces(path: Path, token: str) -> bool:
-    """Return whether the file still leads clients to a server: it exists, is complete, and holds this token.
+    """Return whether the file still leads clients to a server: it exists, is complete, and contains this token.
 
-    Nothing else is compared: users patch the process id for agents in containers. A file that cannot be judged (a disk
-    that shows another owner, for instance) counts as announcing, because writing it again would change nothing.
+    Only the token is compared, because users patch the process id for agents in containers. A file that cannot be
+    checked (for instance on a disk that reports another owner) counts as announcing: writing it again would not help.
     """
     try:
         status = path.stat()
@@ -79,7 +79,7 @@ def announces(path: Path, token: str) -> bool:
 
 
 def number(value: object) -> int | None:
-    """Return a number, or the number in a text: real clients write either."""
+    """Return a value that is a number, or a string of digits, as an integer: real clients write both."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -90,25 +90,25 @@ def number(value: object) -> int | None:
 
 
 def port_number(value: object) -> int | None:
-    """Return a number that can be a TCP port, or None for anything else."""
+    """Return the value as a TCP port, or None if it cannot be one."""
     port = number(value)
     return port if port is not None and 0 < port < 65536 else None
 
 
 def folders_of(values: Iterable[object]) -> tuple[str, ...]:
-    """Return the values that can be workspace folders: text that is a possible name on disk."""
+    """Return the values that can be workspace folders: strings that are possible file names."""
     return tuple(value for value in values if isinstance(value, str) and value and is_file_name(value))
 
 
 def mismatch(root: str, folders: tuple[str, ...]) -> str | None:
-    """Return why a resolved folder is not in these workspace folders, or None if it is."""
+    """Return the reason why a resolved folder is not in these workspace folders, or None if it is."""
     if any(Path(root).is_relative_to(os.path.realpath(folder)) for folder in folders):
         return None
     return f"its folders are {os.pathsep.join(folders)}, which do not contain {root}"
 
 
 def is_ours(entry: "os.DirEntry[str]") -> bool:
-    """Return whether a folder's entry belongs to this user; a link's target does not matter."""
+    """Return whether a folder's entry belongs to this user; of a link, the link itself counts."""
     try:
         return entry.stat(follow_symlinks=False).st_uid == os.getuid()
     except OSError:  # it has just vanished

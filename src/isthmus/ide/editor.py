@@ -1,12 +1,11 @@
-"""The Editor port: commands that a companion gives an editor, and events that the editor reports.
+"""Editor port: the commands that a companion gives an editor, and the events that the editor reports.
 
-Events go out through :meth:`Editor.changes`, commands come in through the other methods; an editor never calls back.
-An editor knows no protocol: no MCP, no tokens, no clients. It only knows files, views and a user.
+Events are read from :meth:`Editor.changes`; the other methods are commands. An editor never calls back. It knows files,
+views and a user, but neither protocols nor tokens nor clients.
 
-Positions are defined here once: **line and character are 0-based, character counts UTF-16 code units** (as in LSP).
-Wire modules and editors convert at their own edge: the Gemini CLI companion protocol is 1-based, Neovim has 1-based
-lines and byte columns. Paths are absolute strings, as the editor or the client wrote them; the port never resolves
-symlinks.
+Positions have one definition: **line and character are 0-based, character counts UTF-16 code units** (as in LSP). Wire
+modules and editors convert their own: the Gemini CLI companion protocol is 1-based, Neovim has 1-based lines and byte
+columns. Paths are absolute strings as the editor or the client wrote them; the port never resolves symlinks.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -19,18 +18,18 @@ from isthmus.ide.reviews.review import DiffReview
 
 
 class EditorError(IsthmusError):
-    """The editor could not do what was asked; the text can be shown to the client or user."""
+    """A command that the editor could not carry out; the text can be shown to the client or the user."""
 
 
 class NotAvailableError(EditorError):
-    """The editor lacks a capability. The text is ``not available in EDITOR: why``."""
+    """A capability that the editor lacks. The text is ``not available in EDITOR: reason``."""
 
     def __init__(self, editor: "EditorIdentity", reason: str) -> None:
         super().__init__(f"not available in {editor.display_name}: {reason}")
 
 
 class EditorGoneError(EditorError):
-    """The editor quit or the connection to it is lost; no further call can succeed."""
+    """The editor has quit, or the connection to it is lost; no further call can succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Text that the user has selected; never empty. ``text`` is whole: each wire applies its own limit."""
+    """Text that the user has selected; never empty. ``text`` is complete: each wire applies its own limit."""
 
     range: Range
     text: str
@@ -59,13 +58,13 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """A file that the editor has open. Buffers without a file behind them are not reported.
+    """A file that is open in the editor. Buffers without a file are not reported.
 
-    ``focused_at`` is the Unix time in seconds of its last focus (for a file opened in the background: of its opening).
-    ``is_active`` is true for at most one file: the one with the focus, or the one that had it last while the focus is
-    elsewhere (terminal, file tree, diff view).
-    ``language_id`` is LSP's ("python"), ``line_count`` that of the text in the editor; None if the editor does not
-    report it. ``cursor`` and ``selection`` may be given for any file; only those of the active one leave the companion.
+    ``focused_at`` is the Unix time in seconds of the last focus; for a file opened in the background, of its opening.
+    ``is_active`` is true for at most one file: the file with the focus, or, while the focus is elsewhere (terminal,
+    file tree, diff view), the file that had it last.
+    ``language_id`` is LSP's ("python"), ``line_count`` counts the text in the editor; both are None if the editor does
+    not report them. Any file may have ``cursor`` and ``selection``; only those of the active file leave the companion.
     """
 
     path: str
@@ -101,7 +100,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class EditorIdentity:
-    """Identity of an editor: ``name`` is short and lowercase ("neovim"), ``display_name`` is for the user ("Neovim").
+    """Identity of an editor. ``name`` is short and lowercase ("neovim"); the user sees ``display_name`` ("Neovim").
 
     ``pid`` is the process id of the editor, or of the companion itself if there is no editor process.
     """
@@ -112,7 +111,7 @@ class EditorIdentity:
 
 
 class Capability(StrEnum):
-    """Capability that an editor may lack; every editor has those that are not listed."""
+    """Capability that an editor may lack; every editor has the methods that are not named here."""
 
     DIFF = "diff"
     """open_diff, close_diff"""
@@ -121,7 +120,7 @@ class Capability(StrEnum):
     CLOSE = "close"
     """close_file"""
     TEXT = "text"
-    """text, including unsaved changes; without it, only the file on disk can be read"""
+    """text, with unsaved changes; without this capability, only the file on disk can be read"""
     DIRTY = "dirty"
     """is_dirty, and OpenFile.is_dirty"""
     DIAGNOSTICS = "diagnostics"
@@ -140,14 +139,14 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionText:
-    """Text that the code wrote, or the text form of a value. Without terminal colours."""
+    """Text that the code printed, or the text form of a value; without terminal colours."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionImage:
-    """An image that the code showed; ``data`` is the file's bytes, ``mime_type`` image/png or image/jpeg."""
+    """An image that the code displayed. ``data`` is the file's bytes, ``mime_type`` is image/png or image/jpeg."""
 
     data: bytes
     mime_type: str
@@ -158,7 +157,7 @@ ExecutionOutput: TypeAlias = ExecutionText | ExecutionImage
 
 @dataclass(frozen=True, slots=True)
 class CodeExecution:
-    """Outcome of code in a kernel: its outputs in order. If ``is_error``, it raised; the traceback comes last."""
+    """Result of code in a kernel: its outputs in order. If ``is_error``, the code raised; the traceback comes last."""
 
     outputs: tuple[ExecutionOutput, ...] = ()
     is_error: bool = False
@@ -171,7 +170,7 @@ class CodeExecution:
 class ContextChanged:
     """Open files, focus, cursor, selection or dirty state changed; :meth:`Editor.open_files` returns the new state.
 
-    Editors send it at once and as often as they like; the companion debounces.
+    Editors send this at once and as often as they like; the companion debounces.
     """
 
 
@@ -189,7 +188,7 @@ class DiagnosticsChanged:
 
 @dataclass(frozen=True, slots=True)
 class FileMentioned:
-    """The user wants the agent to look at a file; lines are 0-based, both ends included; None is the whole file."""
+    """The user wants the agent to look at a file. Lines are 0-based, both ends included; None means the whole file."""
 
     path: str
     start_line: int | None = None
@@ -198,7 +197,7 @@ class FileMentioned:
 
 @dataclass(frozen=True, slots=True)
 class DiffAccepted:
-    """The user accepted the review; ``content`` is the whole text they saw, with their edits. No file was written."""
+    """The user accepted the review; ``content`` is the whole text in the view, edits included. No file was written."""
 
     review_id: str
     content: str
@@ -208,7 +207,8 @@ class DiffAccepted:
 class DiffRejected:
     """The user rejected the review, or closed its view without accepting.
 
-    ``content`` is the text in the view if the user changed it; it is kept. None: unchanged, or the editor cannot say.
+    ``content`` is the text in the view if the user changed it; it is kept. It is None if the text is unchanged or the
+    editor cannot report it.
     """
 
     review_id: str
@@ -217,9 +217,9 @@ class DiffRejected:
 
 @dataclass(frozen=True, slots=True)
 class DiffEdited:
-    """The text in the view of a review is now ``content``; not a decision, but a copy in case the editor crashes.
+    """The user changed the text in the view of a review; ``content`` is a copy in case the editor crashes.
 
-    Editors that can send it do so within about a second of the last key (later for large texts); others never do.
+    Not a decision. Editors that support it send it within about a second of the last key, later for large texts.
     """
 
     review_id: str
@@ -240,12 +240,12 @@ class Editor(Protocol):
 
     @property
     def identity(self) -> EditorIdentity:
-        """Identity of the editor; constant from the moment the object exists."""
+        """Identity of the editor; constant."""
         ...
 
     @property
     def unavailable(self) -> Mapping[Capability, str]:
-        """Capabilities that it lacks, each with the reason in words; empty if it has them all.
+        """Capabilities that the editor lacks, each with the reason in words.
 
         The methods of a missing capability raise :class:`NotAvailableError`.
         """
@@ -253,7 +253,7 @@ class Editor(Protocol):
 
     @property
     def is_trusted(self) -> bool | None:
-        """Whether the user trusts the workspace, as the editor knows it; None if it has no such notion.
+        """Whether the user trusts the workspace; None if the editor has no concept of trust.
 
         A change is reported as :class:`WorkspaceChanged`.
         """
@@ -262,7 +262,7 @@ class Editor(Protocol):
     def changes(self) -> AsyncIterator[EditorEvent]:
         """Yield every event from the first iteration on, in order, until the editor quits.
 
-        One reader at a time. A decision about a review is never dropped, also not while nobody reads.
+        Only one reader at a time. Decisions about reviews are never dropped, even without a reader.
         """
         ...
 
@@ -275,7 +275,7 @@ class Editor(Protocol):
         ...
 
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
-        """Show a file; with ``at`` put the cursor at its start, and select the range unless it is empty.
+        """Show a file; with ``at``, put the cursor at the start of the range, and select the range unless it is empty.
 
         Raises:
             EditorError: the file does not exist.
@@ -291,11 +291,11 @@ class Editor(Protocol):
         ...
 
     async def open_diff(self, review: DiffReview) -> None:
-        """Show the file as it is on disk beside ``review.proposed``, editable; return when the view is visible.
+        """Show the file on disk beside an editable ``review.proposed``; return when the view is visible.
 
         The user's decision comes later as :class:`DiffAccepted` or :class:`DiffRejected` with ``review.id``.
-        A file that does not exist is shown as empty. The target file is never written. Text goes in and comes out with
-        its own line ends, byte order mark and (missing) final newline.
+        A file that does not exist is shown as empty. The target file is never written. Line ends, byte order mark and a
+        missing final newline of the text are preserved.
 
         Raises:
             EditorError: nothing can be shown.
@@ -305,16 +305,16 @@ class Editor(Protocol):
     async def close_diff(self, review_id: str) -> str | None:
         """Close a diff view without a decision, and return the text in it, with the user's edits.
 
-        No :class:`DiffAccepted` or :class:`DiffRejected` follows. Return None if there is no such view (any more).
+        No :class:`DiffAccepted` or :class:`DiffRejected` follows. Return None if the view does not exist or is closed.
         """
         ...
 
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """Return the known diagnostics of one file, or of all open files; never wait for a linter."""
+        """Return the known diagnostics of one file, or of all open files, without waiting for a linter."""
         ...
 
     async def is_dirty(self, path: str) -> bool | None:
-        """Return whether an open file has unsaved changes; None when it is not open."""
+        """Return whether an open file has unsaved changes; None if it is not open."""
         ...
 
     async def save(self, path: str) -> None:
@@ -326,42 +326,42 @@ class Editor(Protocol):
         ...
 
     async def text(self, path: str) -> str | None:
-        """Return the text of an open file as the user sees it, unsaved changes included; None when it is not open.
+        """Return the text of an open file with its unsaved changes; None if it is not open.
 
         Line ends are as in the file.
         """
         ...
 
     async def show_message(self, text: str) -> None:
-        """Show a message to the user, without waiting for them."""
+        """Show a message to the user, without waiting for a reaction."""
         ...
 
     async def confirm(self, title: str, text: str) -> bool:
-        """Ask the user a yes-or-no question, and wait; closing it is a no.
+        """Ask the user a yes-or-no question, and wait for the answer; closing the question is a no.
 
-        ``title`` is one line ("Claude Code wants to run code in analysis.ipynb"), ``text`` is what it is about, of any
-        length. There is no deadline: the caller cancels, and the question is closed.
+        ``title`` is one line ("Claude Code wants to run code in analysis.ipynb"); ``text`` has the details, in any
+        length. There is no deadline: if the caller cancels, the question is closed.
         """
         ...
 
     async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:
-        """Run code in the kernel of a notebook, whose state lasts.
+        """Run code in the kernel of a notebook; the state of the kernel is kept.
 
-        ``notebook`` is the absolute path of the one that the user allowed it in: another one may have the focus by now.
-        None is the open notebook that has, or had last, the focus. Does not ask the user: the caller has. Cancelling
-        interrupts the kernel and leaves its state.
+        ``notebook`` is the absolute path of the notebook for which the user gave permission, because another one may
+        have the focus by now. None means the open notebook that has or last had the focus. The caller has asked the
+        user. Cancelling interrupts the kernel and keeps its state.
 
         Raises:
-            EditorError: no notebook is open, or not that one, or its kernel does not run or died.
+            EditorError: no notebook or not this one is open, or its kernel is not running or died.
         """
         ...
 
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
-        """Set variables for the terminals that are opened inside the editor from now on; None removes a variable."""
+        """Set environment variables of the editor's future terminals; None removes a variable."""
         ...
 
     async def aclose(self) -> None:
-        """Close our diff views (no decision follows) and the connection; the editor itself stays."""
+        """Close our diff views, without decisions, and the connection; the editor keeps running."""
         ...
 
 
@@ -372,12 +372,12 @@ def require(editor: Editor, capability: Capability) -> None:
 
 
 class Consent(Enum):
-    """An answer; the values are the words of ``isthmus ide answer``."""
+    """Answer to a request for permission; the values are the words of ``isthmus ide answer``."""
 
     NO = "no"
     YES = "yes"
     SESSION = "session"
-    """Yes, also to every later question of this agent about the same subject, until it leaves."""
+    """Yes to this and every later question of the agent about the same subject, until it disconnects."""
 
     @staticmethod
     def of(*, yes: bool) -> "Consent":
@@ -386,14 +386,14 @@ class Consent(Enum):
 
     @property
     def is_yes(self) -> bool:
-        """Whether it is allowed now."""
+        """Whether permission is given now."""
         return self is not Consent.NO
 
 
 @runtime_checkable
 class ConsentTaker(Protocol):
-    """An editor whose user can say yes for the whole session."""
+    """An editor that can ask for permission for a whole session."""
 
     async def consent(self, title: str, text: str) -> Consent:
-        """Ask as :meth:`isthmus.ide.editor.Editor.confirm` does, and offer a yes for the session too."""
+        """Ask as :meth:`isthmus.ide.editor.Editor.confirm` does, and also offer a yes for the session."""
         ...

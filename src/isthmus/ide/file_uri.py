@@ -1,6 +1,6 @@
-"""``file:`` URIs of absolute paths, percent-encoded as LSP has them, and the careless forms that real programs send.
+"""``file:`` URIs of absolute paths: percent-encoded as in LSP, and the inexact forms that real programs send.
 
-Paths are strings as in the rest of the port: a name that is not UTF-8 holds surrogates (``os.fsdecode``).
+Paths are strings as in the rest of the port: a name that is not UTF-8 contains surrogates (``os.fsdecode``).
 """
 
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 MAXIMUM_PATH_BYTES = 4096
-"""Maximum length of a path in bytes with its terminator, as on Linux; other systems allow less."""
+"""Maximum length of a path in bytes, terminator included, as on Linux; other systems allow less."""
 _SCHEME = "file://"
 
 
@@ -24,10 +24,10 @@ def file_uri(path: str) -> str:
 
 
 def path_of_uri(uri: str) -> str | None:
-    """Return the absolute path that a ``file:`` URI means; None for every other text.
+    """Return the absolute path of a ``file:`` URI; None for any other text.
 
-    Accepts what real programs send: URIs that are not percent-encoded (claudecode.nvim), and the host ``localhost``.
-    ``#`` and ``?`` belong to the name: no program sends fragments or queries of files.
+    Also accepts what real programs send: URIs without percent-encoding (claudecode.nvim), and the host ``localhost``.
+    ``#`` and ``?`` are part of the name, because no program sends fragments or queries of files.
     """
     if uri[: len(_SCHEME)].lower() != _SCHEME:
         return None
@@ -41,7 +41,7 @@ def path_of_uri(uri: str) -> str | None:
 
 
 def is_file_name(path: str) -> bool:
-    """Return whether a path is possible on disk: JSON can carry surrogates, NUL and lengths that no file name has."""
+    """Return whether a path is possible on disk: JSON can contain surrogates, NUL and lengths that no path can have."""
     try:
         encoded = os.fsencode(path)
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""Runs one companion around an editor: a server for each protocol, the user's control channel, and their shutdown.
+"""Runs one companion for an editor: a server for each protocol, the user's control channel, and their shutdown.
 
-Every server listens before the first discovery file appears; the files are gone before the servers stop listening.
-Everything ends when the editor quits or :meth:`CompanionHost.stop` is called (by a signal, for instance).
+Every server listens before the first discovery file is written; the files are removed before the servers stop
+listening. The host ends when the editor quits or :meth:`CompanionHost.stop` is called (by a signal, for instance).
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class CompanionError(IsthmusError):
-    """The companion could not start or continue."""
+    """A failure that keeps the companion from starting or running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,10 @@ class ListeningServer:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """State of a companion that can be reached; ``taken_over``: it has the ports and tokens of the former run.
+    """State of a companion that is ready for clients.
 
-    ``variables`` are what a terminal needs so that agents in it find this companion.
+    ``taken_over`` is true if it has the ports and tokens of the previous run. ``variables`` are the environment
+    variables by which agents in a terminal find this companion.
     """
 
     servers: tuple[ListeningServer, ...]
@@ -82,7 +83,7 @@ class CompanionHost:
         self._state_file: RestartStateFile | None = None
         self._servers: tuple[AgentServer, ...] = ()
         self._unannounced: frozenset[str] = frozenset()
-        # The editor's terminals had these before: the companion was started by the editor, or in one of them.
+        # The values before ours: the companion was started by the editor or in one of its terminals.
         self._own_variables = {name: os.environ[name] for name in ("NO_PROXY", "no_proxy") if name in os.environ}
 
     def stop(self) -> None:
@@ -111,7 +112,7 @@ class CompanionHost:
             raise CompanionError(f"the companion cannot start: {error}") from error
         self._state_file = state_file
         control = ControlServer(companion, runtime_directory(), allow_agent_accept=options.allow_agent_accept)
-        async with AsyncExitStack() as ending:  # callbacks run last to first; one that fails stops none
+        async with AsyncExitStack() as ending:  # callbacks run last to first; a failing one does not stop the rest
             ending.push_async_callback(self._editor.aclose)
             ending.push_async_callback(self._unset_terminals)
             ending.push_async_callback(control.cut_off)
@@ -135,7 +136,7 @@ class CompanionHost:
             listening = tuple(ListeningServer(server.name, server.port, server.discovery_files) for server in servers)
             ready(Ready(listening, folders, any(taken_over), self._variables(folders)))
             housekeeping = asyncio.create_task(self._housekeep(companion, folders, control))
-            ending.push_async_callback(_cancel, housekeeping)  # or it would announce again what is withdrawn
+            ending.push_async_callback(_cancel, housekeeping)  # otherwise it would announce the servers again
             stopped = asyncio.create_task(self._until_stopped(control))
             ending.push_async_callback(_cancel, stopped)
             tasks = (*serving, following, housekeeping, stopped)
@@ -152,14 +153,14 @@ class CompanionHost:
         return tuple(known[name].server(companion, self._store_state) for name in chosen)
 
     def _store_state(self) -> None:
-        """Store what the next run needs."""
+        """Store the state for the next run."""
         if self._state_file is not None:
-            with suppress(OSError):  # without the file, clients only cannot reconnect after a restart
+            with suppress(OSError):  # without the file, clients cannot reconnect after a restart; all else works
                 files = [file for server in self._servers for file in server.discovery_files]
                 self._state_file.write({server.name: server.saved_state() for server in self._servers}, files)
 
     def _forget_abandoned(self) -> None:
-        """Remove old partial files of companions that were killed while they wrote."""
+        """Remove old partial files of companions that were killed while writing."""
         announced = [Path(file).parent for server in self._servers for file in server.discovery_files]
         for folder in {data_directory() / "companions", data_directory() / "kept", runtime_directory(), *announced}:
             with suppress(OSError):
@@ -169,7 +170,7 @@ class CompanionHost:
         """Write the discovery files; log servers whose folder cannot be written (a read-only home).
 
         Raises:
-            OSError: no server could be announced, or the user's commands could not find us.
+            OSError: no server could be announced, or the control file for the user's commands could not be written.
         """
         failures: dict[str, OSError] = {}
         for server in self._servers:
@@ -191,7 +192,7 @@ class CompanionHost:
         return {name: text for server in self._servers for name, text in server.variables(folders).items()}
 
     async def _set_terminals(self, folders: Sequence[str]) -> bool:
-        """Return whether the variables are set for good; a busy editor has to be asked again."""
+        """Set the variables of new terminals; return False if the editor is busy and the caller should try again."""
         if Capability.TERMINAL not in self._editor.unavailable:
             try:
                 variables = terminal_environment(self._variables(folders), self._own_variables)
@@ -225,7 +226,7 @@ class CompanionHost:
                     return
 
     async def _housekeep(self, companion: Companion, folders: Sequence[str], control: ControlServer) -> None:
-        lead_here = await self._set_terminals(folders)
+        terminals_are_set = await self._set_terminals(folders)
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.housekeeping_seconds):
@@ -239,8 +240,8 @@ class CompanionHost:
                     if not control.is_announced:
                         await control.start()
                     self._announce(folders, control)
-            if moved or not lead_here:
-                lead_here = await self._set_terminals(folders)
+            if moved or not terminals_are_set:
+                terminals_are_set = await self._set_terminals(folders)
             if self._state_file is not None:
                 self._state_file.touch()
             for server in self._servers:
@@ -248,19 +249,19 @@ class CompanionHost:
 
 
 async def _stop(servers: Sequence[AgentServer], serving: Sequence["asyncio.Task[None]"]) -> None:
-    """End the connections of every server, as far as each can do that itself."""
+    """Stop every server, and wait for its task, whatever the outcome."""
     await asyncio.gather(*(server.stop() for server in servers), return_exceptions=True)
     await asyncio.gather(*serving, return_exceptions=True)
 
 
 async def _cancel(task: "asyncio.Task[None]") -> None:
-    """Cancel a task, and wait for its end, whatever its outcome."""
+    """Cancel a task, and wait for its end, whatever the outcome."""
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
 
 async def _listening(servers: Sequence[AgentServer], serving: Sequence["asyncio.Task[None]"]) -> None:
-    """Wait until all servers listen, or raise the error of one that cannot."""
+    """Wait until all servers listen; raise the error of a server that cannot."""
     listening = asyncio.gather(*(server.listening() for server in servers))
     await asyncio.wait([*serving, listening], return_when=asyncio.FIRST_COMPLETED)
     for task in serving:

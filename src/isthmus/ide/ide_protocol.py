@@ -1,4 +1,4 @@
-"""A companion protocol as one object, and the results of looking for IDEs. Each protocol's folder defines its own."""
+"""A companion protocol as one object, and the results of a search for IDEs. Each protocol's folder defines its own."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RemoteEndpoint:
-    """An endpoint that a client named by its URL; ``headers`` go with each request and are never shown.
+    """An endpoint that a client gave as a URL. ``headers`` are sent with each request and never shown.
 
-    ``address_policy`` decides on each address that the URL's host resolves to; None allows all of them.
+    ``address_policy`` decides on each address of the URL's host; None allows all addresses.
     """
 
     url: str = field(repr=False)
@@ -30,7 +30,7 @@ class RemoteEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class FoundIde:
-    """An IDE that serves the workspace. ``token`` is None if it does not require one.
+    """An IDE that serves the workspace. ``token`` is None if the IDE does not require one.
 
     ``source`` is the discovery file, or the environment variable that named it.
     """
@@ -43,9 +43,9 @@ class FoundIde:
     folders: tuple[str, ...]
     source: str
     remote: RemoteEndpoint | None = None
-    """Endpoint of an IDE that was found by a URL; port and token are meaningless then."""
+    """Endpoint of an IDE that was given by a URL; port and token are not used then."""
     has_identity: bool = True
-    """Whether its file names the IDE; if not, real clients identify it by their terminal."""
+    """Whether the discovery file names the IDE; if not, real clients identify it by their terminal."""
     modified_at: float = 0.0
     """Unix time in seconds of the discovery file's last change; 0 if the protocol does not rank by it."""
 
@@ -66,11 +66,11 @@ def _current_form(_path: Path) -> int | None:
 class AgentCli:
     """An agent CLI that speaks a protocol: its discovery files, and how it chooses among them.
 
-    ``name`` is what users call it. ``port_variable`` is the environment variable in which it looks for a port.
+    ``name`` is the name that users know. ``port_variable`` is the environment variable in which it looks for a port.
     ``discovery_files`` yields the files that it finds with an environment, ``read`` reads one of them, and
-    ``old_number`` returns the number in the name of a file of an old form (None: it has the current form); they block.
-    ``choose`` predicts which of its usable files it takes. ``remarks`` returns what its settings keep it from when it
-    is started in a folder. ``removes_dead``: it removes files whose process it does not see.
+    ``old_number`` returns the number in the name of a file of an old form, or None for the current form; all three
+    block. ``choose`` predicts the file that it uses. ``remarks`` returns the restrictions by its settings if it is
+    started in a folder. ``removes_dead`` is true if it removes files whose process it does not see.
     """
 
     name: str
@@ -85,11 +85,11 @@ class AgentCli:
 
 @dataclass(frozen=True, slots=True)
 class IdeProtocol:
-    """A protocol between agent CLIs and IDEs, from both sides. ``name`` is its name on the command line.
+    """A protocol between agent CLIs and IDEs, for both ends. ``name`` is its name on the command line.
 
-    ``port_variable`` is the environment variable by which our own agent finds an IDE's port; ``find`` blocks.
-    ``client`` makes a client of the best IDE, ``server`` a server that tells when its saved state has changed; both
-    import the modules that they need.
+    ``port_variable`` is the environment variable by which our own agent finds an IDE's port. ``find`` blocks.
+    ``client`` makes a client of the best IDE, ``server`` a server that calls the callback when its saved state has
+    changed; both import the modules that they need.
     """
 
     name: str
@@ -103,9 +103,9 @@ class IdeProtocol:
 def sort_files(
     root: str, paths: Iterable[Path], read: Callable[[Path], FoundIde | RejectedFile], *, named: int | None = None
 ) -> tuple[list[FoundIde], list[RejectedFile], set[int]]:
-    """Return the usable IDEs, the rejected files, and the ports at which another user listens.
+    """Return the usable IDEs, the rejected files, and the ports on which another user listens.
 
-    The IDE at the port ``named`` is usable whatever its folders are.
+    The IDE at the port ``named`` is usable with any folders.
     """
     usable: list[FoundIde] = []
     rejected: list[RejectedFile] = []

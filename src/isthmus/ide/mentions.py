@@ -1,4 +1,4 @@
-"""Files that the user recently pointed the agents to, for agents that connect a moment later."""
+"""Files to which the user recently pointed the agents, for agents that connect shortly afterwards."""
 
 import time
 from collections import deque
@@ -11,7 +11,7 @@ KEPT_MENTIONS = 20
 
 
 class Mentions:
-    """Notifies the client that was used last, and keeps the last :data:`KEPT_MENTIONS`. ``clock`` is in seconds."""
+    """The last :data:`KEPT_MENTIONS` mentions, each sent to the most recently used client. ``clock`` is in seconds."""
 
     def __init__(self, clients: Mapping[str, Client], clock: Callable[[], float] = time.monotonic) -> None:
         self._clients = clients
@@ -19,9 +19,9 @@ class Mentions:
         self._latest: deque[tuple[float, FileMentioned]] = deque(maxlen=KEPT_MENTIONS)
 
     def notify(self, mention: FileMentioned) -> bool:
-        """Notify the agent that the user works with: the last used one of those that take mentions.
+        """Send a mention to the most recently used agent that accepts mentions.
 
-        Return False if there is none; the mention is kept for one that connects soon.
+        Return False if there is none; the mention is kept for an agent that connects soon.
         """
         self._latest.append((self._clock(), mention))
         ranked = [(client.active_at, client) for client in self._clients.values() if client.connected]
@@ -32,7 +32,7 @@ class Mentions:
         return True
 
     def undelivered_message(self, path: str) -> str:
-        """Return the message to the user when no agent takes the mention of a file."""
+        """Return the message to the user if no agent accepted the mention of a file."""
         titles = sorted({client.title for client in self._clients.values() if client.connected})
         if not titles:
             return "no agent is attached; one that connects within ten seconds gets the file"

@@ -1,4 +1,4 @@
-"""Options of a companion, set by the user at its start, and its limits and timeouts, which tests replace."""
+"""Options of a companion, which the user sets at its start, and its limits and timeouts, which tests replace."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from isthmus.listeners.limits import ListenerLimits, ServerLimits
 class CompanionOptions:
     """Options of a companion. ``folders`` replace the editor's workspace folders.
 
-    ``is_trusted`` replaces what the editor reports, unless it is None. ``fresh``: never take over port and token of a
-    companion that ended a moment ago. ``watch`` is the id of a process with which the companion ends; if other agents
-    use it by then, it ends with the last of them. Without ``share_context`` agents get no open file, selection or
-    mention; without ``share_selection`` no selected text. Without ``show_diffs`` no review is shown: agents ask in
-    their terminals. ``linters`` are run for diagnostics ("ruff", "pyright"). ``protocols`` are the names of the
-    protocols to serve, empty for all: an IDE with an extension of its own needs only the others. ``tool_files`` are
-    Python files with custom tools.
+    ``is_trusted`` replaces the editor's report, unless it is None. With ``fresh``, port and token of a companion that
+    has just ended are not taken over. ``watch`` is the id of a process with which the companion ends; if other
+    agents are attached at that time, it ends with the last of them. Without ``share_context`` agents receive no open
+    files, selections or mentions; without ``share_selection`` no selected text. Without ``show_diffs`` no review is
+    shown: agents ask in their terminals. ``linters`` are run for diagnostics ("ruff", "pyright"). ``protocols`` are the
+    names of the protocols to serve, empty for all: an IDE with an extension of its own needs only the others.
+    ``tool_files`` are Python files with custom tools.
     """
 
     folders: tuple[str, ...] = ()
@@ -38,15 +38,15 @@ class ReviewLimits:
     maximum_open: int = 100
     """Maximum number of open reviews, queued ones included."""
     kept_decisions: int = 50
-    """Maximum number of ended reviews, kept only for a closeDiff or an answer that crosses the end."""
+    """Maximum number of ended reviews that are kept for a late closeDiff or answer."""
     kept_characters: int = 16 * 1024 * 1024
     """Maximum total length of the proposals of ended reviews, in characters."""
     decision_seconds: float = 1.0
-    """Maximum wait in seconds for the editor's event after a view is gone."""
+    """Maximum wait in seconds for the editor's event after a view disappeared."""
     settle_seconds: float = 1.0
-    """Maximum wait in seconds for an agent to write an accepted edit, before the next review is shown."""
+    """Maximum wait in seconds for an agent to write an accepted edit before the next review is shown."""
     shutdown_seconds: float = 3.0
-    """Maximum time in seconds to close all views together, when the companion ends."""
+    """Maximum time in seconds to close all views when the companion ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class HttpServerLimits(ServerLimits):
     head_seconds: float = 10.0
     grace_seconds: float = 2.0
     concurrency: int | None = 256 + 1024
-    """Maximum number of connections: 256 with a token, and 1024 without."""
+    """Maximum number of connections: 256 with a token plus 1024 without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,24 +67,24 @@ class GeminiServerLimits(HttpServerLimits):
     keep_alive_seconds: float = 15.0
     """Maximum silence in seconds on an event stream."""
     lost_stream_seconds: float = 20.0
-    """Delay in seconds before a client that lost its stream is unlisted and its views are closed.
+    """Delay in seconds before a client that lost its stream is removed and its views are closed.
 
-    It reconnects within ten seconds or never.
+    A client that reconnects does so within ten seconds.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaudeServerLimits(ListenerLimits):
-    """Limits of the companion's WebSocket server. ``head_seconds`` is for the whole handshake."""
+    """Limits of the companion's WebSocket server. ``head_seconds`` applies to the whole handshake."""
 
     descriptor_share: float = 0.25
     head_seconds: float = 10.0
     maximum_clients: int = 64
     maximum_message_bytes: int = 32 * 1024 * 1024
     maximum_unread_bytes: int = 64 * 1024 * 1024
-    """Maximum number of unsent bytes for a client; one that lets more pile up is disconnected."""
+    """Maximum number of unsent bytes for a client; above it, the client is disconnected."""
     ping_seconds: float = 30.0
-    """Interval in seconds of our pings, and maximum wait for each answer: real CLIs send no pings."""
+    """Interval in seconds of our pings, and maximum wait for each pong: real CLIs send no pings."""
     close_seconds: float = 2.0
     """Maximum wait in seconds for the client's close frame."""
 
@@ -94,7 +94,7 @@ class CompanionLimits:
     """Limits of a companion."""
 
     diagnostics_seconds: float = 0.9
-    """Maximum wait in seconds for the editor's diagnostics, and again for its open files.
+    """Maximum wait in seconds for the editor's diagnostics, and separately for its open files.
 
     Real agents ask before each turn and after each edit, and wait for the answer without a deadline of their own.
     """

@@ -1,7 +1,7 @@
-"""Converts positions of the Editor port: to offsets in a text, 1-based numbers and other encodings.
+"""Converts positions of the Editor port to offsets in a text, 1-based numbers and other encodings.
 
-The port's own form is 0-based lines and UTF-16 units (:mod:`isthmus.ide.editor`). :mod:`isthmus.text` measures text in
-each encoding. Neovim's positions are converted in Neovim, by its own functions. Pure.
+The port uses 0-based lines and UTF-16 units (:mod:`isthmus.ide.editor`). :mod:`isthmus.text` measures text in each
+encoding. Neovim's positions are converted in Neovim, by its own functions. Pure.
 """
 
 from isthmus.ide.editor import Position, Range
@@ -19,12 +19,12 @@ def one_based(position: Position) -> tuple[int, int]:
 
 
 def ordered(first: Position, second: Position) -> Range:
-    """Return the range between two positions, whichever comes first."""
+    """Return the range between two positions in either order."""
     return Range(*sorted((first, second), key=lambda position: (position.line, position.character)))
 
 
 def line_at(text: str, line: int) -> tuple[int, str]:
-    """Return the offset at which a line starts, and the line without its newline; past the end, the last line."""
+    """Return a line's start offset, and the line without its newline; past the end of the text, the last line."""
     start = 0
     for _ in range(line):
         newline = text.find("\n", start)
@@ -48,7 +48,7 @@ def position_at(text: str, offset: int) -> Position:
 
 
 def within(text: str, at: Range) -> Range:
-    """Return the range cut to the text, with its ends in order."""
+    """Return the range limited to the text, with its ends in order."""
     return ordered(_within(text, at.start), _within(text, at.end))
 
 
@@ -61,10 +61,10 @@ def _within(text: str, position: Position) -> Position:
 
 
 def from_encoding(line: str, character: int, encoding: OffsetEncoding) -> int:
-    """Return the UTF-16 units of a ``character`` that counts in another encoding; past the line's end, its length."""
+    """Convert a ``character`` of another encoding to UTF-16 units; past the line's end, return the line's length."""
     return utf16_length(line[: offset_from_encoded(line, character, encoding)])
 
 
 def to_encoding(line: str, character: int, encoding: OffsetEncoding) -> int:
-    """Return the ``character`` in another encoding of one in UTF-16 units; past the line's end, its length."""
+    """Convert a ``character`` in UTF-16 units to another encoding; past the line's end, return the line's length."""
     return encoded_length(line[: offset_from_utf16(line, character)], encoding)

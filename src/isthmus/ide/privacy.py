@@ -1,9 +1,9 @@
-"""Hides files from agents: those that .geminiignore or .aiexclude name, and all whose names begin with ``.env``.
+"""Hides files from agents: files that .geminiignore or .aiexclude match, and files with names that begin with ``.env``.
 
-Covers only what the companion sends on its own: open files, selections, mentions, diagnostics. It does not keep an
-agent from opening a file that it knows of. Both ignore files have gitignore's syntax and count in every folder from a
-workspace folder down to the file; the names count for files outside the workspace as well. A link is hidden if it or
-its target is; so is an open file that has become a link out of the workspace since it was opened.
+Covers only what the companion sends by itself: open files, selections, mentions, diagnostics. An agent can still open a
+file by its path. Both ignore files have gitignore's syntax and apply in every folder from the workspace folder down to
+the file; the names apply outside the workspace as well. A link is hidden if the link or its target is. An open file is
+also hidden if it was replaced, since it was opened, by a link out of the workspace.
 """
 
 import os
@@ -18,16 +18,16 @@ from isthmus.ide.workspace_files import FileStamp
 
 IGNORE_FILES: Final = (".geminiignore", ".aiexclude")
 MAXIMUM_KNOWN = 4096
-"""Maximum number of ignore files, existing or not, that are remembered; beyond it all are read again."""
+"""Maximum number of remembered ignore files, missing ones included; above it, all are read again."""
 MAXIMUM_AWAITED = 1000
-"""Maximum number of files that an agent opened and that the editor has not listed yet."""
+"""Maximum number of files that agents have opened and the editor has not yet listed."""
 LOOK_SECONDS = 0.1
-"""Minimum interval in seconds between looks at an ignore file: open files lie in the same folders."""
+"""Minimum interval in seconds between checks of an ignore file: open files share folders."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """An ignore file as it was read, or None if missing; ``looked_at`` is the time of the last check."""
+    """An ignore file as last read; stamp and rules are None if it is missing. ``looked_at`` is the last check."""
 
     stamp: FileStamp | None
     rules: IgnoreFile | None
@@ -35,21 +35,21 @@ class _Known:
 
 
 class HiddenFiles:
-    """Answers whether paths are hidden; ``folders`` are the absolute workspace folders, and may be set again.
+    """Files that are hidden from agents. ``folders`` are the absolute workspace folders; they may be replaced.
 
-    A changed ignore file counts within :data:`LOOK_SECONDS` of ``clock``; it is read again only when it has changed.
+    A change of an ignore file takes effect within :data:`LOOK_SECONDS`, measured by ``clock``.
     """
 
     def __init__(self, folders: Sequence[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
         self.folders = folders
         self._clock = clock
         self._known: dict[str, _Known] = {}
-        self._led_to: dict[str, str] = {}
-        self._awaited: set[str] = set()
+        self._real_paths: dict[str, str] = {}
+        self._opening: set[str] = set()
 
     @property
     def folders(self) -> Sequence[str]:
-        """Workspace folders, as they were given."""
+        """Workspace folders, as passed."""
         return self._folders
 
     @folders.setter
@@ -59,29 +59,29 @@ class HiddenFiles:
         self._tops = tuple(dict.fromkeys(names))
 
     def hides(self, path: str) -> bool:
-        """Return whether the file with this absolute path must not be sent to agents; it need not exist."""
+        """Return whether an absolute path must not be sent to agents; the file need not exist."""
         path = os.path.normpath(path)
         real = os.path.realpath(path)
-        if self._led_to.get(path, real) != real and not any(_is_below(top, real) for top in self._tops):
+        if self._real_paths.get(path, real) != real and not any(_is_below(top, real) for top in self._tops):
             return True
         names = {path, real}
         return any(_has_hidden_name(name) or any(self._is_ignored(top, name) for top in self._tops) for name in names)
 
     def opens(self, path: str, real: str) -> None:
-        """Note that the editor is about to open a workspace file for an agent; ``real`` is its current real path."""
+        """Record that the editor is about to open a workspace file for an agent; ``real`` is its current real path."""
         path = os.path.normpath(path)
-        self._led_to[path] = real
-        if len(self._awaited) < MAXIMUM_AWAITED:
-            self._awaited.add(path)
+        self._real_paths[path] = real
+        if len(self._opening) < MAXIMUM_AWAITED:
+            self._opening.add(path)
 
     def opened(self, paths: Iterable[str]) -> None:
-        """Note the files open in the editor. One that later leads out of the workspace is hidden while it does.
+        """Record the files open in the editor. A file that later leads out of the workspace is hidden while it does.
 
-        Agents write in the workspace: by turning an open file into a link they could learn what is hidden from them.
+        Agents write in the workspace: by replacing an open file with a link, they could read hidden files.
         """
-        known, names = self._led_to, {os.path.normpath(path) for path in paths}
-        self._led_to = {path: known.get(path) or os.path.realpath(path) for path in names | self._awaited}
-        self._awaited -= names
+        known, names = self._real_paths, {os.path.normpath(path) for path in paths}
+        self._real_paths = {path: known.get(path) or os.path.realpath(path) for path in names | self._opening}
+        self._opening -= names
 
     def _is_ignored(self, top: str, path: str) -> bool:
         prefix = top.rstrip("/") + "/"

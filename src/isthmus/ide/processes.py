@@ -1,4 +1,4 @@
-"""Processes of this machine: whether one that a file names still runs, and the ancestors of this one.
+"""Processes of this machine: whether a process still runs, its working folder, and the ancestors of this process.
 
 :mod:`isthmus.ide.control.lineage` recognises agents among them.
 """
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final
 
 MAXIMUM_LEVELS: Final = 32
-"""Maximum number of levels to look up the process tree, as in real clients."""
+"""Maximum number of ancestors to look up in the process tree, as in real clients."""
 
 
 def process_is_alive(pid: int) -> bool:
-    """Return whether a process with this id runs, whoever owns it.
+    """Return whether a process with this id runs, of any owner.
 
-    A zombie counts as dead, though it keeps its id: in a container without an init nobody ever reaps it.
+    A zombie counts as dead, though it keeps its id: in a container without an init no process ever reaps it.
     """
     if pid <= 0:
         return False
@@ -26,13 +26,13 @@ def process_is_alive(pid: int) -> bool:
         pass
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:  # it is hidden, or this is not Linux
+    except OSError:  # the process is hidden, or this is not Linux
         return True
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def place_of(pid: int) -> tuple[str | None, str | None]:
-    """Return the working folder and the terminal of a process; None for what is unknown or hidden."""
+    """Return the working folder and the terminal of a process; each is None if unknown or hidden."""
     import psutil  # loaded on demand, not at start
 
     try:
@@ -44,7 +44,7 @@ def place_of(pid: int) -> tuple[str | None, str | None]:
 
 def process_ancestors() -> tuple[int, ...]:
     """Return the ids of the processes above this one, nearest first."""
-    import psutil  # loaded when an IDE is looked for, not at start
+    import psutil  # loaded for a search for IDEs, not at start
 
     try:
         return tuple(parent.pid for parent in psutil.Process().parents()[:MAXIMUM_LEVELS])

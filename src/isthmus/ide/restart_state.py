@@ -1,8 +1,8 @@
-"""State that a companion leaves so that its clients reconnect after a restart: ports, tokens, session ids, for 60 s.
+"""State by which clients can reconnect within 60 s of a restart of the companion: ports, tokens and session ids.
 
-Real CLIs reconnect by themselves if all of it is the same again. There is one 0600 file per run in our data folder,
-named by workspace, editor and process id; its time of change is the last sign of life. A companion never touches the
-file of another living one, so two on the same workspace share nothing.
+Real CLIs reconnect by themselves if all of these are unchanged. Each run has a 0600 file in our data folder, named by
+workspace, editor and process id; its modification time is the last sign of life. A companion never touches the file of
+another running one, so two companions on the same workspace share nothing.
 """
 
 import hashlib
@@ -25,20 +25,20 @@ HEAL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RestartState:
-    """State of one run of a companion; ``servers`` is what each protocol's server keeps, by its name."""
+    """State of one run of a companion; ``servers`` maps the name of each protocol to the state of its server."""
 
     pid: int
     servers: Mapping[str, Any]
     discovery_files: tuple[str, ...] = ()
 
     def server(self, name: str) -> JsonObject | None:
-        """Return what the server of this name has kept."""
+        """Return the state of the server with this name."""
         kept = self.servers.get(name)
         return cast(JsonObject, kept) if isinstance(kept, dict) else None
 
 
 class RestartStateFile:
-    """The file of this run, and those of former runs in the same folder."""
+    """State file of this run, in a folder with the files of earlier runs."""
 
     def __init__(self, folder: Path, editor: str, workspace_folders: Sequence[str]) -> None:
         self._folder = folder
@@ -47,10 +47,10 @@ class RestartStateFile:
         self._path = folder / f"{self._key}-{os.getpid()}.json"
 
     def take_over(self, *, fresh: bool = False) -> RestartState | None:
-        """Return the former run of the same workspace and editor if it ended within the last 60 s; None if ``fresh``.
+        """Return the state of a run on this workspace and editor that ended within the last 60 s; None if ``fresh``.
 
-        Its file becomes ours at once: only one companion takes it over, and the next one still can if we die before
-        :meth:`write`. Every other file of a dead companion is removed, and so are its discovery files.
+        Its file is renamed to ours at once: only one companion takes it over, and a later one still can if we die
+        before :meth:`write`. All other files of dead companions are removed, with their discovery files.
         """
         candidates: list[tuple[float, Path, RestartState]] = []
         now = time.time()
@@ -71,13 +71,13 @@ class RestartStateFile:
             with suppress(OSError):
                 path.unlink()
         for _, path, state in candidates[-1:]:
-            with suppress(OSError):  # another companion has just taken it
+            with suppress(OSError):  # another companion has just taken it over
                 path.rename(self._path)
                 return state
         return None
 
     def write(self, servers: Mapping[str, JsonObject], discovery_files: Sequence[str]) -> None:
-        """Store what the next run needs.
+        """Store the state for the next run.
 
         Raises:
             OSError: the folder cannot be written to.
@@ -87,19 +87,19 @@ class RestartStateFile:
         write_private(self._path, content)
 
     def touch(self) -> None:
-        """Renew the file's time of change, as a sign of life."""
+        """Update the file's modification time, as a sign of life."""
         with suppress(OSError):
             os.utime(self._path)
 
 
 def _is_taken(path: Path) -> bool:
-    """Return whether the process in a file's name runs: it is about to write its own state."""
+    """Return whether the process in the file's name runs, and so is about to write its own state."""
     number = path.stem.rpartition("-")[2]
     return number.isdecimal() and process_is_alive(int(number))
 
 
 def _sweep(state: RestartState) -> None:
-    """Remove the discovery files that a dead companion left; a file that another program has rewritten stays."""
+    """Remove the discovery files of a dead companion, except files that another program has rewritten."""
     kept = [state.server(name) or {} for name in state.servers]
     tokens = [server["token"] for server in kept if isinstance(server.get("token"), str)]
     for path in map(Path, state.discovery_files):

@@ -1,4 +1,4 @@
-"""Files of a workspace: their real paths, the ones whose edits may be reviewed, and whether one has been written."""
+"""Files of a workspace: their real paths, whether edits of them may be reviewed, and whether they have been written."""
 
 import asyncio
 import contextlib
@@ -15,16 +15,16 @@ POLL_SECONDS = 0.02
 
 
 def is_inside(path: str, folders: Sequence[str]) -> bool:
-    """Return whether an absolute path is one of the folders or leads into one; the file need not exist."""
+    """Return whether an absolute path, with links resolved, is in one of the folders; the file need not exist."""
     real = os.path.realpath(path)
     return any(_is_below(real, os.path.realpath(folder)) for folder in folders)
 
 
 def target_of(path: str) -> str:
-    """Return the real path of a file that can be reviewed in any editor; it may not exist yet.
+    """Return the real path of a file whose edits any editor can review; the file need not exist.
 
     Raises:
-        EditorError: the path is not a regular file's.
+        EditorError: the path is not that of a regular file.
     """
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -32,15 +32,15 @@ def target_of(path: str) -> str:
         return os.path.realpath(path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        shown = printable(path)
-        raise EditorError(f"openDiff: {shown} cannot be reviewed: {reason}; expected the path of a file") from error
+        name = printable(path)
+        raise EditorError(f"openDiff: {name} cannot be reviewed: {reason}; expected the path of a file") from error
 
 
 async def require_within_reach(path: str, folders: Sequence[str], editor: Editor) -> None:
-    """Raise unless the file is in the workspace, or the user has it open.
+    """Raise unless the file is in the workspace or open in the editor.
 
     Raises:
-        EditorError: the file is neither, or is not a regular file.
+        EditorError: the file is neither in the workspace nor open, or is not a regular file.
     """
     target_of(path)  # first, for its more exact error
     if is_inside(path, folders):
@@ -54,7 +54,7 @@ async def require_within_reach(path: str, folders: Sequence[str], editor: Editor
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """Status of a file that changes when it is written or replaced; equal stamps mean that it most likely was not."""
+    """Status of a file that changes when the file is written or replaced; equal stamps most likely mean no change."""
 
     modified_ns: int
     size: int
@@ -64,14 +64,14 @@ class FileStamp:
     def of(cls, path: str) -> "FileStamp | None":
         """Return the stamp of the file at a path, links followed; None if it cannot be read."""
         try:
-            status = os.stat(path)  # noqa: PTH116 - many a second
+            status = os.stat(path)  # noqa: PTH116 - called often
         except (OSError, ValueError):
             return None
         return cls(status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 async def wait_until_written(path: str, before: FileStamp | None, seconds: float) -> None:
-    """Wait until the file differs from ``before`` and does not change any more, or until ``seconds`` have passed."""
+    """Wait, at most ``seconds``, until the file differs from ``before`` and has stopped changing."""
     last = before
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):

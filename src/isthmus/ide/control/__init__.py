@@ -1,1 +1,1 @@
-"""The user beside the editor: commands from another terminal, questions, and who may not answer them."""
+"""The user outside the editor: commands from another terminal, questions, and the check that no agent answers them."""

@@ -1,7 +1,7 @@
-"""Asks the user a question in all places at once: in the editor, if it can, and in their terminals.
+"""Asks the user a question in the editor, if it supports that, and in the user's terminals at the same time.
 
-The first answer wins and the others are closed. Terminals use ``isthmus ide questions`` and ``isthmus ide answer``,
-which call :meth:`CompanionQuestions.answer`. The questions themselves are in :mod:`questions`.
+The first answer wins and closes the question everywhere. Terminals use ``isthmus ide questions`` and ``isthmus ide
+answer``, which call :meth:`CompanionQuestions.answer`. The state of the questions is in :mod:`questions`.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from isthmus.text.visible import visible, without_control_characters
 
 
 class CompanionQuestions:
-    """The questions of one companion."""
+    """Questions of one companion to its user."""
 
     def __init__(self, editor: Editor, clock: Callable[[], float] = time.monotonic) -> None:
         self._editor = editor
         self._clock = clock
-        # Random, not counted: after a restart an answer to an older question must not fit a new one.
+        # Random, not counted: after a restart, an answer to an older question must not match a new one.
         self._table = QuestionTable(lambda: secrets.token_hex(2))
         self._ended: dict[str, asyncio.Future[ClientQuestion]] = {}
         self._changed = asyncio.Condition()
@@ -31,27 +31,28 @@ class CompanionQuestions:
 
     @property
     def open_questions(self) -> tuple[ClientQuestion, ...]:
-        """Waiting questions, oldest first."""
+        """Unanswered questions, oldest first."""
         return self._table.all()
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """Titles of the questions that were allowed for a session."""
+        """Titles of the questions that the user allowed for a session."""
         return tuple(self._allowed.values())
 
     def forget(self, client_id: str) -> None:
-        """Withdraw all that a client was allowed for its session, because it has left."""
+        """Withdraw the permissions of a client for its session, because it has disconnected."""
         for key in [key for key in self._allowed if key[0] == client_id]:
             del self._allowed[key]
 
     async def ask(self, client: str, title: str, text: str, client_id: str = "", about: str = "") -> bool:
-        """Ask in the editor and in terminals; return whether the user allows it. No answer within 10 minutes is a no.
+        """Ask in the editor and in terminals; return whether the user said yes. No answer within 10 minutes is a no.
 
-        Cancelling withdraws the question. A yes for the session counts for every later question of ``client_id`` with
-        the same ``about`` (such as the path of a notebook; empty: it counts once), until :meth:`forget`.
+        Cancelling withdraws the question. A yes for the session applies to every later question of ``client_id`` with
+        the same ``about`` (such as the path of a notebook) until :meth:`forget`; if ``about`` is empty, it applies
+        once.
 
         Raises:
-            TooManyQuestionsError: too many questions wait already; this one was not asked.
+            TooManyQuestionsError: too many questions are waiting; this one was not asked.
         """
         if self._is_stopped:
             return False
@@ -79,17 +80,17 @@ class CompanionQuestions:
             in_editor.cancel()  # not awaited: an editor that closes it slowly must not delay the answer
 
     def answer(self, question_id: str, consent: Consent) -> ClientQuestion | None:
-        """Answer as the user; return None if there is no such question (any more)."""
+        """Answer on behalf of the user; return None if the question does not exist or has ended."""
         return self._settle(self._table.answer(question_id, consent))
 
     def stop(self) -> None:
-        """Answer every question with no, also later ones, because the companion ends."""
+        """Answer all current and later questions with no, because the companion ends."""
         self._is_stopped = True
         for question in self._table.all():
             self._settle(self._table.cancel(question.id))
 
     async def wait(self, timeout: float) -> tuple[ClientQuestion, ...]:
-        """Return the open questions as soon as there is one, or after ``timeout`` seconds."""
+        """Wait at most ``timeout`` seconds for an open question; return the open questions."""
         async with self._changed:
             try:
                 async with asyncio.timeout(timeout):
@@ -99,10 +100,10 @@ class CompanionQuestions:
         return self._table.all()
 
     async def _ask_in_editor(self, question: ClientQuestion) -> None:
-        """Ask in the editor; if it cannot, show how to answer in a terminal."""
+        """Ask in the editor; if the editor cannot ask, show how to answer in a terminal."""
         try:
             if Capability.CONFIRM not in self._editor.unavailable:
-                # The user must read what they allow: editors obey marks that reorder text.
+                # The user must see the real text: editors obey characters that reorder it.
                 self._settle(
                     self._table.answer(question.id, await self._consent(question.title, visible(question.text)))
                 )

@@ -1,7 +1,7 @@
-"""Commands of the user in another terminal, on the control channel, as data in and data out.
+"""Commands that the user sends from another terminal on the control channel.
 
-Each command takes the companion and a JSON object and returns a JSON object. Positions in this JSON are 1-based.
-Places to open and select count characters; mentions to agents, and diagnostics, count UTF-16 units, as on the wire.
+Each command receives the companion and a JSON object, and returns a JSON object. Positions in this JSON are 1-based.
+Positions to open and select count characters; mentions and diagnostics count UTF-16 units, as on the wire.
 The socket is in :mod:`control`.
 """
 
@@ -25,13 +25,13 @@ from isthmus.text.offsets import OffsetEncoding
 
 LONGEST_WAIT_SECONDS = 3600.0
 MAXIMUM_KEPT_SHOWN = 20
-"""Maximum number of kept texts whose paths are reported, the newest first."""
+"""Maximum number of kept texts to report, newest first."""
 
 T = TypeVar("T")
 
 
 class ControlCommandError(IsthmusError):
-    """The command cannot be done as asked; the text says what to do instead."""
+    """A command that cannot be carried out; the text explains what to do instead."""
 
 
 @runtime_checkable
@@ -45,7 +45,7 @@ class SettableDiagnostics(Protocol):
 
 @runtime_checkable
 class HasMessages(Protocol):
-    """An editor that shows no messages, but keeps them."""
+    """An editor that stores messages instead of showing them."""
 
     @property
     def messages(self) -> Sequence[str]:
@@ -55,15 +55,15 @@ class HasMessages(Protocol):
 
 @runtime_checkable
 class PageServer(Protocol):
-    """An editor that serves the user a page to answer on."""
+    """An editor that serves a page on which the user can answer."""
 
     def review_page(self) -> str:
-        """Return a link to the page that can be opened once."""
+        """Return a single-use link to the page."""
         ...
 
 
 async def status(companion: Companion, request: JsonObject) -> JsonObject:
-    """Return the editor, the attached agents, what waits for the user, and the context that agents get."""
+    """Return the editor, the attached agents, the open reviews and questions, and the context for agents."""
     editor = companion.editor
     identity = editor.identity
     return {
@@ -80,7 +80,7 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def open_file(companion: Companion, request: JsonObject) -> JsonObject:
-    """Open and focus a file, with the cursor at a place."""
+    """Open and focus a file, with the cursor at a position if one is given."""
     path = _path(request)
     line = _number(request, "line")
     at = None
@@ -88,27 +88,27 @@ async def open_file(companion: Companion, request: JsonObject) -> JsonObject:
         position = await _position(companion, path, line, _number(request, "character") or 1)
         at = Range(position, position)
     await companion.editor.open_file(path, at, focus=request.get("background") is not True)
-    return await _seen(companion)
+    return await _context(companion)
 
 
 async def close_file(companion: Companion, request: JsonObject) -> JsonObject:
     """Close a file."""
     await companion.editor.close_file(_path(request))
-    return await _seen(companion)
+    return await _context(companion)
 
 
 async def select(companion: Companion, request: JsonObject) -> JsonObject:
-    """Open a file and select from one place up to another."""
+    """Open a file and select the text between two positions."""
     path, line = _path(request), _required(_number(request, "line"), "line")
     end_line = _required(_number(request, "end_line"), "end_line")
     start = await _position(companion, path, line, _number(request, "character") or 1)
     end = await _position(companion, path, end_line, _required(_number(request, "end_character"), "end_character"))
     await companion.editor.open_file(path, Range(start, end))
-    return await _seen(companion)
+    return await _context(companion)
 
 
 async def _position(companion: Companion, path: str, line: int, character: int) -> Position:
-    """Return the port's position of a 1-based line and character, in the text as the user sees it."""
+    """Return the position of a 1-based line and character in the text that the user sees."""
     position = from_one_based(line, character)
     if position.character == 0:
         return position
@@ -120,12 +120,12 @@ async def _position(companion: Companion, path: str, line: int, character: int) 
     shown = line_at(text or "", position.line)[1] if (text or "").count("\n") >= position.line else ""
     if not shown:
         return position
-    beyond = max(position.character - len(shown), 0)  # the editor cuts it, as in every line
+    beyond = max(position.character - len(shown), 0)  # the editor limits it, as in every line
     return Position(position.line, from_encoding(shown, position.character, OffsetEncoding.UTF_32) + beyond)
 
 
 async def mention(companion: Companion, request: JsonObject) -> JsonObject:
-    """Point the agents to a file or to lines of it: select them, and notify the agent that was used last.
+    """Point the most recently used agent to a file or to lines in it, and select them in the editor.
 
     Return the number of attached agents in ``agents``.
     """
@@ -133,13 +133,13 @@ async def mention(companion: Companion, request: JsonObject) -> JsonObject:
     if first is not None and last is not None and last < first:
         raise ControlCommandError(f"expected the last line not before the first, received {first}-{last}")
     await companion.mention(path, None if first is None else first - 1, None if last is None else last - 1)
-    return {**await _seen(companion), "agents": len(companion.clients)}
+    return {**await _context(companion), "agents": len(companion.clients)}
 
 
 async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
-    """Return the diagnostics of a file or of all; with ``set``, replace them first (headless only).
+    """Return the diagnostics of one file or of all files; with ``set``, replace them first (headless only).
 
-    ``own``: without those of the linters that the user chose with --diagnostics.
+    With ``own``, omit the diagnostics of the linters that the user chose with --diagnostics.
     """
     path = _path(request) if request.get("path") is not None else None
     entries = request.get("set")
@@ -156,16 +156,16 @@ async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def diffs(companion: Companion, request: JsonObject) -> JsonObject:
-    """Return the open reviews; with ``wait`` seconds, as soon as there is one."""
+    """Return the open reviews; with ``wait``, wait at most that many seconds for one."""
     wait = _wait(request)
     reviews = companion.reviews.all() if wait is None else await companion.queue.wait(wait)
     return {"diffs": [_review(companion, review, whole=True) for review in reviews]}
 
 
 async def accept(companion: Companion, request: JsonObject) -> JsonObject:
-    """Accept a review, with the text in its view or with ``content``. The agent writes the file, not we.
+    """Accept a review, with the text in its view or ``content``. The agent then writes the file.
 
-    ``cells`` are the numbers of a notebook's accepted changes, as counted in the agent's proposal.
+    ``cells`` are the numbers of the accepted changes of a notebook, counted in the agent's proposal.
     """
     content, cells = request.get("content"), request.get("cells")
     if content is not None and not isinstance(content, str):
@@ -187,20 +187,20 @@ async def reject(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def page(companion: Companion, request: JsonObject) -> JsonObject:
-    """Return a link to the page on which the user answers; null if the editor has none."""
+    """Return a link to the page on which the user can answer; null if the editor has no page."""
     editor = companion.editor
     return {"page": editor.review_page() if isinstance(editor, PageServer) else None}
 
 
 async def questions(companion: Companion, request: JsonObject) -> JsonObject:
-    """Return the questions that wait for a yes or no; with ``wait`` seconds, as soon as there is one."""
+    """Return the unanswered questions; with ``wait``, wait at most that many seconds for one."""
     asking, wait = companion.asking, _wait(request)
     found = asking.open_questions if wait is None else await asking.wait(wait)
     return {"questions": [_question(question) for question in found]}
 
 
 async def answer(companion: Companion, request: JsonObject) -> JsonObject:
-    """Answer a question: ``yes``, and ``session`` for a yes that lasts until the agent leaves."""
+    """Answer a question with ``yes`` true or false; with ``session``, a yes lasts until the agent disconnects."""
     question_id, yes, is_lasting = request.get("id"), request.get("yes"), request.get("session", False)
     if not isinstance(question_id, str) or not isinstance(yes, bool) or not isinstance(is_lasting, bool):
         raise ControlCommandError("expected id as text, yes as true or false, and session, if given, as true or false")
@@ -228,10 +228,10 @@ COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]]
 }
 
 PERMISSIONS = frozenset({"accept", "answer", "page"})
-"""Commands that allow something on the user's behalf. A rejection does no harm, whoever sends it."""
+"""Commands that give a permission on the user's behalf. A rejection is harmless from any sender."""
 
 
-async def _seen(companion: Companion) -> JsonObject:
+async def _context(companion: Companion) -> JsonObject:
     return {"context": context.to_json(context.ide_context(await companion.context()))}
 
 
@@ -243,8 +243,8 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
     if not found:
         waiting = ", ".join(review.file_path for review in reviews) or "none"
         raise ControlCommandError(f"no diff is open for {path}; open diffs: {waiting}")
-    # The one that the user sees: two agents that propose the same file are answered in the order they asked. One that
-    # is gone, perhaps for good, comes after one that waits.
+    # The review that the user sees: two agents that propose the same file are answered in the order of their requests.
+    # Reviews of disconnected agents, which may never return, come last.
     return min(
         found,
         key=lambda review: (not companion.queue.is_client_connected(review), not companion.queue.is_visible(review)),
@@ -262,16 +262,16 @@ def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> J
 
 
 async def _agent(client: Client) -> JsonObject:
-    """Return an attached CLI, with what distinguishes it from another one of the same kind."""
-    shown: dict[str, Any] = {"id": client.id, "title": client.title, "connected": client.connected}
+    """Return an attached CLI with the details that distinguish it from others of the same kind."""
+    encoded: dict[str, Any] = {"id": client.id, "title": client.title, "connected": client.connected}
     if client.pid is not None:
         folder, terminal = await asyncio.to_thread(place_of, client.pid)
-        shown |= {"pid": client.pid, "folder": folder, "terminal": terminal}
-    return shown
+        encoded |= {"pid": client.pid, "folder": folder, "terminal": terminal}
+    return encoded
 
 
 def _review(companion: Companion, review: DiffReview, *, whole: bool = False) -> JsonObject:
-    shown: dict[str, Any] = {
+    encoded: dict[str, Any] = {
         "id": review.id,
         "file": review.file_path,
         "agent": review.title,
@@ -280,17 +280,17 @@ def _review(companion: Companion, review: DiffReview, *, whole: bool = False) ->
     alike = [client for client in companion.clients if client.title == review.title]
     owner = next((client for client in alike if client.id == review.owner), None)
     if len(alike) > 1 and owner is not None and owner.pid is not None:
-        shown["agent_pid"] = owner.pid
+        encoded["agent_pid"] = owner.pid
     if whole:
-        shown["new_content"] = review.proposed
+        encoded["new_content"] = review.proposed
         typed = companion.queue.typed_texts.get(review.id, review.proposed)
         if typed != review.proposed:
-            shown["typed_content"] = typed
-    return shown
+            encoded["typed_content"] = typed
+    return encoded
 
 
 def _wait(request: JsonObject) -> float | None:
-    """Return the wait in seconds, at most an hour; None for no wait."""
+    """Return the requested wait in seconds, at most an hour; None if none is requested."""
     wait = request.get("wait")
     if isinstance(wait, (int, float)) and not isinstance(wait, bool) and wait > 0:
         return min(float(wait), LONGEST_WAIT_SECONDS)
@@ -351,7 +351,7 @@ def _diagnostic(path: str, entry: object) -> Diagnostic:
 
 def _diagnostic_to_json(found: Diagnostic) -> JsonObject:
     (line, character), (end_line, end_character) = one_based(found.range.start), one_based(found.range.end)
-    shown: dict[str, Any] = {
+    encoded: dict[str, Any] = {
         "file": found.path,
         "line": line,
         "character": character,
@@ -361,4 +361,4 @@ def _diagnostic_to_json(found: Diagnostic) -> JsonObject:
         "message": found.message,
     }
     optional = {"source": found.source, "code": found.code}
-    return shown | {name: value for name, value in optional.items() if value is not None}
+    return encoded | {name: value for name, value in optional.items() if value is not None}

@@ -1,8 +1,8 @@
-"""The user's own channel to a running companion: a Unix socket that no agent is given.
+"""Control channel from the user to a running companion: a Unix socket that is not given to agents.
 
-One JSON object per line each way. A 0600 file in our runtime folder names the socket and holds the user's token;
-``isthmus ide`` and ``isthmus companion exec`` find running companions by it. An accept from below an attached agent is
-refused. The commands are in :mod:`commands`.
+Requests and responses are JSON objects, one per line. A 0600 file in our runtime folder contains the path of the socket
+and the user's token; ``isthmus ide`` and ``isthmus companion exec`` find running companions by this file. A permission
+from a process below an attached agent is refused. The commands are in :mod:`commands`.
 """
 
 import asyncio
@@ -36,9 +36,9 @@ MAXIMUM_SOCKET_PATH_BYTES = 100
 """Maximum length of the socket's path in bytes; the system's limit is 104 (macOS) or 108 (Linux)."""
 MAXIMUM_SHOWN_CHARACTERS = 500
 CONFIRM_SECONDS = 25.0
-"""Maximum wait in seconds for the editor's question: the command that waits for it gives up soon after."""
+"""Maximum wait in seconds for an answer in the editor; the waiting command gives up soon afterwards."""
 QUESTIONS = {"accept": "Accept the change of", "answer": "Answer the question"}
-"""Words with which the editor asks whether a command is the user's; other commands are refused."""
+"""Opening words of the question whether the user sent a command; doubtful commands not listed here are refused."""
 _OWN_FOLDER = "isthmus-"
 _LEFT = re.compile(r"companion-(\d{1,10})\.(?:json|sock)")
 
@@ -61,14 +61,14 @@ class ControlServer:
 
     @property
     def agents(self) -> frozenset[int]:
-        """Ids of the running processes that announced themselves by ``companion exec``."""
+        """Ids of the running processes that ``companion exec`` announced as agents."""
         self._agents = [process for process in self._agents if process.is_running()]
         return frozenset(process.pid for process in self._agents)
 
     async def start(self) -> None:
-        """Listen; no client can know of it before :meth:`announce`.
+        """Listen on the socket, which clients can find only after :meth:`announce`.
 
-        May be called again: log-out and cleaners empty runtime folders, and the socket is gone with them.
+        May be called again, because a log-out or a cleaner may empty the runtime folder, socket included.
         """
         if self._server is not None:
             self._server.close()
@@ -79,7 +79,7 @@ class ControlServer:
             self._own_folder = tempfile.mkdtemp(prefix=_OWN_FOLDER, dir="/tmp")
             self._socket = Path(self._own_folder) / "s"
         make_private_directory(self._socket.parent)
-        require_own_directory(self._socket.parent)  # another user may own the short one in /tmp by now
+        require_own_directory(self._socket.parent)  # another user may own the short folder in /tmp by now
         with suppress(FileNotFoundError):
             self._socket.unlink()
         self._server = await asyncio.start_unix_server(self._serve, self._socket, limit=MAXIMUM_LINE_BYTES)
@@ -87,7 +87,7 @@ class ControlServer:
 
     @property
     def is_announced(self) -> bool:
-        """Whether file and socket are still there."""
+        """Whether file and socket still exist."""
         return self._file.exists() and self._socket.exists()
 
     def announce(
@@ -95,7 +95,7 @@ class ControlServer:
     ) -> None:
         """Write the file by which the user's commands find this companion.
 
-        ``ports`` are those of its servers, Gemini CLI's first; ``variables`` are what an agent's environment needs.
+        ``ports`` are the ports of its servers, Gemini CLI's first. ``variables`` are environment variables for agents.
         """
         self._ports = ports
         identity = self._companion.editor.identity
@@ -114,7 +114,7 @@ class ControlServer:
         write_private(self._file, content)
 
     async def stop(self) -> None:
-        """Remove file and socket, so that no new command comes. Running commands may still finish."""
+        """Remove file and socket, so that no new commands arrive. Running commands may still finish."""
         for path in (self._file, self._socket):
             with suppress(OSError):
                 path.unlink()
@@ -124,7 +124,7 @@ class ControlServer:
             self._server.close()
 
     async def cut_off(self) -> None:
-        """End the connections that are left after :meth:`stop`, with commands that still wait."""
+        """End the connections that remain after :meth:`stop`, and their unfinished commands."""
         for serving in self._serving:
             serving.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)
@@ -163,11 +163,11 @@ class ControlServer:
             raise ControlCommandError("Unauthorized: expected the user's token of this companion")
         name = request.get("command")
         if name == "agent":
-            # `companion exec` is about to become an agent: it counts as one from now on, even while not connected.
+            # `companion exec` is about to become an agent; it counts as one from now on, even before it connects.
             pid = request.get("pid")
             if not isinstance(pid, int):
                 raise ControlCommandError(f"expected pid as a number, received {pid!r}")
-            import psutil  # loaded with the first agent, not at start
+            import psutil  # loaded for the first agent, not at start
 
             with suppress(psutil.Error, ValueError, OverflowError):  # gone, or in another container
                 self._agents.append(psutil.Process(pid))
@@ -192,19 +192,19 @@ class ControlServer:
             )
         if not process_is_alive(pid):
             raise ControlCommandError(
-                f"refused: the process that sent this command ({pid}) has ended, so nobody can tell whether an agent "
-                "started it; wait for the answer"
+                f"refused: the process that sent this command ({pid}) has ended, so it cannot be checked whether an "
+                "agent started it; wait for the answer"
             )
         attached = self.agents | await asyncio.to_thread(lineage.connected_agents, self._ports)
         doubt = await asyncio.to_thread(lineage.doubt_about, pid, attached)
         if doubt is not None and not await self._confirmed(pid, doubt, name, request):
             raise ControlCommandError(
-                f"refused: it is not sure that you sent this command: {doubt}. Type it into the shell of a terminal of "
-                "your own, answer in the editor, or start the companion, or the bridge, with --allow-agent-accept."
+                f"refused: it is not certain that you sent this command: {doubt}. Type it into the shell of a terminal "
+                "of your own, answer in the editor, or start the companion, or the bridge, with --allow-agent-accept."
             )
 
     async def _confirmed(self, pid: int, doubt: str, name: str, request: JsonObject) -> bool:
-        """Ask in the editor whether a command is the user's."""
+        """Ask in the editor whether the user sent a command; return whether they did."""
         editor = self._companion.editor
         if name not in QUESTIONS or Capability.CONFIRM in editor.unavailable:
             return False
@@ -217,7 +217,7 @@ class ControlServer:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed companions left in our runtime folder. Blocks."""
+    """Remove the files and sockets of killed companions from our runtime folder. Blocks."""
     with suppress(OSError):
         for path in sorted(folder.iterdir()):
             matched = _LEFT.fullmatch(path.name)
@@ -226,7 +226,7 @@ def sweep(folder: Path) -> None:
 
 
 def remove_leftover(path: Path) -> None:
-    """Remove the file or the socket of a dead companion, and the socket that the file names."""
+    """Remove the control file of a dead companion and the socket named in it, or the socket alone."""
     if path.suffix == ".json":
         with suppress(OSError, ValueError, KeyError, TypeError):
             named = Path(json.loads(path.read_text(encoding="utf-8"))["socket"])

@@ -1,4 +1,4 @@
-"""Finds the companions that run on this machine, and sends commands to one as the user; client of control.py.
+"""Finds the running companions on this machine, and sends them commands of the user; client of :mod:`control`.
 
 For short-lived commands: blocking sockets, no event loop.
 """
@@ -22,18 +22,18 @@ ANSWER_SECONDS = 30.0
 
 
 class NoCompanionError(IsthmusError):
-    """No companion fits; the text says which ones run and how to start or name one."""
+    """No companion matches; the text lists the running ones and explains how to select or start one."""
 
 
 class RefusedError(IsthmusError):
-    """The companion refused a command; the text is its reason."""
+    """A command that the companion refused; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningCompanion:
-    """Contents of a companion's control file. ``port`` is that of Gemini CLI's server, if it is served.
+    """Contents of a companion's control file. ``port`` is the port of the server for Gemini CLI, if it runs.
 
-    ``token`` is the user's; ``variables`` are what an agent's environment needs, the agents' token among them.
+    ``token`` is the user's. ``variables`` are environment variables for agents, including the agents' token.
     """
 
     pid: int
@@ -57,7 +57,7 @@ def running(folder: Path | None = None) -> list[RunningCompanion]:
     for path in (folder or runtime_directory()).glob("companion-*.json"):
         try:
             if path.lstat().st_uid != os.getuid():
-                continue  # in a shared /tmp: another user's, not to be trusted
+                continue  # in a shared /tmp: a file of another user, not to be trusted
             changed = path.stat().st_mtime
             companion = from_json(RunningCompanion, json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, DecodeError):
@@ -72,12 +72,12 @@ def running(folder: Path | None = None) -> list[RunningCompanion]:
 def choose(
     companions: Sequence[RunningCompanion], directory: str, environment: Mapping[str, str], port: int | None = None
 ) -> RunningCompanion:
-    """Return the companion that is meant: by port, by the variable in an editor's terminal, or else by workspace.
+    """Return the companion selected by ``port``, by the variable in an editor's terminal, or otherwise by workspace.
 
-    Of several on the workspace the one with the nearest folder is taken, then the newest.
+    If several companions have the workspace open, prefer the nearest folder, then the newest companion.
 
     Raises:
-        NoCompanionError: no companion fits.
+        NoCompanionError: no companion matches.
     """
     named = str(port) if port is not None else environment.get("GEMINI_CLI_IDE_SERVER_PORT")
     for companion in companions:
@@ -101,7 +101,7 @@ def _nearness(here: str, companion: RunningCompanion) -> int:
 
 
 def ask(companion: RunningCompanion, command: str, *, patience: float = 0.0, **arguments: object) -> JsonObject:
-    """Send a command and return its result; ``patience`` is the time in seconds that it may wait on purpose.
+    """Send a command and return its result; ``patience`` is the time in seconds that the command itself may wait.
 
     Raises:
         RefusedError: the companion refused, or does not answer.
@@ -130,7 +130,7 @@ def ask(companion: RunningCompanion, command: str, *, patience: float = 0.0, **a
 
 
 def suspension(pid: int) -> str | None:
-    """Return what to do about a suspended process, which accepts connections but never answers; else None."""
+    """Return the advice for a suspended process, which accepts connections but never answers; otherwise None."""
     import psutil  # loaded on an error, not at start
 
     with suppress(psutil.Error):

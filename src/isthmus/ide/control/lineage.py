@@ -1,10 +1,10 @@
-"""Decides whether a process may answer for the user: not below an attached agent, nor without the user's terminal.
+"""Decides whether a process may answer for the user: not if it is below an attached agent or has no user terminal.
 
-The kernel names the process at the other end of the control socket, and shows which of its ancestors holds a connection
-to one of our ports; processes of ``companion exec`` are known besides. A process that left its family (``setsid``, a
-double fork, ``tmux new -d``) still lacks a place where the user could have typed the command: a job in the foreground
-of a terminal, under a shell with job control. This guards against an agent that answers its own question, not against
-a hostile program of the same user, which can type into terminals of its own.
+The kernel reports the process at the other end of the control socket, and which of its ancestors are connected to our
+ports; processes of ``companion exec`` are known as well. A process that left its ancestors (``setsid``, a double fork,
+``tmux new -d``) still lacks a place where the user could have typed the command: a foreground job of a terminal, under
+a shell with job control. This protects against agents that answer their own questions, but not against a hostile
+program of the same user, which can type into its own terminals.
 """
 
 import os
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from psutil import Process
 
 AGENT_MARKS = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CURSOR_AGENT", "GEMINI_CLI", "ISTHMUS_AGENT", "QWEN_CODE")
-"""Variables that agents set for the commands that they run; Isthmus' own agent sets ISTHMUS_AGENT."""
+"""Variables that agents set for their commands; the agent of Isthmus sets ISTHMUS_AGENT."""
 _DARWIN_SOL_LOCAL = 0
 _DARWIN_LOCAL_PEERPID = 2
 
 
 def peer_process(connection: socket.socket) -> int | None:
-    """Return the id of the process at the other end of a Unix socket; None if the system does not report it."""
+    """Return the process id at the other end of a Unix socket; None if the system does not report it."""
     with suppress(OSError):
         if sys.platform == "darwin":
             return int(connection.getsockopt(_DARWIN_SOL_LOCAL, _DARWIN_LOCAL_PEERPID))
@@ -42,9 +42,9 @@ def peer_process(connection: socket.socket) -> int | None:
 def attached_agent_above(
     pid: int, ports: Container[int], agents: Container[int] = (), *, address: str = ADDRESS
 ) -> str | None:
-    """Return the process ``pid`` or an ancestor that is an agent, as ``NAME (process ID)``; None if none is.
+    """Return the nearest agent among ``pid`` and its ancestors, as ``NAME (process ID)``; None if there is none.
 
-    An agent is one of ``agents``, or is connected to one of our ``ports`` at our ``address``.
+    Agents are the processes in ``agents``, and those connected to one of our ``ports`` at our ``address``.
     """
     import psutil  # loaded at the first decision, not at start
 
@@ -57,9 +57,9 @@ def attached_agent_above(
 
 
 def doubt_about(pid: int, agents: Iterable[int] = ()) -> str | None:
-    """Return why the user may not have sent a command by this process, as a clause; None if they surely have.
+    """Return a clause why this process may have sent a command without the user; None if there is no doubt.
 
-    ``agents`` are the ids of the processes that are attached agents.
+    ``agents`` are the process ids of attached agents.
     """
     job = _job_of(pid)
     if job is None:
@@ -96,7 +96,7 @@ def _mark_of(pid: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """Place of a process among the jobs of a terminal; ``foreground`` is None if the system does not report it."""
+    """Job of a process in its terminal; ``foreground`` is the group in the foreground, None if not reported."""
 
     group: int
     session: int
@@ -107,7 +107,7 @@ class _Job:
 def _job_of(pid: int) -> _Job | None:
     if sys.platform == "linux":
         with suppress(OSError, ValueError):
-            # Fields after the name (which may hold anything): state, parent, group, session, terminal, foreground group
+            # Fields after the name (which may be any text): state, parent, group, session, terminal, foreground group
             fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
             group, session, terminal, foreground = map(int, fields[2:6])
             return _Job(group, session, terminal != 0, foreground)
@@ -134,7 +134,7 @@ def _is_connected(process: "Process", ports: Container[int], address: str) -> bo
     with suppress(psutil.Error):
         for connection in process.net_connections(kind="tcp"):
             remote = connection.raddr
-            # A terminal that was logged into from elsewhere has any port there; IPv6 sockets say ::ffff:127.0.0.1.
+            # A remote login may use any port at the other end; IPv6 sockets report ::ffff:127.0.0.1.
             is_ours = remote and remote.port in ports and remote.ip.endswith(address)
             if is_ours and connection.status == psutil.CONN_ESTABLISHED:
                 return True

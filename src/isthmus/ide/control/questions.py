@@ -1,7 +1,7 @@
-"""Yes-or-no questions to the user: one state machine each, and the table of the open ones.
+"""Yes-or-no questions to the user: a state machine for each, and the table of the open questions.
 
-No I/O and no clock: the caller asks in all places and passes the time. The first answer wins, wherever it was given;
-every later one changes nothing. No answer in time is a no. Reviews of edits are in :mod:`isthmus.ide.reviews.review`.
+No I/O and no clock: the caller asks in all places and passes the time. The first answer wins, from any place; later
+answers change nothing. No answer in time is a no. Reviews of edits are in :mod:`isthmus.ide.reviews.review`.
 """
 
 from collections import deque
@@ -15,33 +15,33 @@ from isthmus.ide.editor import Consent
 MAXIMUM_QUESTIONS = 20
 PATIENCE_SECONDS = 600.0
 REMEMBERED_IDS = 1000
-"""Number of last used ids that are not reused, so that a late answer does not hit a newer question."""
+"""Number of recent ids that are not reused, so that a late answer does not match a newer question."""
 
 
 class TooManyQuestionsError(IsthmusError):
-    """Too many questions wait already; the text can go to the client."""
+    """Too many questions are waiting; the text can be sent to the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """No answer yet."""
+    """Waiting for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The user said yes or no; closing the question is a no."""
+    """Answered by the user with yes or no; closing the question is a no."""
 
     consent: Consent
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The asker does not need an answer any more."""
+    """Withdrawn, because the client no longer needs an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """No answer in time."""
+    """Expired without an answer."""
 
 
 QuestionState: TypeAlias = Unanswered | Answered | Cancelled | TimedOut
@@ -51,8 +51,9 @@ QuestionState: TypeAlias = Unanswered | Answered | Cancelled | TimedOut
 class ClientQuestion:
     """A client's request for permission.
 
-    ``id`` is short, to be typed, and not used again for the next :data:`REMEMBERED_IDS` questions. ``client`` names the
-    asker, ``title`` is one line, ``text`` what it is about, of any length. ``deadline``: seconds of the caller's clock.
+    ``id`` is short, because users type it, and not reused for the next :data:`REMEMBERED_IDS` questions. ``client`` is
+    the client's name, ``title`` one line, ``text`` the details in any length. ``deadline`` is in seconds of the
+    caller's clock.
     """
 
     id: str
@@ -69,7 +70,7 @@ class ClientQuestion:
 
     @property
     def is_allowed(self) -> bool:
-        """Whether the user said yes; everything else is a no."""
+        """Whether the user said yes."""
         match self.state:
             case Answered(consent):
                 return consent.is_yes
@@ -80,9 +81,10 @@ class ClientQuestion:
 
 
 class QuestionTable:
-    """The open questions, oldest first. ``new_id`` must have many more ids than are remembered; used ones are skipped.
+    """Table of the open questions, oldest first.
 
-    Methods that end questions return those that they ended.
+    ``new_id`` must be able to return many more ids than are remembered; used ids are skipped. Methods that end
+    questions return the ended ones.
     """
 
     def __init__(self, new_id: Callable[[], str]) -> None:
@@ -105,7 +107,7 @@ class QuestionTable:
         """Add a question.
 
         Raises:
-            TooManyQuestionsError: 20 questions wait already.
+            TooManyQuestionsError: 20 questions are waiting.
         """
         if len(self._open) >= MAXIMUM_QUESTIONS:
             raise TooManyQuestionsError(f"{MAXIMUM_QUESTIONS} questions wait for the user already; ask again later")
@@ -121,7 +123,7 @@ class QuestionTable:
         return self._end(question_id, Answered(consent))
 
     def cancel(self, question_id: str) -> ClientQuestion | None:
-        """Withdraw a question, because no caller waits for the answer any more."""
+        """Withdraw a question, because its caller no longer waits for the answer."""
         return self._end(question_id, Cancelled())
 
     def expire(self, now: float) -> tuple[ClientQuestion, ...]:

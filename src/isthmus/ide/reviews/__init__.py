@@ -1,1 +1,1 @@
-"""Edits that agents propose and a user decides: the state machine, the queue, and the texts typed by the user."""
+"""Reviews of edits that agents propose and the user decides: state machine, queue, and text typed by the user."""

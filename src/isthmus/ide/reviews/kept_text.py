@@ -1,7 +1,7 @@
-"""Texts that a user typed into reviews that ended without their decision: kept as files for this user alone.
+"""Texts that the user typed into reviews that ended without their decision, kept as files that only they can read.
 
-One file for each text, in our data folder, named by the time, the agent and the reviewed file. The number and size of
-the files are limited; the oldest are removed. Isthmus never reads them back: they are for the user.
+Each text is a file in our data folder, named by time, agent and reviewed file. The number and total size of the files
+are limited; the oldest are removed. Isthmus never reads them back: they are for the user.
 """
 
 import logging
@@ -23,14 +23,14 @@ KEPT_FOLDER = "kept"
 MAXIMUM_FILES = 100
 MAXIMUM_BYTES = 64 * 1024 * 1024
 MAXIMUM_NAME_BYTES = 120
-"""Maximum length of the reviewed file's name in a kept file's; file systems allow 255 bytes in all."""
+"""Maximum length of the reviewed file's name in the name of a kept file; file systems allow 255 bytes in total."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptText:
-    """One kept text, and its file. ``file_path`` is the reviewed file."""
+    """A kept text. ``file_path`` is the reviewed file, ``kept_at`` the path of the text, ``title`` the agent."""
 
     file_path: str
     kept_at: str
@@ -42,7 +42,7 @@ class KeptText:
 
 
 class KeptTexts:
-    """The folder of kept texts. The limits are for the whole folder, whichever companion wrote the files."""
+    """Folder of kept texts. The limits apply to the whole folder, which all companions share."""
 
     def __init__(self, folder: Path, *, maximum_files: int = MAXIMUM_FILES, maximum_bytes: int = MAXIMUM_BYTES) -> None:
         self._folder = folder
@@ -50,10 +50,10 @@ class KeptTexts:
         self._maximum_bytes = maximum_bytes
 
     def keep(self, review: DiffReview, text: str) -> KeptText:
-        """Write a text in UTF-8, 0600; then remove the oldest files over the limits, never the new one. Blocks.
+        """Write a text as a 0600 file in UTF-8, and remove the oldest other files over the limits. Blocks.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         make_private_directory(self._folder)
         stamp = time.strftime("%Y%m%d-%H%M%S")
@@ -95,7 +95,7 @@ class KeptTexts:
 
 
 def _file_name(file_path: str) -> str:
-    """Return the reviewed file's name; of a long one the end, because the suffix tells its type."""
+    """Return the reviewed file's name; of a long name only the end, because the suffix shows its type."""
     name = os.path.basename(file_path)  # noqa: PTH119 - Path drops a final dot
     encoded = os.fsencode(name)
     return name if len(encoded) <= MAXIMUM_NAME_BYTES else encoded[-MAXIMUM_NAME_BYTES:].decode("utf-8", "ignore")

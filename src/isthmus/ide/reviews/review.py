@@ -1,8 +1,8 @@
-"""Reviews of proposed edits: one state machine per review, and the table of the open ones, a queue for each file.
+"""Reviews of proposed edits: one state machine per review, and a table of the open reviews with a queue per file.
 
-No I/O: the caller shows and closes views and notifies the clients. Nothing here writes the target file; the agent does,
-after acceptance. The first answer wins, wherever it was given; every later one changes nothing. Of the reviews of one
-file at most one is shown: the next one is compared with the file as the one before leaves it.
+No I/O: the caller shows and closes views and notifies the clients. The target file is written by the agent, after
+acceptance. The first answer wins, from any place; later answers change nothing. At most one review of a file is shown,
+so that the next one is compared with the result of the previous one.
 """
 
 from dataclasses import dataclass, field, replace
@@ -11,21 +11,21 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """No answer yet."""
+    """Waiting for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The user accepted; ``content`` is the final text, which may differ from the proposal and may be empty."""
+    """Accepted by the user; ``content`` is the final text, which may differ from the proposal and may be empty."""
 
     content: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The user rejected, or closed the view.
+    """Rejected by the user, or closed in the view.
 
-    ``instead`` is why an acceptance had to be sent as a rejection; empty if the user did reject.
+    ``instead`` is the reason why an acceptance was sent as a rejection; empty if the user rejected.
     """
 
     instead: str = ""
@@ -35,7 +35,8 @@ class Rejected:
 class Closed:
     """Ended without the user's decision; ``content`` is the text in the view at that moment.
 
-    ``problem`` is why the user could not be asked; empty if they could, or if the client withdrew the review.
+    ``problem`` is the reason why the user could not be asked; empty if they were asked or the client withdrew the
+    review.
     """
 
     content: str
@@ -49,11 +50,11 @@ ReviewState: TypeAlias = Open | Accepted | Rejected | Closed
 class DiffReview:
     """One proposed edit for a user to decide.
 
-    ``id`` is never used again, so an answer to an older review of the same file is never taken for this one.
-    ``file_path`` is the exact string that the client sent: clients compare it as a string. ``proposed`` is the whole
-    new text. ``owner`` is the id of the client (opaque to editors), ``title`` names it to the user. ``tab_name`` is
-    the client's own name for the view, if its protocol has one. ``target`` is the real path of the file: reviews with
-    the same one wait for each other.
+    ``id`` is never reused, so that an answer to an older review of the same file cannot be mistaken for an answer to
+    this one. ``file_path`` is the exact string from the client: clients compare it as a string. ``proposed`` is the
+    whole new text. ``owner`` is the id of the client (opaque to editors), ``title`` its name for the user. ``tab_name``
+    is the client's own name for the view, if its protocol has one. ``target`` is the real path of the file: reviews of
+    the same target wait for each other.
     """
 
     id: str
@@ -71,15 +72,15 @@ class DiffReview:
         return isinstance(self.state, Open)
 
     def accept(self, content: str) -> "DiffReview":
-        """Return the review after acceptance, or itself if decided before."""
+        """Return the accepted review; if it is not open, return it unchanged."""
         return self._decide(Accepted(content))
 
     def reject(self) -> "DiffReview":
-        """Return the review after rejection, or itself if decided before."""
+        """Return the rejected review; if it is not open, return it unchanged."""
         return self._decide(Rejected())
 
     def close(self, content: str | None = None) -> "DiffReview":
-        """Return the review ended without a decision; ``content`` is the text in the view, None if unchanged."""
+        """Return the review closed without a decision; ``content`` is the text in the view, None if unchanged."""
         return self._decide(Closed(self.proposed if content is None else content))
 
     def _decide(self, state: ReviewState) -> "DiffReview":
@@ -87,22 +88,22 @@ class DiffReview:
 
 
 class ReviewTable:
-    """The open reviews, oldest first: at most one of each client, exact file path and tab name.
+    """Table of the open reviews, oldest first; at most one for each client, exact file path and tab name.
 
-    Methods that change a review return it; None means that nothing changed, so no client needs a notification.
+    Methods that change a review return it. None means that nothing changed, so no client needs a notification.
     """
 
     def __init__(self) -> None:
         self._by_id: dict[str, DiffReview] = {}
         self._shown: set[str] = set()
         self.unanswered: list[DiffReview] = []
-        """Reviews that were open when the companion ended; their agents may still ask."""
+        """Reviews that were open when the companion ended; their agents may still ask about them."""
 
     def __len__(self) -> int:
         return len(self._by_id)
 
     def open(self, review: DiffReview) -> DiffReview | None:
-        """Add a review behind those of the same file; return the still open one that it replaces, as closed."""
+        """Add a review to the queue of its file. If it replaces an open review, return that one, closed."""
         former = self.find(review.owner, review.file_path, review.tab_name)
         if former is not None:
             self._remove(former.id)
@@ -110,13 +111,13 @@ class ReviewTable:
         return former.close() if former is not None else None
 
     def hand_over(self, review_id: str, owner: str, title: str, tab_name: str = "") -> DiffReview:
-        """Give an open review to another client; the caller has closed that client's own review of the path."""
+        """Transfer an open review to another client, whose own review of the path the caller has closed."""
         review = replace(self._by_id[review_id], owner=owner, title=title, tab_name=tab_name)
         self._by_id[review_id] = review
         return review
 
     def find(self, owner: str, file_path: str, tab_name: str | None = None) -> DiffReview | None:
-        """Return the oldest open review of a client for exactly this path, and with this tab name if one is given."""
+        """Return the oldest open review of a client for exactly this path and, if given, this tab name."""
         return next(
             (
                 review
@@ -131,20 +132,20 @@ class ReviewTable:
         return self._by_id.get(review_id)
 
     def all(self, owner: str | None = None) -> tuple[DiffReview, ...]:
-        """Return the open reviews, of one client or of all, oldest first."""
+        """Return the open reviews of one client or of all clients, oldest first."""
         return tuple(r for r in self._by_id.values() if owner is None or r.owner == owner)
 
     def next(self, target: str) -> DiffReview | None:
-        """Return the review of a file that is to be shown now; None if one is shown, or there is none."""
+        """Return the next review of a file to show; None if there is none, or while another one is shown."""
         queue = [review for review in self._by_id.values() if review.target == target]
         return None if not queue or any(review.id in self._shown for review in queue) else queue[0]
 
     def show(self, review_id: str) -> None:
-        """Note that an open review is shown, or about to be, so that :meth:`next` no longer returns it.
+        """Record that an open review is shown or about to be, so that :meth:`next` no longer returns it.
 
         Raises:
-            KeyError: it is not open.
-            ValueError: another one of the same file is shown.
+            KeyError: the review is not open.
+            ValueError: another review of the same file is shown.
         """
         review = self._by_id[review_id]
         if any(other.target == review.target and other.id in self._shown for other in self._by_id.values()):
@@ -152,7 +153,7 @@ class ReviewTable:
         self._shown.add(review_id)
 
     def is_shown(self, review_id: str) -> bool:
-        """Return whether an open review is shown; the others wait."""
+        """Return whether an open review is shown, and not waiting."""
         return review_id in self._shown
 
     def accept(self, review_id: str, content: str) -> DiffReview | None:
@@ -166,7 +167,7 @@ class ReviewTable:
         return review.reject() if review is not None else None
 
     def close(self, review_id: str, content: str | None = None) -> DiffReview | None:
-        """End a review without a decision, and remove it; ``content`` as in :meth:`DiffReview.close`."""
+        """Close a review without a decision, and remove it from the table; ``content`` as in :meth:`DiffReview.close`."""
         review = self._remove(review_id)
         return review.close(content) if review is not None else None
 

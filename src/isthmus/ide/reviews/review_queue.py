@@ -1,8 +1,8 @@
-"""Queue of proposed edits for the user: shows one review of a file after the other, and takes one answer for each.
+"""Queue of proposed edits for the user: shows the reviews of a file one after the other, and accepts one answer each.
 
-The answer may come from the editor or from the user's terminal; the first one wins and goes only to the client that
-asked. What the user typed into a review that ends without their decision is kept as a file. Knows no protocol, and
-never writes a reviewed file: the agent does, and gets a moment for it before the next review is shown.
+The answer may come from the editor or from the user's terminal; the first one wins and is sent only to the client that
+asked. Text that the user typed into a review that ends without their decision is kept as a file. Independent of the
+protocols. The agent writes the reviewed file, and has a moment to do so before the next review is shown.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class ReviewQueue:
-    """The reviews of all clients. ``clients`` is the companion's own, live mapping of the attached ones, by id."""
+    """Queue of the reviews of all clients. ``clients`` is the companion's live mapping of attached clients by id."""
 
     def __init__(
         self, editor: Editor, clients: Mapping[str, Client], kept: KeptTexts, limits: ReviewLimits = ReviewLimits()
@@ -40,28 +40,28 @@ class ReviewQueue:
         self._views = ReviewViews(editor, self.reviews)
         self._typed: dict[str, str] = {}
         self.typed_texts: Mapping[str, str] = MappingProxyType(self._typed)
-        """Texts in the views of open reviews by review id, where the editor has reported that the user typed."""
+        """Texts in the views of open reviews, by review id, as far as the editor has reported edits."""
         self._ended: OrderedDict[str, DiffReview] = OrderedDict()
         self._settling: dict[str, tuple[str, asyncio.Task[object]]] = {}
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[object]] = set()
         self.is_stopped = False
-        """Whether the companion has ended: no review is opened any more."""
+        """Whether the companion has ended, so that no more reviews are opened."""
 
     # Requests of clients.
 
     async def open(self, client: Client, file_path: str, proposed: str, tab_name: str = "") -> DiffReview:
         """Show a proposed edit; return when it is visible, or queued behind another review of the same file.
 
-        An earlier review of the same client, path and tab name is closed. An agent that was restarted asks again as
-        another client: it gets the view that is open, with the user's edits in it, instead of a second one.
+        An earlier review of the same client, path and tab name is closed. A restarted agent asks again as another
+        client and receives the open view, with the user's edits, instead of a second one.
 
         Raises:
-            EditorError: nothing can be shown.
+            EditorError: the edit cannot be shown.
         """
         if self.is_stopped:
             raise EditorError("openDiff: the companion ends; ask in your own terminal")
-        if client.id not in self._clients:  # it left during its call: no one would close the view
+        if client.id not in self._clients:  # it left during its call and could not close the view
             raise EditorError("openDiff: the agent that asked has left")
         target = target_of(file_path)
         if (left := self._find_orphan(client, file_path, proposed)) is not None:
@@ -88,12 +88,12 @@ class ReviewQueue:
             if target not in self._settling and following is not None and following.id == review.id:
                 await self._show(review)
         except BaseException:
-            # Also if the client cancelled its call: a view that appears nevertheless is closed.
+            # Also if the client cancelled its call: a view that appears afterwards is closed.
             self.reviews.close(review.id)
-            self._later(self._views.put_away(review.id))
+            self._in_background(self._views.put_away(review.id))
             raise
         finally:
-            self._later(self._advance(target))
+            self._in_background(self._advance(target))
         await self._announce()
         return review
 
@@ -105,42 +105,42 @@ class ReviewQueue:
         review = self.reviews.find(client.id, file_path)
         if review is None:
             ended = [r for r in self._ended.values() if (r.owner, r.file_path) == (client.id, file_path)]
-            # Only the last one: an answer to an earlier proposal says nothing about one withdrawn since.
+            # Only the last one: an answer to an earlier proposal does not apply to one withdrawn since.
             return None if not ended or isinstance(ended[-1].state, Closed) else ended[-1]
         before = FileStamp.of(review.target)
         closed = await self._withdraw(review)
         if closed is not None and isinstance(closed.state, Closed) and closed.state.content != closed.proposed:
-            self._later(self._keep_unless_written(closed, closed.state.content, before))
+            self._in_background(self._keep_unless_written(closed, closed.state.content, before))
         return closed
 
     async def close(self, review_id: str) -> DiffReview | None:
-        """Close a review whose client cannot receive its text; what the user typed is kept.
+        """Close a review whose client cannot receive its text; text that the user typed is kept as a file.
 
-        Return the review as it ended, also if it had ended before; None if no such review is known any more.
+        Return the ended review, also if it ended earlier; None if the review is unknown or forgotten.
         """
         review = self.reviews.get(review_id)
         closed = await self._withdraw(review) if review is not None else self._ended.get(review_id)
         if review is not None and closed is not None and isinstance(closed.state, Closed):
-            # The protocol has no way to send the client what was typed.
+            # The protocol has no message that would send the typed text to the client.
             await self._keep(closed, closed.state.content)
         return closed
 
     async def close_all(self, owner: str) -> int:
-        """Close all reviews of a client without a decision, and return their number. What the user typed is kept.
+        """Close all reviews of a client without a decision, and return their number. Typed text is kept as files.
 
-        The client is notified of each by :meth:`Client.review_closed`, if it is attached.
+        An attached client is notified of each by :meth:`Client.review_closed`.
         """
         reviews = self.reviews.all(owner)
         ended = [await self._end(review) for review in reviews]
         for target in dict.fromkeys(review.target for review in reviews):
-            self._later(self._advance(target))
+            self._in_background(self._advance(target))
         await self._announce()
         return sum(review is not None for review in ended)
 
     # Answers of the user.
 
     async def accept(self, review_id: str, content: str | None = None) -> DiffReview | None:
-        """Accept as the user, with the text in the view or with ``content``; return None if already decided.
+        """Accept on behalf of the user, with the text in the view or ``content``; return None if already decided.
 
         Raises:
             EditorError: the editor does not answer; the review stays open.
@@ -151,7 +151,7 @@ class ReviewQueue:
         return await self._decide(self.reviews.accept(review_id, text if content is None else content))
 
     async def reject(self, review_id: str) -> DiffReview | None:
-        """Reject as the user; return None if already decided.
+        """Reject on behalf of the user; return None if already decided.
 
         Raises:
             EditorError: the editor does not answer; the review stays open.
@@ -165,28 +165,28 @@ class ReviewQueue:
         return decided
 
     async def accepted_in_editor(self, review_id: str, content: str) -> None:
-        """Handle the editor's event that the user accepted."""
+        """Handle the editor's event that the user accepted a review."""
         if await self._decide(self.reviews.accept(review_id, content)) is None:
             ended = self._ended.get(review_id)
-            # Its client left, or asked again, at the same moment. One that was accepted elsewhere has its text.
+            # Its client left or asked again at the same moment. If it was accepted elsewhere, the client has the text.
             if ended is not None and ended.state != Closed(content) and not isinstance(ended.state, Accepted):
                 self._typed.pop(review_id, None)
                 await self._keep(ended, content)
 
     async def rejected_in_editor(self, review_id: str, content: str | None) -> None:
-        """Handle the editor's event that the user rejected; ``content`` is the text in the view, if it sends it."""
+        """Handle the editor's event that the user rejected; ``content`` is the text in the view, if reported."""
         content = self._typed.get(review_id) if content is None else content
         decided = await self._decide(self.reviews.reject(review_id))
         if decided is not None and content is not None:
             await self._keep(decided, content)
 
     def typed(self, review_id: str, content: str) -> None:
-        """Note the text in a view, as reported by the editor; it is the only copy if the editor crashes."""
+        """Record the text in a view, as reported by the editor; it is the only copy if the editor crashes."""
         if self.reviews.get(review_id) is not None:
             self._typed[review_id] = content
 
     async def wait(self, timeout: float) -> tuple[DiffReview, ...]:
-        """Return the open reviews as soon as there is one, or after ``timeout`` seconds."""
+        """Wait at most ``timeout`` seconds for an open review; return the open reviews."""
         async with self._changed:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
@@ -194,23 +194,23 @@ class ReviewQueue:
         return self.reviews.all()
 
     def is_client_connected(self, review: DiffReview) -> bool:
-        """Return whether a decision would reach the client of a review right now."""
+        """Return whether a decision would reach the client of a review now."""
         owner = self._clients.get(review.owner)
         return owner is not None and owner.connected
 
     def is_visible(self, review: DiffReview) -> bool:
-        """Return whether the user can see a review; if not, it is queued or has ended."""
+        """Return whether the user can see a review; otherwise it is queued or has ended."""
         return self._views.has(review)
 
     async def stop(self) -> None:
-        """End all reviews: close views, notify clients, and keep what the user typed. No more are taken."""
+        """End all reviews: close the views, notify the clients, and keep typed text. No more reviews are accepted."""
         self.is_stopped = True
         for target in tuple(self._settling):
             self._stop_settling(target)
         ending = [asyncio.create_task(self._end(review)) for review in self.reviews.all()]
         if ending:
             await asyncio.wait(ending, timeout=self._limits.shutdown_seconds)
-            for task in ending:  # if the editor hangs, the text that it reported before is kept
+            for task in ending:  # if the editor hangs, the last text that it reported is kept
                 task.cancel()
             await asyncio.gather(*ending, return_exceptions=True)
         await self._announce()
@@ -226,10 +226,10 @@ class ReviewQueue:
     async def _show(self, review: DiffReview) -> None:
         await self._views.show(review)
         if self.reviews.get(review.id) is None:
-            self._later(self._views.put_away(review.id))  # it ended meanwhile
+            self._in_background(self._views.put_away(review.id))  # it ended meanwhile
 
     async def _advance(self, target: str) -> None:
-        """Show the next review of a file, if it is its turn; close one that cannot be shown, and try the next."""
+        """Show the next review of a file when it is due; close a review that cannot be shown, and try the next."""
         while target not in self._settling and not self.is_stopped:
             review = self.reviews.next(target)
             if review is None:
@@ -238,20 +238,20 @@ class ReviewQueue:
                 await self._show(review)
             except EditorError as error:
                 closed = self.reviews.close(review.id)
-                self._later(self._views.put_away(review.id))
+                self._in_background(self._views.put_away(review.id))
                 if closed is not None:
                     self._notify_closed(replace(closed, state=Closed(closed.proposed, str(error))))
                     self.notify_user(f"the review of {review.file_path} could not be shown: {error}")
             await self._announce()
 
     def _settle(self, review: DiffReview, before: FileStamp | None) -> None:
-        """Give the client of an ended review a moment to write, before others' reviews of the file are shown."""
+        """Give the client of an ended review a moment to write the file, before other reviews of it are shown."""
         if self.is_client_connected(review) and len(self._clients) > 1 and not self.is_stopped:
             self._stop_settling(review.target)
-            task = self._later(self._until_written(review.target, before))
+            task = self._in_background(self._until_written(review.target, before))
             self._settling[review.target] = (review.owner, task)
         else:
-            self._later(self._advance(review.target))
+            self._in_background(self._advance(review.target))
 
     async def _until_written(self, target: str, before: FileStamp | None) -> None:
         await wait_until_written(target, before, self._limits.settle_seconds)
@@ -263,7 +263,7 @@ class ReviewQueue:
             settling[1].cancel()
 
     def _find_orphan(self, client: Client, file_path: str, proposed: str) -> DiffReview | None:
-        """Return the same proposal of the same kind of agent, if that agent is not connected any more."""
+        """Return a review of the same proposal by the same kind of agent, if its agent is no longer connected."""
         if self.reviews.find(client.id, file_path) is not None:
             return None
         for review in self.reviews.all():
@@ -275,10 +275,10 @@ class ReviewQueue:
     # Ending.
 
     async def _take_for_answer(self, review_id: str) -> str | None:
-        """Close the view for an answer from elsewhere; return its text, or None if already decided.
+        """Close the view for an answer from outside the editor; return its text, or None if already decided.
 
         Raises:
-            EditorError: the editor does not answer; the review stays as it is.
+            EditorError: the editor does not answer; the review is unchanged.
         """
         review = self.reviews.get(review_id)
         if review is None:
@@ -291,7 +291,7 @@ class ReviewQueue:
         return self._typed.get(review_id, review.proposed) if text is None else text
 
     async def _withdraw(self, review: DiffReview) -> DiffReview | None:
-        """End a review at its client's request; if the user answers at the same moment, return their answer."""
+        """Close a review at its client's request; if the user answers at the same moment, return the decided review."""
         content = self._typed.get(review.id)
         before = FileStamp.of(review.target)
         if self.reviews.is_shown(review.id):
@@ -309,9 +309,9 @@ class ReviewQueue:
         return closed
 
     async def _end(self, review: DiffReview) -> DiffReview | None:
-        """End a review without an answer, and notify its client if attached; return None if it had ended already."""
+        """Close a review without an answer, and notify its client if attached; return None if it has already ended."""
         was_shown = self.reviews.is_shown(review.id)
-        closed = self.reviews.close(review.id)  # first, so that no answer counts any more
+        closed = self.reviews.close(review.id)  # first, so that later answers do not count
         if closed is None:
             return None
         if self.is_stopped:
@@ -321,7 +321,7 @@ class ReviewQueue:
         return await self._put_away(closed, was_shown)
 
     async def _put_away(self, closed: DiffReview, was_shown: bool) -> DiffReview:
-        """Close the view of a review that is out of the table, and keep what was typed into it."""
+        """Close the view of a review that was removed from the table, and keep the text typed into it."""
         text = None
         try:
             text = await self._views.put_away(closed.id) if was_shown else None
@@ -348,7 +348,7 @@ class ReviewQueue:
             if not self.is_client_connected(review):  # its client may never reconnect
                 await self._keep(review, review.state.content)
         else:
-            self._later(self._advance(review.target))
+            self._in_background(self._advance(review.target))
         await self._announce()
         if warning is not None:
             self.notify_user(warning)
@@ -363,7 +363,7 @@ class ReviewQueue:
             size -= len(forgotten.proposed)
 
     async def _keep(self, review: DiffReview, text: str) -> None:
-        """Keep a text that differs from the proposal, and tell the user its path."""
+        """Keep a text that differs from the proposal, and show the user its path."""
         if text == review.proposed:
             return
         try:
@@ -376,7 +376,7 @@ class ReviewQueue:
         self.notify_user(message)
 
     async def _keep_unless_written(self, review: DiffReview, text: str, before: FileStamp | None) -> None:
-        """Keep a text that was sent to the client, unless the client writes it: it may have refused its own edit."""
+        """Keep a text that was sent to the client, unless the client writes it: clients may refuse their own edit."""
         await wait_until_written(review.target, before, self._limits.settle_seconds)
         if await asyncio.to_thread(text_on_disk, review.target) != text:
             await self._keep(review, text)
@@ -386,7 +386,7 @@ class ReviewQueue:
             client.review_closed(review)
 
     async def _is_decided_soon(self, review: DiffReview) -> bool:
-        """Return whether the view is gone, so the user has answered and the editor's event is coming."""
+        """Wait for the editor's event after the view disappeared; return whether it came in time."""
         async with self._changed:
             try:
                 async with asyncio.timeout(self._limits.decision_seconds):
@@ -396,14 +396,14 @@ class ReviewQueue:
         return True
 
     def notify_user(self, text: str) -> None:
-        """Show the user a message in the editor, without waiting: an editor that hangs must not block anything."""
-        self._later(self._show_message(text))
+        """Show the user a message in the editor without waiting, because the editor may hang."""
+        self._in_background(self._show_message(text))
 
     async def _show_message(self, text: str) -> None:
         with contextlib.suppress(EditorError):
             await self._editor.show_message(text)
 
-    def _later(self, work: Coroutine[None, None, object]) -> asyncio.Task[object]:
+    def _in_background(self, work: Coroutine[None, None, object]) -> asyncio.Task[object]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

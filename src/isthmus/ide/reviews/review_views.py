@@ -1,4 +1,4 @@
-"""The views of reviews in the editor: opened when it is their turn, and closed, even while they are being opened."""
+"""Views of reviews in the editor: opens each in its turn, and closes it, even while it is still being opened."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from isthmus.ide.reviews.review import DiffReview, ReviewTable
 
 
 class ReviewViews:
-    """The views of the reviews in a table, which belongs to the queue."""
+    """Editor views of the reviews in the queue's table."""
 
     def __init__(self, editor: Editor, reviews: ReviewTable) -> None:
         self._editor = editor
@@ -16,7 +16,7 @@ class ReviewViews:
         self._visible: set[str] = set()
 
     async def show(self, review: DiffReview) -> None:
-        """Show a review; it may have ended when this returns.
+        """Show a review, which may already have ended on return.
 
         Raises:
             EditorError: the editor cannot show it.
@@ -31,13 +31,13 @@ class ReviewViews:
         self._visible = {visible for visible in self._visible if self._reviews.get(visible) is not None} | {review.id}
 
     def has(self, review: DiffReview) -> bool:
-        """Return whether the user can see a review: it is open, it is its turn, and the editor has shown it."""
+        """Return whether the user can see a review: it is open and due, and the editor has shown it."""
         return review.id in self._visible and self._reviews.is_shown(review.id)
 
     async def close(self, review_id: str) -> str | None:
         """Close a view and return its text, or None if there is no view.
 
-        A view that the editor is about to show is closed as soon as it is there, else it would stay.
+        A view that the editor is still opening is closed as soon as it is visible; otherwise it would stay open.
 
         Raises:
             EditorError: the editor does not answer.

@@ -1,4 +1,4 @@
-"""Reads the file of a review from disk, and accepts single cells of a notebook. Writing the file is up to the agent."""
+"""Reads the file of a review from disk, and accepts single cells of a notebook. The agent writes the file."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -22,10 +22,10 @@ def text_on_disk(path: str) -> str | None:
 
 
 def with_accepted_cells(path: str, proposed: str, numbers: Collection[int]) -> str:
-    """Return the notebook at `path` with only these changes (1-based) of `proposed`; all else keeps its bytes. Blocks.
+    """Return the notebook at ``path`` with only these changes (1-based) of ``proposed``, otherwise unchanged. Blocks.
 
     Raises:
-        EditorError: it is not a notebook that exists, or ``numbers`` is empty.
+        EditorError: the path is not that of an existing notebook, or ``numbers`` is empty.
         NoSuchChangeError: no change has this number.
     """
     changes = changes_between(path, text_on_disk(path), proposed)
