@@ -1,1 +1,1 @@
-"""Our own agent as the client of an IDE extension, whatever its protocol."""
+"""Our own agent as a client of IDE extensions of any protocol."""

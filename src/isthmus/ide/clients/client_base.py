@@ -1,6 +1,6 @@
 """Common parts of the clients of both IDE protocols: listeners, background work, and errors for missing tools.
 
-Contains no protocol and no connection: those are in each protocol's ``peer`` module.
+Protocols and connections are in the ``peer`` module of each protocol.
 """
 
 import asyncio
@@ -20,13 +20,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Deadlines in seconds. ``first_context``: wait for the context that most companions send right after connecting.
+    """Deadlines in seconds.
 
-    ``lost``: time that reviews outlive the connection. ``retry_first`` doubles up to ``retry_last``. ``call`` is for
-    calls that ask no user; ``poll`` is the interval at which an IDE is asked what it has open while there are
-    listeners. ``written``: time that the view of an accepted review stays for the file to be written, so that the
-    editor reads it. ``ping``: interval of liveness checks; ``pong``: maximum wait for the answer, long because an
-    editor that asks its user a question may not answer for a while.
+    ``first_context`` is the wait for the context that most companions send right after connecting. ``lost`` is the time
+    that reviews outlive the connection. The delay ``retry_first`` doubles up to ``retry_last``. ``call`` is for calls
+    that do not ask the user. ``poll`` is the interval of requests for the IDE's open files while there are listeners.
+    ``written`` is the time that the view of an accepted review stays open until the file is written, so that the editor
+    reads it. ``ping`` is the interval of liveness checks, and ``pong`` the maximum wait for the answer, which is long
+    because an editor that is asking its user a question may not answer for a while.
     """
 
     connect: float = 5.0
@@ -47,7 +48,7 @@ DEADLINES: Final = Deadlines()
 
 
 class ClientBase(IdeClient):
-    """Listeners and background work of a client; its methods raise that nothing is offered."""
+    """Base of the clients: listeners and background work. Optional methods raise :class:`NotOfferedError`."""
 
     def __init__(self, workspace: Path, environment: Mapping[str, str], deadlines: Deadlines) -> None:
         self._workspace = workspace
@@ -60,9 +61,9 @@ class ClientBase(IdeClient):
         self._mention_listeners: list[Callable[[FileMentioned], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self.is_closed = False
-        """Whether the client has disconnected for good."""
+        """Whether the client is closed and will not reconnect."""
         self.problem: str | None = None
-        """Last problem, in words; None while there has been none."""
+        """Last problem in words; None if there was none."""
 
     @property
     @override
@@ -130,7 +131,7 @@ class ClientBase(IdeClient):
 
 
 async def within(wait: Coroutine[object, object, object], seconds: float) -> bool:
-    """Return whether ``wait`` ended in time; it is cancelled otherwise."""
+    """Return whether ``wait`` ended within ``seconds``; otherwise cancel it."""
     try:
         async with asyncio.timeout(seconds):
             await wait

@@ -1,8 +1,8 @@
-"""Port of an IDE as its client sees it, the same for both protocols; used by our agent and by the bridge.
+"""Client port of an IDE, common to both protocols; used by our agent and by the bridge.
 
-Positions, paths and files are the Editor port's (0-based, UTF-16 units, absolute), the context is that of the Gemini
-CLI companion protocol. A method that a protocol or server lacks raises :class:`NotOfferedError`, and is not in
-:attr:`IdeClient.offers`. ``gemini/peer`` and ``claude/peer`` implement it.
+Positions, paths and files are as in the Editor port (0-based, UTF-16 units, absolute); the context is that of the
+Gemini CLI companion protocol. A method that the protocol or server lacks raises :class:`NotOfferedError` and is missing
+from :attr:`IdeClient.offers`. ``gemini/peer`` and ``claude/peer`` implement the port.
 """
 
 from collections.abc import Callable
@@ -15,99 +15,99 @@ from isthmus.ide.editor import Capability, CodeExecution, Diagnostic, FileMentio
 
 
 class IdeError(IsthmusError):
-    """The IDE cannot be asked, or did not do what it was asked; the text can be shown to the user."""
+    """A request that could not be sent to the IDE or that failed there; the text can be shown to the user."""
 
 
 class NotOfferedError(IdeError):
-    """The IDE lacks an operation: ``not available in IDE: why``."""
+    """An operation that the IDE lacks. The text is ``not available in IDE: reason``."""
 
     def __init__(self, ide_name: str, reason: str) -> None:
         super().__init__(f"not available in {ide_name}: {reason}")
 
 
 class UndecidedError(IdeError):
-    """A review ended in the IDE without a reliable decision; the user decides elsewhere."""
+    """A review that ended in the IDE without a reliable decision; the user decides elsewhere."""
 
 
 class IdeClient(Protocol):
-    """A connection to an IDE that reconnects by itself when it is lost; for one event loop.
+    """A connection to an IDE that reconnects automatically; for one event loop.
 
-    Methods may be called concurrently. Each has a deadline of its own, except :meth:`open_diff`, which waits for a
-    user, and :meth:`execute_code`. All raise :class:`IdeError` while the IDE cannot be asked.
+    Methods may be called concurrently. Each has its own deadline, except :meth:`open_diff`, which waits for the user,
+    and :meth:`execute_code`. All raise :class:`IdeError` while the IDE is not connected.
     """
 
     protocol: str
     """Name of the protocol for users: "Gemini CLI companion" or "Claude Code IDE"."""
     problem: str | None
-    """Last problem, in words; None while there has been none."""
+    """Last problem in words; None if there was none."""
     is_closed: bool
     """Whether :meth:`aclose` was called: the client never reconnects."""
 
     @property
     def ide_name(self) -> str:
-        """Name that the IDE gives itself ("Neovim"); "IDE" if it gives none."""
+        """Name that the IDE reports ("Neovim"); "IDE" if it reports none."""
         ...
 
     @property
     def pid(self) -> int | None:
-        """Process id in its discovery file; None if there is none."""
+        """Process id in the IDE's discovery file; None if there is none."""
         ...
 
     @property
     def connected(self) -> bool:
-        """Whether the IDE can be asked right now."""
+        """Whether the IDE is connected now."""
         ...
 
     @property
     def can_review(self) -> bool:
-        """Whether it is connected and shows diffs."""
+        """Whether the IDE is connected and shows diffs."""
         ...
 
     @property
     def offers(self) -> frozenset[Capability]:
-        """Operations that it is known to offer; empty before the first connection. ``DIFF`` is reviewing.
+        """Operations that the IDE is known to offer; empty before the first connection. ``DIFF`` means reviews.
 
-        ``SELECTION``: its context has the selected text. ``DIRTY``: it reports which files have unsaved changes.
+        ``SELECTION`` means selected text in the context, ``DIRTY`` reports of files with unsaved changes.
         """
         ...
 
     def context(self) -> IdeContext | None:
-        """Return what the user looks at, sorted, cut and normalised as the protocol says; None if unknown."""
+        """Return the user's context, sorted and limited as the protocol requires; None if unknown."""
         ...
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call ``callback`` when the context, the connection or the offers change; return the unsubscriber."""
+        """Call ``callback`` when the context, connection or offers change; return a function that unsubscribes."""
         ...
 
     def on_mention(self, callback: Callable[[FileMentioned], None]) -> Callable[[], None]:
-        """Call ``callback`` when the user points the agent to a file; return the unsubscriber."""
+        """Call ``callback`` when the user points the agent to a file; return a function that unsubscribes."""
         ...
 
     async def refresh(self, seconds: float) -> None:
-        """Ask the IDE for what it does not report by itself, for at most ``seconds``, and update :meth:`context`."""
+        """Request information that the IDE does not send by itself, and update :meth:`context`, within ``seconds``."""
         ...
 
     async def open_diff(self, path: str, new_content: str, *, on_shown: Callable[[], None] = lambda: None) -> Outcome:
-        """Let the user review a new content of the file ``path``, and wait for the decision; no deadline.
+        """Let the user review new content of the file ``path``, and wait for the decision without a deadline.
 
-        Cancelling closes the view. ``on_shown`` is called once the IDE has reported that the user sees it; only the
+        Cancelling closes the view. ``on_shown`` is called when the IDE has reported that the view is visible; only the
         Gemini CLI companion protocol has a message for that.
 
         Raises:
-            UndecidedError: the view went away, or the answer is not a decision.
-            IdeError: it cannot be shown, a review of this file is open already, or the connection is lost for long.
+            UndecidedError: the view disappeared, or the answer is not a decision.
+            IdeError: the review cannot be shown, the file already has one, or the connection was lost for long.
         """
         ...
 
     async def close_diff(self, path: str) -> str | None:
         """Withdraw a review; return the text in its view, or None if the IDE does not report it.
 
-        The :meth:`open_diff` that waits for it returns ``Closed``.
+        The waiting call of :meth:`open_diff` returns ``Closed``.
         """
         ...
 
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
-        """Show a file; select ``at`` if the IDE can."""
+        """Show a file; select the range ``at`` if the IDE can."""
         ...
 
     async def close_file(self, path: str) -> None:
@@ -115,7 +115,7 @@ class IdeClient(Protocol):
         ...
 
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """Return the open files that exist, the active one first, with their state and language as far as known."""
+        """Return the open files that exist, the active one first, with state and language if known."""
         ...
 
     async def workspace_folders(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class IdeClient(Protocol):
         ...
 
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """Return the known diagnostics of one file, or of all."""
+        """Return the known diagnostics of one file or of all files."""
         ...
 
     async def is_dirty(self, path: str) -> bool | None:
@@ -134,16 +134,16 @@ class IdeClient(Protocol):
         """Write an open file to disk.
 
         Raises:
-            IdeError: it is not open, or cannot be written.
+            IdeError: the file is not open or cannot be written.
         """
         ...
 
     async def execute_code(self, code: str) -> CodeExecution:
-        """Run code in the kernel of the open notebook; the IDE asks the user. No deadline; the caller cancels."""
+        """Run code in the kernel of the open notebook after the IDE has asked the user; the caller sets a deadline."""
         ...
 
     async def aclose(self) -> None:
-        """Close the open views and disconnect; waiting reviews fail with :class:`IdeError`."""
+        """Close the open views and disconnect; open reviews fail with :class:`IdeError`."""
         ...
 
 
@@ -154,6 +154,6 @@ class ConnectableClient(IdeClient, Protocol):
         """Find an IDE and connect to it.
 
         Raises:
-            IdeError: none answers; the text lists those that were tried.
+            IdeError: no IDE answers; the text lists the ones tried.
         """
         ...

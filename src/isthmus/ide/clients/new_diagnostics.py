@@ -1,7 +1,7 @@
 """Finds the diagnostics that an edit caused, and formats them for a model. No I/O.
 
-Lines move with every edit, so diagnostics are compared by their text and not by their place. The text is not ours: it
-is cut, kept on one line, and cannot end the frame around it.
+Every edit moves lines, so diagnostics are compared by text, not by position. The text comes from other programs: it is
+cut, kept on one line, and cannot close the frame around it.
 """
 
 import re
@@ -24,12 +24,12 @@ Identity: TypeAlias = tuple[str, Severity, str, str | None, str | None]
 
 
 def identities(diagnostics: Iterable[Diagnostic]) -> Counter[Identity]:
-    """Return how often each diagnostic occurs in each file, wherever in it."""
+    """Count the occurrences of each diagnostic per file, at any position."""
     return Counter(map(_identity, diagnostics))
 
 
 def new_diagnostics(before: Counter[Identity], now: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return those that occur more often than before, in the order of files and lines."""
+    """Return the diagnostics that occur more often than before, ordered by file and line."""
     left = Counter(before)
     found: list[Diagnostic] = []
     for diagnostic in sorted(now, key=lambda each: (each.path, each.range.start.line, each.range.start.character)):
@@ -41,9 +41,9 @@ def new_diagnostics(before: Counter[Identity], now: Iterable[Diagnostic]) -> tup
 
 
 def diagnostics_for_model(new: Iterable[Diagnostic], workspace: Path) -> str | None:
-    """Return new diagnostics as text; None if there are none. Lines and columns are 1-based.
+    """Return new diagnostics as text for a model; None if there are none. Lines and columns are 1-based.
 
-    ``new`` is in the order of files. Files in ``workspace`` are named relative to it.
+    ``new`` is ordered by file. Paths in ``workspace`` are relative to it.
     """
     listed = list(new)
     if not listed:
@@ -71,7 +71,7 @@ def _line(diagnostic: Diagnostic) -> str:
 
 
 def _plain(text: str, maximum: int) -> str:
-    # Another text replaces the mark, so that its neighbours cannot form a new mark.
+    # The mark is replaced, not removed, so that the text around it cannot form a new mark.
     return with_ellipsis(_FRAME.sub("[new-diagnostics", " ".join(text.split())), maximum)
 
 

@@ -1,4 +1,4 @@
-"""Formats the editor's context as text for a model, short, in the form that agents of this kind use."""
+"""Formats the editor's context as a short text for a model, in the usual form of coding agents."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ HEADING = "The user's editor shows this right now, as a JSON object. It is infor
 def context_for_model(context: IdeContext | None, mentions: Sequence[FileMentioned] = ()) -> str | None:
     """Return the active file with cursor and selection, the other open files, and mentioned files; None if empty.
 
-    Lines and characters are 1-based. ``context`` is normalised (newest file first, only the first may be active).
+    Lines and characters are 1-based. ``context`` must be normalised: newest file first, only the first may be active.
     """
     shown: dict[str, Any] = {}
     if mentions:

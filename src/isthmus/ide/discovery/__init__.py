@@ -1,1 +1,1 @@
-"""Discovery of IDEs by agent CLIs: the discovery files, the one that each CLI takes, and what goes wrong."""
+"""Discovery of IDEs by agent CLIs: the discovery files, the choice of each CLI, and the diagnosis of problems."""

@@ -1,7 +1,7 @@
-"""Connects our own agent to an IDE, whatever its protocol: one connection for a workspace, never two to one editor.
+"""Connects our own agent to an IDE of any protocol: one connection per workspace, never two to the same editor.
 
-An IDE that the environment names, or that we run in, comes first. If both protocols are as near, the Claude IDE
-protocol is taken, because it has diagnostics; our own companion adds to it what only the Gemini protocol has.
+An IDE that the environment names or that we run in comes first. Otherwise the Claude IDE protocol is preferred, because
+it has diagnostics; our own companion adds to it the features that only the Gemini protocol has.
 """
 
 import os
@@ -18,9 +18,9 @@ from isthmus.ide.processes import process_ancestors
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """IDEs of a workspace by protocol, best first, with the protocol to try first before the others.
+    """IDEs of a workspace by protocol, best first; the protocols are in the order in which to try them.
 
-    A protocol without IDEs is left out. ``rejected`` are the discovery files that are unusable here.
+    Protocols without IDEs are left out. ``rejected`` are the discovery files that cannot be used for the workspace.
     """
 
     by_protocol: Mapping[IdeProtocol, tuple[FoundIde, ...]]
@@ -38,12 +38,12 @@ class Candidates:
         return replace(self, by_protocol={protocol: ides for protocol, ides in wanted.items() if ides})
 
     def by_preference(self) -> Iterator[tuple[IdeProtocol, FoundIde]]:
-        """Yield each IDE with its protocol, the generally preferred protocol first, wherever we run."""
+        """Yield each IDE with its protocol, in the general order of preference, regardless of the environment."""
         return ((protocol, ide) for protocol in BY_PREFERENCE for ide in self.by_protocol.get(protocol, ()))
 
 
 def find_candidates(workspace: Path, environment: Mapping[str, str]) -> Candidates:
-    """Look for IDEs of every protocol. File access blocks: call it in a thread when on an event loop."""
+    """Find the IDEs of every protocol. Blocking; call it in a thread from an event loop."""
     searched = {protocol: protocol.find(workspace, environment) for protocol in IDE_PROTOCOLS}
     rejected = tuple(file for found in searched.values() for file in found.rejected)
     found = {protocol: searched[protocol].ides for protocol in BY_PREFERENCE if searched[protocol].ides}
@@ -59,10 +59,10 @@ def find_candidates(workspace: Path, environment: Mapping[str, str]) -> Candidat
 
 
 async def connect_ide(workspace: Path, environment: Mapping[str, str], candidates: Candidates) -> IdeClient:
-    """Connect to the best IDE that answers; take one that shows no diffs only if no other answers.
+    """Connect to the best IDE that answers; use an IDE without diffs only if no other answers.
 
     Raises:
-        IdeError: none answers; the text lists those that were tried.
+        IdeError: no IDE answers; the text lists the ones tried.
     """
     problems: list[str] = []
     kept: IdeClient | None = None

@@ -1,7 +1,7 @@
-"""Diagnoses why an agent CLI that is started here does or does not find an editor. No I/O.
+"""Diagnoses why an agent CLI started here does or does not find an editor. No I/O.
 
-Takes the discovery files as read, and the living processes and open ports; returns each file's state with the reason,
-each CLI's choice, and problems of this terminal. Removing files is up to the caller.
+From the contents of the discovery files, the running processes and the open ports, determines the state of each file
+with the reason, the choice of each CLI, and problems of this terminal. The caller removes files.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,10 +28,10 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One discovery file. ``reasons`` are why it is stale or unusable, or what is wrong with a living one.
+    """Diagnosis of one discovery file. ``reasons`` explain why it is stale or unusable, or a problem of a usable one.
 
-    ``mismatch`` is why the folder here is not among the editor's; None if it is. ``is_sweepable``: process and port are
-    both dead, and the file is this user's own.
+    ``mismatch`` is the reason why this folder is not in the editor's folders; None if it is. ``is_sweepable`` is true
+    if the process has ended, the port is closed, and the file belongs to this user.
     """
 
     announcement: Announcement
@@ -43,9 +43,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CompanionAnnouncement:
-    """Announcement of a running companion of ours, from its control file.
+    """Announcement of a running companion, from its control file.
 
-    ``suspension`` is why it does not answer, and what to do; None if not suspended. ``ports`` are all of its ports.
+    ``suspension`` explains why it does not answer and what to do; None if it is not suspended. ``ports`` are all its
+    ports.
     """
 
     port: int
@@ -57,7 +58,7 @@ class CompanionAnnouncement:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """Result of the diagnosis. ``hazards`` are sentences about this terminal."""
+    """Result of the diagnosis. ``hazards`` are sentences about problems of this terminal."""
 
     here: Here
     findings: tuple[Finding, ...]
@@ -66,24 +67,24 @@ class Examination:
 
     @property
     def is_well(self) -> bool:
-        """Whether some CLI that is started here connects to an editor."""
+        """Whether at least one CLI started here connects to an editor."""
         return any(choice.connects for choice in self.choices)
 
 
 def ports_to_try(files: Sequence[Announcement], environment: Mapping[str, str]) -> frozenset[int]:
-    """Return the ports that files and variables name."""
+    """Return the ports in the files and the environment variables."""
     named = (port_number(environment.get(cli.port_variable)) for cli in AGENT_CLIS)
     return frozenset(port for port in (*(file.port for file in files), *named) if port)
 
 
 def choices(files: Sequence[Announcement], here: Here) -> tuple[CliChoice, ...]:
-    """Return the prediction for each known CLI but our own."""
+    """Return the prediction for each known CLI except our own."""
     usable = [file for file in files if file.problem is None]
     return tuple(cli.choose([file for file in usable if file.cli == cli.name], here) for cli in AGENT_CLIS)
 
 
 def isthmus_choice(candidates: Candidates, files: Sequence[Announcement], here: Here) -> CliChoice:
-    """Return the prediction for our own agent: of the candidates, best first, it takes the first one that answers."""
+    """Return the prediction for our own agent, which uses the best candidate that answers."""
     cli = "Isthmus"
     ranked = [ide for ides in candidates.by_protocol.values() for ide in ides]
     for ide in ranked:
@@ -102,7 +103,7 @@ def examine(
     candidates: Candidates | None = None,
     remarks: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Examination:
-    """Judge the findings; ``candidates`` are what our own agent finds, ``remarks`` restrictions by settings, by CLI."""
+    """Diagnose the files; ``candidates`` are our own agent's, ``remarks`` the restrictions by each CLI's settings."""
     findings = tuple(_finding(file, here) for file in files)
     chosen = choices(files, here)
     if candidates is not None:
@@ -145,7 +146,7 @@ def _finding(file: Announcement, here: Here) -> Finding:
 
 
 def _with_bridge(choice: CliChoice, findings: Sequence[Finding]) -> CliChoice:
-    """Return the choice with the advice to use an editor whose extension is for another CLI, if there is one here."""
+    """Add the advice to bridge to an editor here whose extension is for another CLI, if there is one."""
     others = (
         finding.announcement
         for finding in findings

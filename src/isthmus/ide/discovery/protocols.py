@@ -1,4 +1,4 @@
-"""The companion protocols, and the discovery files that their agent CLIs find here. File access blocks."""
+"""Companion protocols, and the discovery files that their agent CLIs find here. File access blocks."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from isthmus.ide.ide_protocol import AgentCli
 IDE_PROTOCOLS = (GEMINI, CLAUDE)
 """Every protocol, in the order in which they are served, listed and explained."""
 BY_PREFERENCE = IDE_PROTOCOLS[::-1]
-"""Every protocol, in the order in which our own agent prefers IDEs that are as near."""
+"""Every protocol, in the order of preference of our own agent between equally near IDEs."""
 AGENT_CLIS = tuple(cli for protocol in IDE_PROTOCOLS for cli in protocol.clis)
 
 

@@ -1,1 +1,1 @@
-"""Diagnostics for editors that have none: ruff and pyright, run on request as processes of their own."""
+"""Diagnostics for editors without their own: ruff and pyright, run on request as separate processes."""

@@ -1,7 +1,7 @@
-"""The known linters: how each is started, and how its output is decoded. Pure; callers pass the texts of files.
+"""Supported linters: their command lines and the decoding of their output. Pure; callers pass the texts of files.
 
-Positions: ruff counts rows and columns from 1, columns in characters; pyright's are LSP's. In a notebook they are those
-in the cell, which the message names.
+Positions: ruff counts rows and columns from 1, columns in characters; pyright's positions are as in LSP. In a notebook
+they are relative to the cell, which the message names.
 """
 
 import json
@@ -24,9 +24,9 @@ _ERRORS: Final = frozenset({None, "invalid-syntax", "E902", "F821"})
 
 @dataclass(frozen=True, slots=True)
 class Linter:
-    """A linter: ``command`` is followed by paths of files; ``decode`` takes its output and the texts by path.
+    """A linter. The paths of files are appended to ``command``; ``decode`` takes its output and the texts by path.
 
-    ``seconds`` is the maximum duration of one run; ``suffixes`` are those of the files that it reads.
+    ``seconds`` is the maximum duration of one run, ``suffixes`` the suffixes of the files that the linter reads.
     """
 
     name: str
@@ -88,20 +88,20 @@ def decode_ruff(data: bytes, texts: Mapping[str, str]) -> tuple[Diagnostic, ...]
     if not isinstance(value, list):
         raise DecodeError("ruff", "a list", value)
     items = cast("list[object]", value)[:MAXIMUM_DIAGNOSTICS]
-    return tuple(_of_ruff(from_json(_RuffItem, item, f"ruff[{i}]"), texts) for i, item in enumerate(items))
+    return tuple(_ruff_diagnostic(from_json(_RuffItem, item, f"ruff[{i}]"), texts) for i, item in enumerate(items))
 
 
-def _of_ruff(item: _RuffItem, texts: Mapping[str, str]) -> Diagnostic:
+def _ruff_diagnostic(item: _RuffItem, texts: Mapping[str, str]) -> Diagnostic:
     text, message = texts.get(item.filename), item.message
     if item.cell is not None:
-        text, message = _source_of(text, item.cell), f"cell {item.cell}: {message}"
+        text, message = _cell_source(text, item.cell), f"cell {item.cell}: {message}"
     at = ordered(_ruff_place(text, item.location), _ruff_place(text, item.end_location))
     severity = Severity.ERROR if item.code in _ERRORS else Severity.WARNING
     return Diagnostic(item.filename, at, severity, message, "ruff", item.code)
 
 
-def _source_of(text: str | None, number: int) -> str | None:
-    """Return the source of a notebook's cell (1-based): positions in notebooks are those in the cell."""
+def _cell_source(text: str | None, number: int) -> str | None:
+    """Return the source of a notebook's cell (1-based), because positions in notebooks are relative to the cell."""
     try:
         return parse(text).cells[number - 1].source if text is not None else None
     except (NotebookError, IndexError):
@@ -123,10 +123,10 @@ def decode_pyright(data: bytes, texts: Mapping[str, str]) -> tuple[Diagnostic, .
         DecodeError: the output is in another form.
     """
     report = from_json(_PyrightReport, _json(data, "pyright"), "pyright")
-    return tuple(map(_of_pyright, report.general_diagnostics[:MAXIMUM_DIAGNOSTICS]))
+    return tuple(map(_pyright_diagnostic, report.general_diagnostics[:MAXIMUM_DIAGNOSTICS]))
 
 
-def _of_pyright(item: _PyrightItem) -> Diagnostic:
+def _pyright_diagnostic(item: _PyrightItem) -> Diagnostic:
     start, end = item.range.start, item.range.end
     at = ordered(Position(start.line, start.character), Position(end.line, end.character))
     severity = Severity(item.severity) if item.severity in set(Severity) else Severity.INFORMATION
@@ -142,7 +142,7 @@ def _json(data: bytes, where: str) -> object:
 
 RUFF: Final = Linter(
     "ruff",
-    # Without a cache: a project's settings may put it into any folder of the user's.
+    # Without a cache: a project's settings may put it into any folder of the user.
     ("ruff", "check", "--output-format=json", "--force-exclude", "--no-fix", "--no-cache", "-q", "--exit-zero", "--"),
     10.0,
     decode_ruff,

@@ -1,7 +1,7 @@
 """Runs a linter once, with a deadline and an output limit, and leaves no process behind.
 
-The program is found on PATH, or beside the Python that runs Isthmus. Does not use :mod:`isthmus.tools`, which runs
-commands for agents: the companion is usable without an agent.
+The program is searched on PATH and in the folder of the Python that runs Isthmus. Does not use :mod:`isthmus.tools`,
+which runs commands for agents, because the companion works without an agent.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ _MAXIMUM_ERROR_BYTES: Final = 2000
 
 
 class LinterError(IsthmusError):
-    """A linter could not be run to its end, or its output could not be decoded."""
+    """A linter that could not be run to its end, or whose output could not be decoded."""
 
 
 def find_program(name: str) -> str:
     """Return the path of a program.
 
     Raises:
-        LinterError: it is not installed.
+        LinterError: the program is not installed.
     """
     found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
     if found is None:
@@ -36,10 +36,10 @@ def find_program(name: str) -> str:
 
 
 async def run_to_end(command: Sequence[str], folder: str, seconds: float) -> bytes:
-    """Run a program in ``folder``, and return its standard output, whatever its exit status.
+    """Run a program in ``folder``, and return its standard output for any exit status.
 
     Raises:
-        LinterError: it cannot be started, takes longer than ``seconds``, or prints too much; or nothing at all.
+        LinterError: the program cannot be started, takes longer than ``seconds``, or prints too much or nothing.
     """
     name = Path(command[0]).name
     try:

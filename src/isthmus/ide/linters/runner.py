@@ -1,7 +1,7 @@
-"""Keeps the diagnostics of linters up to date in the background, and answers at once with those that are known.
+"""Updates the diagnostics of linters in the background, and returns the known ones without a long wait.
 
-Only files on disk are checked, only those in the workspace that are asked for, and again when they have been written.
-The linters themselves are in :mod:`isthmus.ide.linters.linter`.
+Only requested files on disk in the workspace are checked, and checked again after they were written. The linters are
+in :mod:`isthmus.ide.linters.linter`.
 """
 
 import asyncio
@@ -23,16 +23,16 @@ from isthmus.text.text_file import BinaryContentError, decode_text
 
 ANSWER_SECONDS: Final = 0.7
 MAXIMUM_FILES: Final = 50
-"""Maximum number of files of one run; the others follow in the next."""
+"""Maximum number of files in one run; the rest follow in the next run."""
 MAXIMUM_KNOWN: Final = 2000
-"""Maximum number of files whose diagnostics are remembered; those checked longest ago are forgotten."""
+"""Maximum number of files with remembered diagnostics; the files checked longest ago are forgotten."""
 MAXIMUM_FILE_BYTES: Final = 4 * 1024 * 1024
 
 _log = logging.getLogger(__name__)
 
 
 class LinterRunner:
-    """The linters that the user chose, by name; ``folders`` are the workspace's, and may be set again.
+    """Runner of the linters that the user chose by name; ``folders`` are the workspace folders and may be replaced.
 
     Raises:
         LinterError: a name is unknown, or its program is not installed.
@@ -43,45 +43,45 @@ class LinterRunner:
         if unknown:
             raise LinterError(f"unknown linter {unknown[0]!r}; expected one of {', '.join(LINTERS)}")
         self.folders = folders
-        self._one = [_OneLinter(LINTERS[name], find_program(name)) for name in dict.fromkeys(names)]
+        self._runners = [_SingleRunner(LINTERS[name], find_program(name)) for name in dict.fromkeys(names)]
 
     def look(self, paths: Sequence[str]) -> None:
-        """Start checks of those files that have changed, and return at once."""
-        for one in self._one:
+        """Start checks of the files that have changed, and return at once."""
+        for runner in self._runners:
             for path in paths:
                 if (folder := self._folder(path)) is not None:
-                    one.look(path, folder)
+                    runner.look(path, folder)
 
     async def diagnostics(self, paths: Sequence[str], *, seconds: float = ANSWER_SECONDS) -> tuple[Diagnostic, ...]:
-        """Return the known diagnostics of these files; wait at most ``seconds`` for the checks that they need.
+        """Return the known diagnostics of files, after waiting at most ``seconds`` for outstanding checks.
 
         Raises:
-            LinterError: nothing is known, because no linter works.
+            LinterError: no diagnostics are known, because no linter works.
         """
         self.look(paths)
-        running = [task for one in self._one if (task := one.task) is not None]
+        running = [task for runner in self._runners if (task := runner.task) is not None]
         if running:
             await asyncio.wait(running, timeout=seconds)
-        found = tuple(diagnostic for one in self._one for path in paths for diagnostic in one.known(path))
-        problems = [one.problem for one in self._one if one.problem is not None]
-        if not found and problems and len(problems) == len(self._one):
+        found = tuple(diagnostic for runner in self._runners for path in paths for diagnostic in runner.known(path))
+        problems = [runner.problem for runner in self._runners if runner.problem is not None]
+        if not found and problems and len(problems) == len(self._runners):
             raise LinterError("; ".join(problems))
         return found
 
     async def aclose(self) -> None:
         """End all running linters."""
-        for one in self._one:
-            await one.aclose()
+        for runner in self._runners:
+            await runner.aclose()
 
     def _folder(self, path: str) -> str | None:
-        """Return the workspace folder that a file is in, links resolved; None if it is in none."""
+        """Return the workspace folder that contains a file, links resolved; None if no folder does."""
         real = os.path.realpath(path)
         inside = (folder for folder in self.folders if Path(real).is_relative_to(os.path.realpath(folder)))
         return next(inside, None)
 
 
-class _OneLinter:
-    """One linter: at most one process at a time. ``problem`` is why its last run failed."""
+class _SingleRunner:
+    """Runner of one linter, at most one process at a time. ``problem`` is the reason why the last run failed."""
 
     def __init__(self, linter: Linter, program: str) -> None:
         self._linter = linter
@@ -92,7 +92,7 @@ class _OneLinter:
         self.problem: str | None = None
 
     def known(self, path: str) -> tuple[Diagnostic, ...]:
-        """Return the last run's diagnostics of a file; none if it is gone."""
+        """Return the diagnostics of a file from the last run; none if the file is gone."""
         stamp, found = self._known.get(path, (None, ()))
         return found if stamp is not None and FileStamp.of(path) is not None else ()
 
@@ -135,7 +135,7 @@ class _OneLinter:
             if self.problem is None:
                 _log.warning("%s: %s", self._linter.name, error)
             self.problem = str(error)
-            # No other run before the file is written again.
+            # Not run again until the file is written.
             found: tuple[Diagnostic, ...] = ()
         else:
             self.problem = None

@@ -1,1 +1,1 @@
-"""The Model Context Protocol as agent CLIs and IDE extensions speak it, without sockets: both sides, and tools."""
+"""Model Context Protocol as agent CLIs and IDE extensions use it: client side, server side and tools, without I/O."""

@@ -1,8 +1,8 @@
-"""Custom tools: the user's own Python functions that a companion offers to every attached agent CLI.
+"""Custom tools: Python functions of the user that a companion offers to every attached agent CLI.
 
-A tool's name is the function's, its description the docstring, its schema comes from the type hints. An exception is an
-error result: nothing that a tool does ends the companion. Tools that belong to the agent rather than to the editor are
-better an MCP server. Pydantic is loaded with the first schema, not before.
+A tool has the name of the function, its docstring as description, and a schema from the type hints. An exception
+becomes an error result and never ends the companion. Tools that belong to the agent rather than to the editor are
+better offered by an MCP server. Pydantic is loaded with the first schema, not before.
 """
 
 import asyncio
@@ -41,16 +41,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class CustomToolError(IsthmusError):
-    """A custom tool cannot be offered as declared; the text names it and says what to change."""
+    """A custom tool that cannot be offered as declared; the text names it and explains what to change."""
 
 
 class _EndedError(Exception):
-    """A tool called ``sys.exit``, which must not end the companion."""
+    """A call of ``sys.exit`` in a tool, which must not end the companion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image as the result of a tool, or in a list of results; ``data`` is the file's bytes."""
+    """Image as the result of a tool, or in a list of results; ``data`` is the file's bytes."""
 
     data: bytes
     mime_type: str = "image/png"
@@ -58,7 +58,7 @@ class Image:
 
 @dataclass(frozen=True)
 class CustomTool:
-    """One tool; ``timeout`` in seconds."""
+    """One custom tool; ``timeout`` is in seconds."""
 
     name: str
     description: str
@@ -87,7 +87,7 @@ class CustomTool:
         return ToolDefinition(self.name, self.description, schema)
 
     async def call(self, arguments: JsonObject) -> CallToolResult:
-        """Run the tool; any failure is an error result, and so is a run longer than its timeout."""
+        """Run the tool; a failure or a timeout is returned as an error result."""
         from pydantic import ValidationError
 
         try:
@@ -100,7 +100,7 @@ class CustomTool:
             if name in model.model_fields_set
         }
         try:
-            return _encoded(await self._run(given))
+            return _result_of(await self._run(given))
         except TimeoutError:
             still = "" if inspect.iscoroutinefunction(self.function) else "; it still runs, and its result is dropped"
             return CallToolResult.error(f"{self.name}: not done after {self.timeout:g} s{still}")
@@ -110,28 +110,28 @@ class CustomTool:
             return CallToolResult.error(with_ellipsis(text, MAXIMUM_ERROR_CHARACTERS))
 
     async def _run(self, given: Mapping[str, Any]) -> object:
-        def called() -> Any:
+        def call() -> Any:
             try:
                 return self.function(**given)
             except SystemExit as error:
                 raise _EndedError("it tried to end the program") from error
 
-        async def awaited(result: Any) -> object:
+        async def await_result(result: Any) -> object:
             try:
                 return await result
             except SystemExit as error:
                 raise _EndedError("it tried to end the program") from error
 
         is_coroutine = inspect.iscoroutinefunction(self.function)
-        result = called() if is_coroutine else await in_thread(called, self.timeout)
+        result = call() if is_coroutine else await in_thread(call, self.timeout)
         if not inspect.isawaitable(result):
             return result
         async with asyncio.timeout(self.timeout):
-            return await awaited(result)
+            return await await_result(result)
 
     @cached_property
     def _arguments(self) -> "type[BaseModel]":
-        """Model whose fields have the parameters' names as aliases: a parameter may be called ``json`` or ``_x``."""
+        """Pydantic model of the parameters, whose names are aliases: a parameter may be called ``json`` or ``_x``."""
         from pydantic import ConfigDict, Field, create_model
         from pydantic.errors import PydanticUserError
 
@@ -147,7 +147,7 @@ class CustomTool:
             default = ... if parameter.default is parameter.empty else parameter.default
             fields[f"argument_{index}"] = (
                 hint,
-                Field(default, alias=parameter.name, description=_described(hint)),
+                Field(default, alias=parameter.name, description=_description(hint)),
             )
         try:
             return create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
@@ -159,7 +159,7 @@ class CustomTool:
 
 
 class ToolRegistry:
-    """The custom tools of one companion, by name."""
+    """Custom tools of one companion, by name."""
 
     def __init__(self) -> None:
         self._tools: dict[str, CustomTool] = {}
@@ -186,13 +186,13 @@ class ToolRegistry:
         description: str | None = None,
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
     ) -> Function | Callable[[Function], Function]:
-        """Make a function a tool (decorator). The function itself is returned unchanged.
+        """Register a function as a tool (decorator), and return it unchanged.
 
         ``name`` and ``description`` replace the function's name and docstring; ``timeout`` is in seconds. A plain
         function runs in a thread, so it may block.
 
         Raises:
-            CustomToolError: the name is taken or not allowed, there is no description, or there are too many tools.
+            CustomToolError: the name is taken or invalid, the description is missing, or there are too many tools.
         """
 
         def add(function: Function) -> Function:
@@ -222,7 +222,7 @@ class ToolRegistry:
         self._tools[chosen] = CustomTool(chosen, text, function, timeout)
 
     def listed(self) -> tuple[ToolDefinition, ...]:
-        """Return all tools as ``tools/list`` shows them, in the order of their declaration.
+        """Return the entries of all tools in ``tools/list``, in the order of their declaration.
 
         Raises:
             CustomToolError: a type hint cannot be an argument.
@@ -238,22 +238,22 @@ _collecting: ContextVar[ToolRegistry | None] = ContextVar("_collecting", default
 
 
 def collecting() -> ToolRegistry:
-    """Return the registry of the companion that is loading a tool file, or else an unused one.
+    """Return the registry of the companion that is loading a tool file; otherwise an unused registry.
 
-    The unused one is for files that are imported otherwise, such as by a test of the tools.
+    The unused registry is for files imported in another way, for instance by a test of the tools.
     """
     registry = _collecting.get()
     return ToolRegistry() if registry is None else registry
 
 
 def load_tools(path: str, registry: ToolRegistry) -> None:
-    """Run a Python file, and add what it declares with ``@companion.tool`` to the registry.
+    """Run a Python file, and add the tools that it declares with ``@companion.tool`` to the registry.
 
-    The file can import modules beside it. Its output goes to standard error: standard output is the program's, and with
-    some editors a protocol.
+    The file can import modules from its folder. Its output is redirected to standard error, because standard output
+    belongs to the program and carries a protocol with some editors.
 
     Raises:
-        CustomToolError: the file cannot be run, declares no tool, or declares one that cannot be offered.
+        CustomToolError: the file cannot be run, declares no tool, or declares a tool that cannot be offered.
     """
     file = Path(path).absolute()
     before = len(registry)
@@ -262,7 +262,7 @@ def load_tools(path: str, registry: ToolRegistry) -> None:
         raise CustomToolError(f"--tools {path}: expected an existing Python file, its name ending in .py")
     module = importlib.util.module_from_spec(spec)
     if str(file.parent) not in sys.path:
-        sys.path.append(str(file.parent))  # last, so that it hides no other module
+        sys.path.append(str(file.parent))  # last, so that its modules hide no others
     sys.modules[module.__name__] = module
     token = _collecting.set(registry)
     try:
@@ -282,9 +282,9 @@ def load_tools(path: str, registry: ToolRegistry) -> None:
 
 
 def _place(error: BaseException, file: Path) -> str:
-    """Return ``line N: `` for the place in the file where the error occurred; empty if outside of it."""
+    """Return ``line N: `` for the line of the file where the error occurred; empty if it occurred elsewhere."""
     if isinstance(error, SyntaxError):
-        return ""  # its text names the line
+        return ""  # its text contains the line
     lines: list[int] = []
     traceback = error.__traceback__
     while traceback is not None:
@@ -298,8 +298,8 @@ def _first_line(text: str) -> str:
     return text.strip().split("\n", 1)[0]
 
 
-def _described(hint: object) -> str | None:
-    """Return the text in ``Annotated[str, "what it is"]``."""
+def _description(hint: object) -> str | None:
+    """Return the description in ``Annotated[str, "description"]``; None if there is none."""
     if get_origin(hint) is not Annotated:
         return None
     return next((extra for extra in get_args(hint)[1:] if isinstance(extra, str)), None)
@@ -314,7 +314,7 @@ def _problems(error: Any) -> str:
     return with_ellipsis("; ".join(found), MAXIMUM_ERROR_CHARACTERS)
 
 
-def _encoded(value: object) -> CallToolResult:
+def _result_of(value: object) -> CallToolResult:
     content = ToolContent()
     parts = cast("Iterable[object]", value) if _has_images(value) else (value,)
     for part in parts:

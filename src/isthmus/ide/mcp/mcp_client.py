@@ -1,8 +1,8 @@
-"""The client side of an MCP connection as a state machine: requests out, answers and notifications in. No I/O.
+"""Client side of an MCP connection as a state machine: makes requests, reads responses and notifications. No I/O.
 
-Covers what an IDE companion offers: initialize, tools/list, tools/call, notifications, and answering pings. It accepts
-messages of servers of any protocol version, batches too, and trusts none: a message that is not JSON-RPC is a
-:class:`ParseError`, never an exception. The server side is :mod:`mcp_peer`.
+Covers the methods of IDE companions: initialize, tools/list, tools/call, notifications, and answers to ping. Accepts
+messages of servers of any protocol version, including batches. A message that is not valid JSON-RPC is returned as a
+:class:`ParseError`, never raised. The server side is :mod:`mcp_peer`.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _RULES = rpc.Rules(
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """Result of a tool: the text of its first text block, if any, and all its blocks."""
+    """Result of a tool: the text of its first text block, if any, and all content blocks."""
 
     text: str | None
     is_error: bool
@@ -37,21 +37,21 @@ class ToolOutcome:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Texts of its text blocks, in order."""
+        """Texts of the text blocks, in order."""
         texts = (block.get("text") for block in self.content)
         return tuple(text for text in texts if isinstance(text, str))
 
 
 @dataclass(slots=True)
 class McpClient:
-    """One session with one server. ``protocol_version`` is the agreed one, None before initialize."""
+    """Session with one server. ``protocol_version`` is the negotiated one; None before initialize."""
 
     protocol_version: str | None = None
     server_name: str = ""
     _next_id: int = field(default=0)
 
     def initialize(self) -> rpc.JsonMessage:
-        """Return the first request."""
+        """Return the ``initialize`` request, which is the first one."""
         return self.request(
             "initialize",
             {
@@ -62,7 +62,7 @@ class McpClient:
         )
 
     def initialized(self, result: JsonObject) -> rpc.JsonMessage | None:
-        """Take the result of initialize; return the notification that completes it, or None if no version fits."""
+        """Process the result of initialize; return the next notification, or None for an unsupported version."""
         version = result.get("protocolVersion")
         if version not in PROTOCOL_VERSIONS:
             return None
@@ -72,26 +72,26 @@ class McpClient:
         return rpc.notification("notifications/initialized", {})
 
     def request(self, method: str, params: JsonObject) -> rpc.JsonMessage:
-        """Return a request with an id of its own."""
+        """Return a request with a new id."""
         number, self._next_id = self._next_id, self._next_id + 1
         return rpc.request(number, method, params)
 
     def call_tool(self, name: str, arguments: JsonObject) -> rpc.JsonMessage:
-        """Return a ``tools/call``."""
+        """Return a ``tools/call`` request."""
         return self.request("tools/call", {"name": name, "arguments": arguments})
 
 
 def receive(data: str | bytes) -> tuple[rpc.Message, ...]:
-    """Return the messages in one body or one event; several for a batch."""
+    """Return the messages in one HTTP body or event; a batch has several."""
     try:
         value = decode_any_text(data)
     except JsonError as error:
         return (rpc.ParseError(None, rpc.PARSE_ERROR, f"expected a JSON-RPC message: {error}"),)
     values = cast("list[object]", value) if isinstance(value, list) else [value]
-    return tuple(_incoming(rpc.message_of(value, _RULES)) for value in values)
+    return tuple(_with_object_result(rpc.message_of(value, _RULES)) for value in values)
 
 
-def _incoming(message: rpc.Message) -> rpc.Message:
+def _with_object_result(message: rpc.Message) -> rpc.Message:
     if isinstance(message, rpc.Response) and not isinstance(message.result, dict):
         problem = f"expected result as an object, received {rpc.kind_of(message.result)}"
         return rpc.ParseError(message.id, rpc.INVALID_REQUEST, problem)
@@ -99,19 +99,19 @@ def _incoming(message: rpc.Message) -> rpc.Message:
 
 
 def answer(request: rpc.Request) -> rpc.JsonMessage:
-    """Return the answer to a server's request: only ``ping`` is supported."""
+    """Return the response to a server's request; only ``ping`` is supported."""
     if request.method == "ping":
         return rpc.response(request.id, {})
     return rpc.error_response(request.id, rpc.METHOD_NOT_FOUND, f"Method not found: {request.method[:200]}")
 
 
 def tool_names(result: JsonObject) -> frozenset[str]:
-    """Return the names in the result of ``tools/list``; malformed entries are left out."""
+    """Return the tool names in the result of ``tools/list``; malformed entries are left out."""
     return frozenset(tool_arguments(result))
 
 
 def tool_arguments(result: JsonObject) -> dict[str, frozenset[str]]:
-    """Return the tools in the result of ``tools/list`` by name, each with the argument names in its schema."""
+    """Return the argument names of each tool in the result of ``tools/list``, by tool name."""
     tools = [as_object(entry) for entry in as_list(result.get("tools"))]
     return {
         name: frozenset(as_object(as_object(tool.get("inputSchema")).get("properties")))
@@ -121,7 +121,7 @@ def tool_arguments(result: JsonObject) -> dict[str, frozenset[str]]:
 
 
 def tool_outcome(result: JsonObject) -> ToolOutcome:
-    """Return the result of ``tools/call``."""
+    """Decode the result of ``tools/call``."""
     readable = tuple(block for block in as_list(result.get("content")) if is_object(block))
     text = next((block["text"] for block in readable if isinstance(block.get("text"), str)), None)
     return ToolOutcome(text, result.get("isError") is True, readable)

@@ -1,9 +1,9 @@
-"""The server side of an MCP connection as a state machine: messages in, answers and tool calls out. No I/O.
+"""Server side of an MCP connection as a state machine: reads messages, returns responses and tool calls. No I/O.
 
-Covers what IDE clients use, of protocol versions 2024-11-05 to 2025-11-25: initialize, ping, tools/list, tools/call,
-notifications and their errors (JSON-RPC 2.0). Lists of prompts and resources are empty, for clients that ask for them
-although none were declared. Batches are refused: MCP removed them in 2025-06-18. Any transport can drive it: it passes
-one message at a time to :meth:`McpPeer.receive`, runs the tool calls that come out, and passes each result to
+Covers the methods that IDE clients use in protocol versions 2024-11-05 to 2025-11-25: initialize, ping, tools/list,
+tools/call, notifications and their errors (JSON-RPC 2.0). Lists of prompts and resources are empty, for clients that
+request them although none were declared. Batches are refused: MCP removed them in 2025-06-18. A transport passes one
+message at a time to :meth:`McpPeer.receive`, runs the returned tool calls, and passes each result to
 :meth:`McpPeer.finish`.
 """
 
@@ -20,14 +20,14 @@ PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 LATEST_PROTOCOL_VERSION = PROTOCOL_VERSIONS[-1]
 
 MAXIMUM_CALLS = 256
-"""Maximum number of calls that run at once for one client."""
+"""Maximum number of concurrent calls of one client."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A tool as ``tools/list`` shows it; ``input_schema`` is a JSON Schema of type object.
+    """Entry of ``tools/list``; ``input_schema`` is a JSON Schema of type object.
 
-    An unlisted tool can still be called: some real clients call the tools that they know without listing them.
+    An unlisted tool can still be called: some real clients call known tools without listing them.
     """
 
     name: str
@@ -38,25 +38,25 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class CallToolResult:
-    """A CallToolResult: content blocks of MCP; ``is_error`` means that they describe a failure."""
+    """Result of ``tools/call``: content blocks of MCP, which describe a failure if ``is_error``."""
 
     content: tuple[JsonObject, ...] = ()
     is_error: bool = False
 
     @staticmethod
     def text(text: str) -> "CallToolResult":
-        """Return a success with one text block."""
+        """Return a successful result with one text block."""
         return CallToolResult(({"type": "text", "text": text},))
 
     @staticmethod
     def error(text: str) -> "CallToolResult":
-        """Return a failure with one text block that describes it."""
+        """Return an error result with one text block."""
         return CallToolResult(({"type": "text", "text": text},), is_error=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """The client that sent initialize, and the agreed protocol version."""
+    """Client that sent initialize, with the negotiated protocol version."""
 
     name: str
     version: str
@@ -64,7 +64,7 @@ class ClientInfo:
 
     @property
     def title(self) -> str:
-        """Name for users: the client's own, and "Isthmus" for our agent."""
+        """Name for users: the client's own name; "Isthmus" for our agent."""
         return "Isthmus" if self.name == "isthmus" else self.name or "agent"
 
 
@@ -73,7 +73,7 @@ class ClientInfo:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Send this response. ``malformed``: the message was not a request at all (HTTP answers it with status 400)."""
+    """Send this response. If ``malformed``, the message was not a valid request; HTTP answers with status 400."""
 
     message: rpc.JsonMessage
     malformed: bool = False
@@ -90,14 +90,14 @@ class CallTool:
 
 @dataclass(frozen=True, slots=True)
 class CancelCall:
-    """Stop this call, for which the client no longer waits; its result is not sent."""
+    """Stop this call, which the client cancelled; its result is not sent."""
 
     request_id: rpc.RequestId
 
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Do nothing: a response to a request that this side never sends."""
+    """Do nothing: the message requires no action."""
 
 
 Received: TypeAlias = Reply | CallTool | CancelCall | rpc.Notification | Ignored
@@ -125,9 +125,9 @@ _RULES = rpc.Rules(
 
 @dataclass(slots=True)
 class McpPeer:
-    """One connection. ``client`` is None until initialize succeeded; pass it to resume an older session.
+    """Server side of one connection. ``client`` is None until initialize succeeds; pass it to resume a session.
 
-    ``tools`` may be replaced at any time; ``capabilities`` are those that initialize declares.
+    ``tools`` may be replaced at any time. ``capabilities`` are declared in the response to initialize.
     """
 
     name: str
@@ -138,9 +138,9 @@ class McpPeer:
     _running: set[rpc.RequestId] = field(default_factory=set[rpc.RequestId])
 
     def receive(self, data: bytes | str) -> Received:
-        """Take one message as JSON, as text or in UTF-8.
+        """Process one JSON message, passed as text or UTF-8 bytes.
 
-        Never raises, whatever comes; a refused message leaves the state unchanged.
+        Never raises on any input. A refused message leaves the state unchanged.
         """
         try:
             message = rpc.message_of(decode_any_text(data), _RULES)
@@ -148,9 +148,9 @@ class McpPeer:
             message = rpc.ParseError(None, rpc.PARSE_ERROR, f"expected one JSON-RPC 2.0 message as UTF-8 JSON: {error}")
         match message:
             case rpc.Request(request_id, method, params):
-                return self._requested(request_id, method, params)
+                return self._handle_request(request_id, method, params)
             case rpc.Notification():
-                return self._notified(message)
+                return self._handle_notification(message)
             case rpc.ParseError(None, code=rpc.INVALID_PARAMS):
                 return Ignored()  # a notification
             case rpc.ParseError(request_id, code, text):
@@ -170,7 +170,7 @@ class McpPeer:
             encoded["isError"] = True
         return rpc.response(request_id, encoded)
 
-    def _notified(self, message: rpc.Notification) -> Received:
+    def _handle_notification(self, message: rpc.Notification) -> Received:
         if message.method == "notifications/cancelled":
             request_id = rpc.as_id(message.params.get("requestId"))
             if request_id is not None and request_id in self._running:
@@ -179,7 +179,7 @@ class McpPeer:
             return Ignored()
         return message
 
-    def _requested(self, request_id: rpc.RequestId, method: str, params: JsonObject) -> Received:
+    def _handle_request(self, request_id: rpc.RequestId, method: str, params: JsonObject) -> Received:
         try:
             match method:
                 case "initialize":
@@ -207,7 +207,7 @@ class McpPeer:
         info = params.get("clientInfo")
         known = cast("JsonObject", info if isinstance(info, dict) else {})
         agreed = requested if requested in PROTOCOL_VERSIONS else LATEST_PROTOCOL_VERSION
-        # Titles and questions contain these texts, so they must not move the text around them.
+        # Titles and questions contain these texts, so they must not reorder the text around them.
         name, version = (visible_line(str(known.get(field, ""))[:200]) for field in ("name", "version"))
         self.client = ClientInfo(name, version, agreed)
         return {

@@ -1,4 +1,4 @@
-"""Results of tools as content blocks of MCP, with limits; the result says what was cut or left out."""
+"""Results of tools as content blocks of MCP, with limits; the result notes what was cut or left out."""
 
 import base64
 from dataclasses import dataclass, field
@@ -8,15 +8,15 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.ide.mcp.mcp_peer import CallToolResult
 
 MAXIMUM_CHARACTERS = 400_000
-"""Maximum length of all texts of one result together; a model has no use for more."""
+"""Maximum total length of the texts of one result; a model has no use for more."""
 MAXIMUM_IMAGE_BYTES = 10 * 1024 * 1024
-"""Maximum size of all images of one result together, before base64."""
+"""Maximum total size of the images of one result, before base64."""
 MAXIMUM_BLOCKS = 200
 
 
 @dataclass(slots=True)
 class ToolContent:
-    """The content of one result while it is put together, in order."""
+    """Builder of the content of one result, in order."""
 
     _blocks: list[JsonObject] = field(default_factory=list[JsonObject])
     _characters: int = 0
@@ -24,7 +24,7 @@ class ToolContent:
     _left_out: int = 0
 
     def add_text(self, text: str) -> None:
-        """Add text, cut to what still fits."""
+        """Add text, cut to the remaining length."""
         room = MAXIMUM_CHARACTERS - self._characters
         self._characters += len(text)
         if len(text) > room:
@@ -32,7 +32,7 @@ class ToolContent:
         self._add({"type": "text", "text": text})
 
     def add_image(self, data: bytes, mime_type: str) -> None:
-        """Add an image, or a text that says that it is too large."""
+        """Add an image, or a note if it is too large."""
         if self._image_bytes + len(data) > MAXIMUM_IMAGE_BYTES:
             note = f"left out: an image of {len(data)} bytes; a result has at most {MAXIMUM_IMAGE_BYTES} bytes of them"
             self._add({"type": "text", "text": f"[{note}]"})
@@ -41,7 +41,7 @@ class ToolContent:
         self._add({"type": "image", "data": base64.b64encode(data).decode("ascii"), "mimeType": mime_type})
 
     def result(self, *, is_error: bool = False) -> CallToolResult:
-        """Return everything that was added."""
+        """Return the result with all added blocks."""
         blocks: list[Any] = list(self._blocks)
         if self._left_out:
             note = f"left out: {self._left_out} more parts; a result has at most {MAXIMUM_BLOCKS}"

@@ -1,6 +1,6 @@
-"""Names of the companion's own tools, for modules that need them without the protocols.
+"""Names of the companion's own tools, for modules that do not import the protocols.
 
-:data:`OPEN_DIFF` is a tool of both protocols, with other arguments in each. All but ``close_tab`` are camelCase.
+:data:`OPEN_DIFF` is a tool of both protocols, with different arguments. All names except ``close_tab`` are camelCase.
 """
 
 OPEN_DIFF = "openDiff"
@@ -18,7 +18,7 @@ SAVE_DOCUMENT = "saveDocument"
 CLOSE_TAB = "close_tab"
 CLOSE_ALL_DIFF_TABS = "closeAllDiffTabs"
 EXECUTE_CODE = "executeCode"
-"""Last of the tools of the Claude IDE protocol, which begin at :data:`OPEN_FILE`."""
+"""Last of the tools of the Claude IDE protocol; the first is :data:`OPEN_FILE`."""
 
 COMPANION_TOOLS = frozenset(
     {
@@ -37,4 +37,4 @@ COMPANION_TOOLS = frozenset(
         EXECUTE_CODE,
     }
 )
-"""Names that no custom tool may have."""
+"""Reserved names, which custom tools cannot use."""

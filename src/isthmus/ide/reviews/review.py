@@ -167,7 +167,7 @@ class ReviewTable:
         return review.reject() if review is not None else None
 
     def close(self, review_id: str, content: str | None = None) -> DiffReview | None:
-        """Close a review without a decision, and remove it from the table; ``content`` as in :meth:`DiffReview.close`."""
+        """Close a review without a decision, and remove it; ``content`` as in :meth:`DiffReview.close`."""
         review = self._remove(review_id)
         return review.close(content) if review is not None else None
 

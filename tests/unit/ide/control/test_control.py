@@ -125,4 +125,4 @@ async def test_nothing_is_allowed_to_a_process_that_is_gone_before_it_could_be_l
         await asyncio.to_thread(subprocess.run, command, check=True, timeout=60, pass_fds=(there.fileno(),))
         _, descriptors, _, _ = socket.recv_fds(here, 1, 1)
     connected = socket.socket(fileno=descriptors[0])
-    assert "has ended, so nobody can tell" in await _asked(connected, request)
+    assert "has ended, so it cannot be checked" in await _asked(connected, request)
