@@ -93,8 +93,8 @@ def junk(rpc: object, content_type: str = "application/json") -> httpx2.MockTran
         ({"result": 5}, "expected a (Task|list of tasks)"),
         ({"result": {}}, "expected a (Task|list of tasks)"),
         ({"result": {"kind": "task", "id": "x", "contextId": "c"}}, "expected a (Task|list of tasks)"),
-        ({"error": {"code": -32603, "message": "broken"}}, "the server answers: broken"),
-        ({"error": {}}, "the server answers: no message"),
+        ({"error": {"code": -32603, "message": "broken"}}, "the server answered: broken"),
+        ({"error": {}}, "the server answered: no message"),
     ],
 )
 async def test_answers_that_do_not_fit_are_clear_errors(rpc: object, text: str) -> None:

@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def warn_when_blocked(below: CodeType) -> Generator[None]:
-    """Log a warning whenever the running loop is blocked, at most once a minute for the same function.
+    """Log a warning while the running loop is blocked, at most once a minute for each function.
 
-    ``below`` is the function that calls an author's code. Where it is in the stack, the warning names the function that
-    it called, otherwise the innermost one.
+    ``below`` is the function that calls the code of the agent's author. If it is in the stack, the warning names the
+    function that it called, otherwise the innermost one.
     """
     watch = _Watch(asyncio.get_running_loop(), threading.get_ident(), below)
     thread = threading.Thread(target=watch.run, name="isthmus-blocked-loop", daemon=True)

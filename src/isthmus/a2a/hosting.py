@@ -57,7 +57,7 @@ class Hosting:
     public_url: str | None = None
     hosts: tuple[str, ...] = ()
     requires_extension: bool = False
-    """Whether the card says that clients must speak the development-tool extension; other clients are served too."""
+    """Whether the card requires clients to speak the development-tool extension; other clients are served anyway."""
     pushes_to: tuple[str, ...] = ()
     """Private names and networks that push notifications may go to, besides all public ones."""
     former_names: tuple[str, ...] = ()
@@ -200,7 +200,7 @@ class HostedApplication:
         await receive()
         try:
             await self.open()
-        except Exception as error:  # ASGI has a message for it, which makes servers exit
+        except Exception as error:  # reported by ASGI's own message, which makes servers exit
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         await send({"type": "lifespan.startup.complete"})

@@ -70,9 +70,9 @@ class ServerOptions:
     body_deadline: float = 30
     """Maximum time in seconds in which a request must arrive."""
     blocking_limit: float = 600
-    """Maximum time in seconds that a message/send waits; it then answers with the task as it is."""
+    """Maximum time in seconds that a message/send waits; the response is then the task in its current state."""
     keep_alive: float = 15
-    """Time in seconds without an event after which a stream gets a comment."""
+    """Time in seconds without an event after which a comment is sent on a stream."""
     user_caps: Caps = field(default_factory=Caps)
     """Limits of users whose token has none of its own; the local user has no limits."""
     user_tier: str | None = None

@@ -95,10 +95,10 @@ def _prompt(message: SendMessage) -> PromptMessage:
 
 
 async def follow(agent: AgentClient, operation: FollowTask) -> Turn:
-    """Return the events of a task. Those of a slash command begin with its first one: no client can follow it earlier.
+    """Return the events of a task. For a slash command they begin with the first one: no client can follow earlier.
 
     Raises:
-        TaskNotResumable: the task has ended, and only live events are asked for.
+        TaskNotResumable: the task has ended, and only live events were requested.
     """
     if operation.after is not None:
         return await _followed(agent, operation, operation.after)

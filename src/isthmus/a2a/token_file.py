@@ -1,4 +1,4 @@
-"""The token of a server: a file with mode 0600 that is created when it is missing; clients may use a variable."""
+"""The token of a server, in a file with mode 0600 that is created if missing; clients may also use a variable."""
 
 import logging
 import os
@@ -65,14 +65,14 @@ def read_token_file(path: Path) -> str:
                 mode,
             )
     except (OSError, UnicodeDecodeError) as error:
-        raise TokenFileError(f"the token file {path} cannot be read, or not be made private: {error}") from error
+        raise TokenFileError(f"the token file {path} cannot be read or made private: {error}") from error
     if not token or not token.isascii() or any(character.isspace() for character in token):
         raise TokenFileError(f"the token file {path} does not hold a token: expected one line of ASCII without spaces")
     return token
 
 
 def client_token(file: Path | None, environment: Mapping[str, str]) -> str | None:
-    """Return the token that a client sends: from the file, else from ISTHMUS_A2A_TOKEN, else None.
+    """Return the token that a client sends: from the file, otherwise from ISTHMUS_A2A_TOKEN, otherwise None.
 
     Raises:
         TokenFileError: the file cannot be used.

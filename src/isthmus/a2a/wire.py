@@ -55,7 +55,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """A page of at most ``size`` of ``total`` tasks; ``next_token`` asks for the next page; the last has none."""
+    """A page of at most ``size`` of ``total`` tasks. ``next_token`` requests the next page; the last page has none."""
 
     tasks: Sequence[TaskSnapshot]
     next_token: str = ""
@@ -69,11 +69,11 @@ class StreamEncoder(Protocol):
     def encode(
         self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
     ) -> Sequence[JsonDict]:
-        """Return the stream items for a delivery; none for an event that clients do not get.
+        """Return the stream items for a delivery; none for an event that clients do not receive.
 
-        It must be called with every delivery of the stream. ``final`` says that the stream ends with it; ``pending``
-        are the calls that then wait for the user. The last item carries the number of the event, so that a client that
-        resumes after it has missed nothing.
+        It must be called with every delivery of the stream. ``final``: the stream ends with this delivery, and the
+        calls in ``pending`` then wait for the user. The last item carries the number of the event, so that a client
+        that resumes after it misses nothing.
         """
         ...
 

@@ -1,7 +1,7 @@
-"""Choose the wire for a request: a dialect that claims it, else the version that has its method.
+"""Chooses the wire for a request: a dialect that claims it, otherwise the version that has its method.
 
-No method of 0.3 has a name of 1.0, so both versions are served at one URL. ``A2A-Version`` may be absent, but a request
-that has it must fit it.
+No method name is in both 0.3 and 1.0, so both versions are served at one URL. ``A2A-Version`` may be absent; if it is
+present, that version must have the method.
 """
 
 from isthmus.a2a.coder_agent.dialect import CoderAgentDialect
@@ -22,7 +22,7 @@ All others ignore ``Last-Event-ID``: some clients send it with whatever request 
 
 
 class Wires:
-    """The versions and dialects that a server speaks; to add one, name it here.
+    """The versions and dialects that a server speaks; a new one is added here.
 
     A server uses one object for all its answers and push notifications. ``reservations`` are the tasks that clients of
     ``coderAgent`` created before their first message.
@@ -35,7 +35,7 @@ class Wires:
         self._dialects: tuple[Dialect, ...] = dialects
         self._v03: Wire = WireV03(strict_extension=strict_extension)
         self.v1: Wire = WireV1(strict_extension=strict_extension)
-        """A2A 1.0, for requests whose path already says so (REST)."""
+        """A2A 1.0, for requests whose path identifies it (REST)."""
         self.v03_rest: Wire = ProtoWireV03(strict_extension=strict_extension)
         """A2A 0.3 over HTTP and JSON."""
         served = (self._v03, self.v1, *(each.wire for each in dialects))
@@ -64,5 +64,5 @@ class Wires:
         return self._v03 if version is None or is_version(version, "0.3") else self.v1
 
     def named(self, name: str) -> Wire:
-        """Return the wire that a push target was set with; the one of A2A 0.3 when the name is no longer known."""
+        """Return the wire with which a push target was set; the one of A2A 0.3 if the name is no longer known."""
         return self._by_name.get(name, self._v03)

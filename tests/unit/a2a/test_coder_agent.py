@@ -278,7 +278,7 @@ def test_commands_are_listed_with_whole_names() -> None:
     [
         ("about", [AgentMessage("m", "It is."), StateChange(TaskState.COMPLETED)], {"name": "about", "data": "It is."}),
         ("about", [StateChange(TaskState.FAILED, "Broken.")], "Broken."),
-        ("about", [StateChange(TaskState.WORKING)], "about goes on as task t; follow it with tasks/resubscribe"),
+        ("about", [StateChange(TaskState.WORKING)], "about continues as task t; follow it with tasks/resubscribe"),
         (
             "restore",
             [StateChange(TaskState.FAILED, "None.")],

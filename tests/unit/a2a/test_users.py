@@ -106,7 +106,7 @@ def test_the_gate_knows_the_local_user_users_and_nobody_else() -> None:
     assert token not in late.message
     unknown = gate.identify(f"Bearer {token}", UserTable(), NOW)
     assert isinstance(unknown, Refusal)
-    assert "not the one of this server" in unknown.message
+    assert "not this server's token" in unknown.message
 
 
 def test_the_file_is_its_owners_alone_and_a_change_is_seen_at_the_next_look(tmp_path: Path) -> None:

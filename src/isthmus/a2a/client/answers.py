@@ -1,4 +1,4 @@
-"""Read the answers of an A2A server: results out of their envelopes, and errors that say what to do. Sans-I/O."""
+"""Reads the responses of an A2A server: results from their envelopes, and errors with advice. Sans-I/O."""
 
 import json
 from collections.abc import Generator, Mapping
@@ -85,11 +85,11 @@ def error_of_code(code: object, text: str) -> IsthmusError:
     """Return the error for an error code of A2A."""
     number = code if isinstance(code, int) else 0
     known = _TASK_ERRORS.get(number)
-    return known(text) if known is not None else RpcError(number, f"the server answers: {text} ({code})")
+    return known(text) if known is not None else RpcError(number, f"the server answered: {text} ({code})")
 
 
 def check_status(response: httpx2.Response, url: str, *, has_token: bool) -> None:
-    """Check that the HTTP status is one of success.
+    """Check that the HTTP status reports success.
 
     Raises:
         RemoteError: the server refuses the client, or cannot serve.
@@ -132,8 +132,8 @@ def http_failure(url: str, error: httpx2.HTTPError) -> RemoteError:
     """Return the error for a request that failed in HTTP."""
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return RemoteError(
-            f"the certificate of {url} is not trusted ({error}); if the server has its own certificate, give the file "
-            "of that or of its issuer with --ca-file or SSL_CERT_FILE"
+            f"the certificate of {url} is not trusted ({error}); if the server has its own certificate, give its file "
+            "or that of its issuer with --ca-file or SSL_CERT_FILE"
         )
     if isinstance(error, httpx2.ConnectError):
         return ConnectionLostError(f"nothing answers at {url} ({error}); is the server running?")

@@ -1,6 +1,6 @@
-"""Fetch a server's agent card over HTTP: its address, the trusted authorities, and the endpoint that it names.
+"""Fetches a server's agent card over HTTP: its address, the trusted authorities, and the endpoint that it names.
 
-A card is first requested without the token; the token is never sent to another origin than the one that the user named.
+A card is first requested without the token. The token is sent only to the origin that the user named.
 The card is read in :mod:`isthmus.a2a.client.discovery`.
 """
 
@@ -26,7 +26,7 @@ _NOWHERE = (*LOOPBACK_NAMES, "0.0.0.0", "::", "")  # noqa: S104 - compared, not 
 def authorities(ca_file: Path | None, *, is_encrypted: bool = True) -> "ssl.SSLContext | bool":
     """Return the certificate authorities to trust: those in ``ca_file`` or in SSL_CERT_FILE, else the usual ones.
 
-    Without encryption there are none, as a context with all authorities is slow to create.
+    Without encryption there are none, because a context with all authorities is slow to create.
     """
     if not is_encrypted and ca_file is None:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -107,7 +107,7 @@ async def read_body(response: httpx2.Response, limit: int, url: str) -> bytes:
     async for chunk in response.aiter_bytes():
         body += chunk
         if len(body) > limit:
-            raise RemoteError(f"{url} answers with more than {limit:,} bytes, which is the maximum")
+            raise RemoteError(f"{url} answered with more than {limit:,} bytes, which is the maximum")
     return bytes(body)
 
 

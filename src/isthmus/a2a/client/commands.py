@@ -68,7 +68,7 @@ class RemoteCommands:
                 case ClientDialect.DEVELOPMENT_TOOL:
                     result = await self._connection.call(MethodCall(LIST, self._params(scope)))
                 case ClientDialect.CODER_AGENT:
-                    result = await self._listed()
+                    result = await self._list_there()
                 case ClientDialect.PLAIN:
                     return ()
         except RpcError as error:
@@ -170,7 +170,7 @@ class RemoteCommands:
 
     # --- In the dialect coderAgent ----------------------------------------------------------------------------------
 
-    async def _listed(self) -> object:
+    async def _list_there(self) -> object:
         found = await self._connection.resource("GET", "/listCommands")
         if isinstance(found, ItemStream):
             await found.aclose()
@@ -191,9 +191,11 @@ class RemoteCommands:
         data = (optional_object(content) or {}).get("data")
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, indent=2)
         now = time.time()
-        told = (Delivery(None, now, AgentMessage("command", text)),) if text.strip() else ()
+        output = (Delivery(None, now, AgentMessage("command", text)),) if text.strip() else ()
         done = Delivery(None, now, StateChange(TaskState.COMPLETED))
-        return Execution(CommandExecutionStatus.STARTED, None, Turn(_fresh("", ""), _each((*told, done)), is_new=True))
+        return Execution(
+            CommandExecutionStatus.STARTED, None, Turn(_fresh("", ""), _each((*output, done)), is_new=True)
+        )
 
     async def _streamed(self, stream: ItemStream) -> Execution:
         source = StreamSource(self._connection, stream)
@@ -209,7 +211,7 @@ class RemoteCommands:
         except BaseException:
             await source.aclose()
             raise
-        # Its context belongs to the command and takes no messages, so it is not a session.
+        # The context of the task belongs to the command and takes no messages, so it is not a session.
         turn = Turn(_fresh(item.task_id, ""), reader.deliveries(source, item.task_id, None, begun), is_new=True)
         return Execution(CommandExecutionStatus.STARTED, None, turn)
 
@@ -246,8 +248,8 @@ def _fresh(task_id: str, context_id: str) -> TaskSnapshot:
     return TaskSnapshot(task_id, context_id, TaskState.SUBMITTED, 0, "", now, now)
 
 
-def _not_started(why: str) -> Execution:
-    return Execution(CommandExecutionStatus.FAILED_TO_START, why)
+def _not_started(reason: str) -> Execution:
+    return Execution(CommandExecutionStatus.FAILED_TO_START, reason)
 
 
 def _error_of(body: object, status: int) -> str:

@@ -1,7 +1,7 @@
 """Connection to one A2A server over HTTP: its card, requests with deadlines, and event streams.
 
-It speaks JSON-RPC, or HTTP+JSON of 1.0, and does not know tasks (:mod:`isthmus.a2a.client.remote_agent` does). Every
-failure is a :class:`RemoteError` that says what to do, or the server's error; none contains the token.
+It speaks JSON-RPC, or HTTP+JSON of 1.0, and does not know tasks (see :mod:`isthmus.a2a.client.remote_agent`). Every
+failure is a :class:`RemoteError` with advice, or the server's error; none contains the token.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class AgentConnection:
         self._silence = silence
         self.url = url
         self.rpc_url = rpc_url
-        """URL of JSON-RPC at a server that is otherwise used by HTTP+JSON."""
+        """JSON-RPC URL of a server that is otherwise used by HTTP+JSON."""
         self.profile = profile
         self.wire: ClientWire = ClientWireV1() if profile.interface.major == "1.0" else ClientWireV03()
 
@@ -91,12 +91,12 @@ class AgentConnection:
     ) -> "AgentConnection":
         """Connect to the server at ``url`` (its base, or its card), and read the card.
 
-        ``deadline`` is the maximum time in seconds without a sign of the server. The card is first requested without
+        ``deadline`` is the maximum time in seconds without data from the server. The card is first requested without
         the token. ``protocol`` (0.3 or 1.0) and ``binding`` (JSONRPC or HTTP+JSON) choose what to use of the server.
-        ``ca_file`` (PEM) has the trusted authorities, instead of the usual ones.
+        ``ca_file`` (PEM) holds the authorities to trust instead of the usual ones.
 
         Raises:
-            RemoteError: the server is not reachable, refuses the token, or is not an A2A server that we can speak to.
+            RemoteError: the server is not reachable, refuses the token, or does not speak A2A as this client does.
             IncompatibleExtensionError: it speaks an incompatible version of the extension.
         """
         base = base_of(url)
@@ -141,7 +141,7 @@ class AgentConnection:
         await self._http.aclose()
 
     async def call(self, ask: MethodCall, *, waits: bool = False) -> Any:
-        """Return the result of a request; ``waits``: the answer may take as long as the pause between two events.
+        """Return the result of a request. With ``waits`` the answer may take as long as a stream may be silent.
 
         Raises:
             TaskError: the server refuses the request.
@@ -325,7 +325,7 @@ class ItemStream:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the stream; the task goes on."""
+        """Close the stream; the task continues."""
         await cast("AsyncGenerator[httpx2.ServerSentEvent, None]", self._events).aclose()
         await self._response.aclose()
 

@@ -1,7 +1,7 @@
-"""Read an agent card as a client: choose the interface and the dialect. Sans-I/O.
+"""Reads an agent card as a client and chooses the interface and the dialect. Sans-I/O.
 
-Cards of A2A 0.3 (and 0.2) have one main interface and additional ones, cards of 1.0 have a list, cards for both have
-both. They are fetched in :mod:`isthmus.a2a.client.card`.
+Cards of A2A 0.3 (and 0.2) have a main interface and additional ones, and cards of 1.0 a list. Cards for both versions
+have both. :mod:`isthmus.a2a.client.card` fetches them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from isthmus.a2a.protocol.items import objects_of, optional_object, optional_tex
 from isthmus.errors import IsthmusError
 
 GEMINI_CARD = "Gemini SDLC Agent"
-"""Name in the card of gemini-cli-a2a-server, which contains nothing else that shows its dialect."""
+"""Name in the card of gemini-cli-a2a-server; nothing else in the card identifies its dialect."""
 
 
 class NoInterfaceError(IsthmusError):
@@ -50,7 +50,7 @@ class Interface:
 
     @property
     def major(self) -> str:
-        """Version whose wire the interface has, ``0.3`` or ``1.0``; for others the stated version."""
+        """Version whose wire the interface has, ``0.3`` or ``1.0``; otherwise the stated version."""
         numbers = self.version.split(".")
         if numbers[0] == "1":
             return "1.0"
@@ -90,7 +90,7 @@ def read_card(card: Mapping[str, Any], protocol: str | None = None, binding: str
     """Return the profile of the server with this card; ``protocol`` (0.3, 1.0) and ``binding`` override the choice.
 
     Raises:
-        NoInterfaceError: the card offers no interface that this client speaks; the text lists those offered.
+        NoInterfaceError: the card offers no interface that this client speaks; the text lists the offered ones.
         IncompatibleExtensionError: the server speaks an incompatible version of the extension.
     """
     activation = activated_by_card(card)
@@ -127,7 +127,7 @@ def _interfaces(card: Mapping[str, Any]) -> Iterator[Interface]:
 def _choose(
     offered: tuple[Interface, ...], protocol: str | None, wanted_binding: str | None, *, has_extension: bool
 ) -> Interface:
-    # The extension was written for 0.3, where streams say that they end; without it the newer version is better.
+    # The extension was written for 0.3, where streams announce their end; without it the newer version is better.
     versions = ("0.3", "1.0") if has_extension else ("1.0", "0.3")
     wanted = [("JSONRPC", version) for version in versions] + [("HTTP+JSON", "1.0")]
     for binding, version in wanted:

@@ -64,11 +64,11 @@ LISTED_TASKS = 1000
 
 
 class RemoteAgent(AgentClient):
-    """An agent behind an A2A server; made by :meth:`connect`.
+    """An agent behind an A2A server; create one with :meth:`connect`.
 
     A broken stream is resumed. Tasks that a server does not stream are polled, and events that it does not replay are
-    read from its Task; where some may still be missing, there is a state change with the reason ``missed-events``. On
-    such a server :meth:`follow` always begins with the next event.
+    read from its Task; if some may still be missing, a state change with the reason ``missed-events`` reports it. On a
+    server that does not replay, :meth:`follow` always begins with the next event.
 
     A server of the dialect coderAgent keeps a conversation per task: a message to a session goes to its last task. A2A
     0.3 has no method to list tasks, so :meth:`tasks` uses our own, ``isthmus/tasks``, and raises InvalidRequest on a
@@ -93,13 +93,13 @@ class RemoteAgent(AgentClient):
         binding: str | None = None,
         ca_file: Path | None = None,
     ) -> "RemoteAgent":
-        """Connect to the server at ``url``. ``deadline`` is the maximum time in seconds without a sign of the server.
+        """Connect to the server at ``url``. ``deadline`` is the maximum time in seconds without data from the server.
 
         ``protocol`` (``0.3`` or ``1.0``) and ``binding`` (``JSONRPC`` or ``HTTP+JSON``) choose among what the server
-        offers; by default the best is used. ``ca_file`` (PEM) has the authorities to trust, instead of the usual ones.
+        offers; by default the best is used. ``ca_file`` (PEM) holds the authorities to trust instead of the usual ones.
 
         Raises:
-            RemoteError: the server is not reachable, refuses the token, or is not an A2A server that we can speak to.
+            RemoteError: the server is not reachable, refuses the token, or does not speak A2A as this client does.
             IncompatibleExtensionError: it speaks an incompatible version of the extension.
         """
         connection = await AgentConnection.open(
@@ -134,7 +134,7 @@ class RemoteAgent(AgentClient):
 
     @property
     def dialect(self) -> ClientDialect:
-        """Dialect of the server, as far as it is known by now."""
+        """Dialect of the server, as far as it is known."""
         return self._memory.dialect
 
     @override
@@ -205,7 +205,7 @@ class RemoteAgent(AgentClient):
         snapshot = self._snapshot(await self._get(task_id, history_length))
         if history_length is None:
             return snapshot
-        # The final text comes as the task's status, also when no history is asked for.
+        # The final text is in the task's status, even if no history is requested.
         return replace(snapshot, history=snapshot.history[max(len(snapshot.history) - history_length, 0) :])
 
     @override
@@ -335,7 +335,7 @@ class RemoteAgent(AgentClient):
     async def _begun(
         self, source: ItemSource, first: Numbered, decoder: StreamDecoder, *, is_new: bool, tells_state: bool = False
     ) -> Turn:
-        """Return the turn whose first item says which task it belongs to, and its state."""
+        """Return the turn; its first item names the task and the task's state."""
         try:
             item, seq = first
             reader = TaskReader(self._connection, decoder, self._retry_policy)

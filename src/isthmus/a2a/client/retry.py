@@ -27,11 +27,11 @@ class StreamRetryPolicy:
     """Wait before the first attempt; it doubles with each further one."""
     longest_wait: float = 5
     deadline: float = 60
-    """Time after which a message whose answer was lost is not repeated any more."""
+    """Time after which a message whose answer was lost is no longer repeated."""
     lively_seconds: float = 10.0
     """Time after which an open stream counts as a success, even if it sent nothing new."""
     rest_seconds: float = 2.0
-    """Time that a stream may stay open after the work has ended, on servers that do not say that it ends."""
+    """Time that a stream may stay open after the work has ended, on servers that do not announce the stream's end."""
     first_poll_seconds: float = 0.5
     """Pause before a task is polled for the first time, on a server that does not stream; it grows with each poll."""
     longest_poll_seconds: float = 5.0

@@ -1,4 +1,4 @@
-"""Read one task's deliveries, over any number of connections.
+"""Reads one task's deliveries, over any number of connections.
 
 A broken stream is resumed: after the last event if the server numbers its events, otherwise with the current Task. A
 server that does not stream is polled until the work has ended or a user is asked. Decoders read the items
@@ -45,7 +45,7 @@ class ItemSource(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Close the source; the task goes on."""
+        """Close the source; the task continues."""
         ...
 
 
@@ -65,7 +65,7 @@ class StreamSource(ItemSource):
         if found is None:
             return None
         result, seq = found
-        # Without the extension event ids may mean anything, e.g. begin anew in every stream.
+        # Without the extension event ids may mean anything, e.g. begin again in every stream.
         return decode_item(self._connection, result), seq if self._connection.activation.active else None
 
     @override
@@ -202,8 +202,8 @@ class TaskReader:
     ) -> AsyncGenerator[Delivery, None]:
         """Yield the deliveries of the source, and of the sources that replace it when it breaks.
 
-        ``begun`` are the deliveries of its first item, which was read before; None: no item was read, and one must
-        come.
+        ``begun`` are the deliveries of its first item, which was already read. None means that no item was read yet;
+        then the source must have one.
         """
         decoder = self._decoder
         is_over = False
@@ -258,7 +258,7 @@ class TaskReader:
         """Return the next item of a task whose last event said that it ended or waits; None if nothing will come.
 
         A stream of 1.0 stays open while the task waits for a user, so the task is requested to see whether it waits. A
-        stream of 0.3 says that it ends; without event ids, when no replay can follow, it gets a moment to say so.
+        stream of 0.3 announces its end; without event ids, when no replay can follow, it is given a moment to do so.
         """
         if self._connection.wire.version != "1.0":
             return await (self._next_soon(source) if seen is None else source.next())
@@ -302,7 +302,7 @@ class TaskReader:
         if failures > attempts or not task_id or (is_fruitless and seen is not None):
             raise ConnectionLostError(
                 f"the stream of task {task_id or '(not yet known)'} from {self._connection.url} broke and could not be "
-                f"resumed in {max(failures, fruitless) - 1} attempts; the task goes on there"
+                f"resumed in {max(failures, fruitless) - 1} attempts; the task continues there"
             ) from cause
         await asyncio.sleep(self._retry_policy.wait(max(failures, fruitless)))
         if seen is None:

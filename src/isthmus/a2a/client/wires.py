@@ -43,7 +43,7 @@ class OutgoingMessage:
 
 
 class ClientWire(Protocol):
-    """One protocol version as a client speaks it. Decoding raises DecodeError for an unexpected shape."""
+    """The client's side of one protocol version. Decoding raises DecodeError for an unexpected shape."""
 
     version: str
     """Version of A2A: ``0.3`` or ``1.0``."""
@@ -113,7 +113,7 @@ class ClientWireV03(ClientWire):
         if outgoing.push is not None:
             params["configuration"] = {"pushNotificationConfig": self._push(outgoing.push)}
         if not stream:
-            # The task is polled then, and can be cancelled meanwhile.
+            # The task is then polled, and can be cancelled meanwhile.
             params["configuration"] = {**params.get("configuration", {}), "blocking": False}
         return MethodCall("message/stream" if stream else "message/send", params)
 

@@ -30,7 +30,7 @@ _ASSIGNMENT = re.compile(r"^\w+=")
 def encode_call(
     call: ToolCall, status: CallStatus, prompt_id: str, proposal: ConfirmationDetails | None = None
 ) -> JsonDict:
-    """Return a call in one state of the scheduler; ``proposal`` is what the user of a refused call was shown."""
+    """Return a call in one state of the scheduler; ``proposal`` is the question that the user of a refused call saw."""
     encoded: JsonDict = {
         "request": {
             "callId": call.tool_call_id,
@@ -156,7 +156,7 @@ def _diff(diff: FileDiff) -> JsonDict:
 
 
 def _statistics(diff: FileDiff) -> JsonDict:
-    """Return the number of lines and characters in a diff; all count as the model's, as the user's are not known."""
+    """Return the numbers of lines and characters in a diff, all as the model's: the user's own are not known."""
     lines = (diff.formatted_diff or "").splitlines()
     added = [line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")]
     removed = [line[1:] for line in lines if line.startswith("-") and not line.startswith("---")]

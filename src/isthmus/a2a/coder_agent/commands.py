@@ -35,7 +35,7 @@ def encode_command(command: SlashCommand, above: str = "") -> dict[str, Any]:
 def find_command(name: str, tree: Sequence[SlashCommand]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Return the path of a command in the tree, and the words after it, which are its first arguments.
 
-    None: there is no such command. A command with sub-commands takes no arguments.
+    None if there is no such command. A command with sub-commands takes no arguments.
     """
     words = _SPELLINGS.get(" ".join(name.split()), name).split()
     path: list[str] = []
@@ -51,13 +51,13 @@ def find_command(name: str, tree: Sequence[SlashCommand]) -> tuple[tuple[str, ..
 
 
 def encode_result(name: str, task_id: str, events: Sequence[AgentEvent]) -> dict[str, Any] | str:
-    """Return ``{name, data}`` for a command with these events, or a text that says why it has no result."""
-    said = ""
+    """Return ``{name, data}`` for a command with these events, or the reason why it has no result, as text."""
+    output = ""
     last: StateChange | None = None
     for event in events:
         match event:
             case TextContent(_, text) | AgentMessage(_, text, was_streamed=False):
-                said += text
+                output += text
             case StateChange() as change:
                 last = change
             case _:
@@ -65,18 +65,18 @@ def encode_result(name: str, task_id: str, events: Sequence[AgentEvent]) -> dict
     state = last.state if last is not None else None
     is_message = name.split()[0] in _MESSAGES
     if state is TaskState.COMPLETED:
-        return {"name": name, "data": _message("info", said) if is_message else said}
+        return {"name": name, "data": _message("info", output) if is_message else output}
     if state is TaskState.INPUT_REQUIRED:
         return (
             f"{name} asks for a confirmation: answer task {task_id} with message/stream"
             " and a data part of callId and outcome, then follow it with tasks/resubscribe"
         )
-    why = (last.error if last is not None else None) or said
+    reason = (last.error if last is not None else None) or output
     if state is TaskState.FAILED and is_message:
-        return {"name": name, "data": _message("error", why)}
+        return {"name": name, "data": _message("error", reason)}
     if state is None or not state.is_terminal:
-        return f"{name} goes on as task {task_id}; follow it with tasks/resubscribe"
-    return why or f"{name} was {state}"
+        return f"{name} continues as task {task_id}; follow it with tasks/resubscribe"
+    return reason or f"{name} was {state}"
 
 
 def _message(kind: str, content: str) -> dict[str, str]:

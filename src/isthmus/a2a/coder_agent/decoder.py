@@ -162,7 +162,7 @@ class CoderAgentDecoder(StreamDecoder):
         if call is None:
             yield from super()._artifact(item)
         else:
-            # Each piece is the whole output so far, whatever "append" says. It is the screen of a terminal, whose lines
+            # Each piece is the whole output so far, whatever "append" is. It is the screen of a terminal, whose lines
             # are padded with blanks.
             shown = "\n".join(line.rstrip() for line in text_of_parts(item.parts).split("\n")).rstrip("\n")
             executing = replace(call, status=ToolCallStatus.EXECUTING, confirmation_request=None)
@@ -173,7 +173,7 @@ class CoderAgentDecoder(StreamDecoder):
         if call.status is ToolCallStatus.EXECUTING and self._state is TaskState.INPUT_REQUIRED:
             self._state = TaskState.WORKING
             yield StateChange(TaskState.WORKING)
-        # The scheduler sends every call of a batch again and again.
+        # The scheduler sends every call of a batch repeatedly.
         if self._calls.get(call.tool_call_id) != call and call.tool_call_id not in self._ended:
             yield self._call(call)
 
@@ -220,10 +220,10 @@ def _question(details: JsonMap) -> ConfirmationRequest:
             names = str(details.get("serverName", "")), str(details.get("toolName", ""))
             return ConfirmationRequest(options, mcp_details=McpDetails(*names))
         case _:
-            told = [str(details[name]) for name in ("title", "prompt") if optional_text(details.get(name))]
+            lines = [str(details[name]) for name in ("title", "prompt") if optional_text(details.get(name))]
             urls = details.get("urls")
-            told += [str(url) for url in cast("list[Any]", urls)] if isinstance(urls, list) else []
-            text = "\n".join(dict.fromkeys(told)) or "The agent asks for permission."
+            lines += [str(url) for url in cast("list[Any]", urls)] if isinstance(urls, list) else []
+            text = "\n".join(dict.fromkeys(lines)) or "The agent asks for permission."
             return ConfirmationRequest(options, generic_details=GenericDetails(text))
 
 
@@ -261,8 +261,8 @@ def _output_for_model(response: JsonMap) -> str:
     parts = response.get("responseParts")
     for part in cast("list[Any]", parts) if isinstance(parts, list) else ():
         called = optional_object((optional_object(part) or {}).get("functionResponse")) or {}
-        told = optional_object(called.get("response")) or {}
+        content = optional_object(called.get("response")) or {}
         for name in ("output", "error"):
-            if text := optional_text(told.get(name)):
+            if text := optional_text(content.get(name)):
                 return text
     return ""

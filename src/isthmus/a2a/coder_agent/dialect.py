@@ -30,14 +30,14 @@ REMEMBERED_TASKS = 10_000
 
 
 class CoderAgentTasks:
-    """Memory of which tasks belong to this dialect; the least recently used one is forgotten."""
+    """Memory of tasks and whether they belong to this dialect; the least recently used task is forgotten."""
 
     def __init__(self, limit: int = REMEMBERED_TASKS) -> None:
         self._limit = limit
         self._tasks: OrderedDict[str, bool] = OrderedDict()
 
     def get(self, task_id: str) -> bool | None:
-        """Return whether a task belongs to the dialect; None if that is not known."""
+        """Return whether a task belongs to the dialect; None if that is unknown."""
         if task_id in self._tasks:
             self._tasks.move_to_end(task_id)
         return self._tasks.get(task_id)
@@ -110,7 +110,7 @@ class CoderAgentWire(WireV03):
 
     @override
     def error(self, error: IsthmusError) -> RpcError:
-        if isinstance(error, TaskNotResumable):  # gemini-cli-a2a-server answers a message to an ended task so
+        if isinstance(error, TaskNotResumable):  # as gemini-cli-a2a-server answers a message to an ended task
             return RpcError(INVALID_REQUEST, str(error))
         return super().error(error)
 

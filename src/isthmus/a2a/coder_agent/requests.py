@@ -85,7 +85,7 @@ def settings_of(stated: Mapping[str, Any], where: str = f"params.message.metadat
 def choose_options(
     pending: Sequence[ToolCall], confirmations: Sequence[ToolCallConfirmation]
 ) -> tuple[ToolCallConfirmation, ...]:
-    """Return answers with the options that their outcomes mean; those to calls that do not wait are unchanged.
+    """Return answers with the options that their outcomes mean; answers to calls that are not waiting are unchanged.
 
     Raises:
         InvalidRequest: a question has no such option.
@@ -133,7 +133,7 @@ def _answer(data: Mapping[str, Any], where: str) -> Mapping[str, Any]:
 
 
 def _stated(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the AgentSettings of the message, or of the request; empty when there are none."""
+    """Return the AgentSettings of the message, otherwise of the request, otherwise an empty mapping."""
     for holder, where in ((mapping(params, "message", "params"), "params.message"), (params, "params")):
         metadata = optional_mapping(holder, "metadata", where)
         if metadata is not None and metadata.get(KEY) is not None:

@@ -154,14 +154,14 @@ class CoderAgentRoutes:
 
 
 def _metadata(task: TaskSnapshot) -> JsonDict:
-    return _described(task.task_id, task.context_id, wire_state(task.state), task.model)
+    return _metadata_object(task.task_id, task.context_id, wire_state(task.state), task.model)
 
 
 def _reserved(task: Reservation) -> JsonDict:
-    return _described(task.task_id, task.context_id, TaskState.SUBMITTED.value, "")
+    return _metadata_object(task.task_id, task.context_id, TaskState.SUBMITTED.value, "")
 
 
-def _described(task_id: str, context_id: str, state: str, model: str) -> JsonDict:
+def _metadata_object(task_id: str, context_id: str, state: str, model: str) -> JsonDict:
     return {
         "id": task_id,
         "contextId": context_id,

@@ -51,7 +51,8 @@ def describe_tool(call: ToolCall) -> JsonDict:
     asked = call.confirmation_request
     kind = "other" if asked is None else _KINDS[details_type(asked.details)]
     face = TOOL_DISPLAYS.get(call.tool_name, ToolDisplay(call.tool_name, kind))
-    return _described(call.tool_name, call.description or "", face, {"type": "object"})
+
+    return _describe(call.tool_name, call.description or "", face, {"type": "object"})
 
 
 def available_tools() -> list[JsonDict]:
@@ -64,17 +65,17 @@ def available_tools() -> list[JsonDict]:
 
 @cache
 def _builtin() -> Mapping[str, JsonDict]:
-    # The tools import much, so they are loaded only when a client of this dialect comes.
+    # The tools have heavy imports, so they are loaded only when a client of this dialect connects.
     from isthmus.tools.builtin import builtin_tools
 
     found: dict[str, JsonDict] = {}
     for name, tool in builtin_tools().tools.items():
         face = TOOL_DISPLAYS.get(name, ToolDisplay(name, tool.kind.value))
-        found[name] = _described(name, tool.description, face, tool.parameters)
+        found[name] = _describe(name, tool.description, face, tool.parameters)
     return found
 
 
-def _described(name: str, description: str, face: ToolDisplay, schema: Mapping[str, object]) -> JsonDict:
+def _describe(name: str, description: str, face: ToolDisplay, schema: Mapping[str, object]) -> JsonDict:
     return {
         "name": name,
         "displayName": face.display_name,

@@ -170,7 +170,7 @@ def details_type(details: ConfirmationDetails | None) -> DetailsType:
 
 
 def option_id_of(outcome: AnswerOutcome, offered: Collection[str]) -> str | None:
-    """Return the option of a question that an outcome means, or else one that grants less; None if there is none."""
+    """Return the option of a question that an outcome means, otherwise one that grants less, otherwise None."""
     return next((option for option in _FALLBACKS[outcome] if option in offered), None)
 
 

@@ -99,7 +99,7 @@ def checked_settings(extended: Mapping[str, Any], where: str, *, needs_workspace
 
 
 def answered_by_of(extended: Mapping[str, Any] | None) -> str | None:
-    """Return the client's name for where its user answers; without control characters, since terminals show it."""
+    """Return the client's name for the place where its user answers, without control characters: terminals show it."""
     value = extended.get("answered_by") if extended is not None else None
     if not isinstance(value, str):
         return None

@@ -234,7 +234,7 @@ def optional_object(value: object) -> JsonMap | None:
 
 
 def objects_of(value: object) -> list[JsonMap]:
-    """Return the objects in a list; nothing when the value is not a list."""
+    """Return the objects in a list; an empty list for any other value."""
     items = cast("list[object]", value) if isinstance(value, list) else []
     return [cast("JsonMap", item) for item in items if isinstance(item, Mapping)]
 

@@ -53,7 +53,7 @@ def decode_value(body: bytes) -> Any:
         RpcError: it is not JSON, or too deep or large to be read (-32700).
     """
     if body.count(b"[") + body.count(b"{") > MAX_BRACKETS:
-        # Each bracket costs far more memory than its one byte, and time in which nobody else is served.
+        # Each bracket costs far more memory than its one byte, and time in which no other request is served.
         text = f"the request has more than {MAX_BRACKETS} opening brackets (those in strings count too)"
         raise rpc.RpcError(rpc.PARSE_ERROR, text)
     try:

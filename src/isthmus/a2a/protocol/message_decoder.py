@@ -83,19 +83,19 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
     task_id = optional_id(message, "taskId", where)
     context_id = optional_id(message, "contextId", where)
     configuration = grammar.configuration(params)
-    said, confirmations, parts = _parts(message, grammar)
-    if confirmations and said:
+    content, confirmations, parts = _parts(message, grammar)
+    if confirmations and content:
         raise InvalidParamsError(f"{where}.parts", "expected either answers (tool_call_id) or content, not both")
     if confirmations and task_id is None:
         raise InvalidParamsError(f"{where}.taskId", "expected the task whose question is answered")
-    if not confirmations and not said.strip():
+    if not confirmations and not content.strip():
         raise InvalidParamsError(f"{where}.parts", "expected content, or answers to the task's questions")
     metadata = optional_mapping(message, "metadata", where)
     extended = extended_object(params, message, activation)
     is_first = task_id is None and context_id is None and call.needs_workspace
     return SendMessage(
         message_id=message_id,
-        text=said,
+        text=content,
         confirmations=confirmations,
         task_id=task_id,
         context_id=context_id,
@@ -108,7 +108,7 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
         may_continue_completed=activation.active,
         requires_settings=activation.active and call.needs_workspace,
         answers_in_text=not activation.active,
-        parts=() if confirmations or (len(parts) == 1 and parts[0] == ArtifactPart(text=said)) else parts,
+        parts=() if confirmations or (len(parts) == 1 and parts[0] == ArtifactPart(text=content)) else parts,
         metadata=metadata or None,
     )
 
@@ -158,7 +158,7 @@ def _content(part: ReadPart, *, of_task: bool) -> str | ToolCallConfirmation:
 
 
 def _is_answer(data: Mapping[str, Any], *, of_task: bool) -> bool:
-    """Return whether an object is an answer; half of one, sent to a task, is meant as an answer and is not a message.
+    """Return whether an object is an answer. An incomplete answer that is sent to a task counts as an answer, too.
 
     As a message it would close the question.
     """

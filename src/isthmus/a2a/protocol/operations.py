@@ -34,12 +34,12 @@ class SendMessage:
     settings: JsonObject | None
     """AgentSettings with an absolute ``workspace_path``, when the message has them."""
     stream: bool
-    """Whether the client wants events as they happen; otherwise it gets the Task."""
+    """Whether the client wants events as they happen; otherwise it receives the Task."""
     blocking: bool = True
     """Whether the Task is sent once the work has ended or a user is asked; otherwise at once."""
     history_length: int | None = None
     answered_by: str | None = None
-    """Client's name for where its user answers."""
+    """Client's name for the place where its user answers."""
     push: PushTarget | None = None
     """Target of push notifications about the task."""
     may_continue_completed: bool = False
@@ -181,7 +181,7 @@ class PushService(Protocol):
         """Check that notifications may be sent to a target, before its task is created.
 
         Raises:
-            InvalidRequest: this server does not send to the URL; the text says why.
+            InvalidRequest: this server does not send to the URL; the text has the reason.
         """
         ...
 
@@ -190,8 +190,8 @@ class PushService(Protocol):
     ) -> PushTarget:
         """Add a target, or replace the one with the same id; return it with an id, without its credentials.
 
-        It gets the state changes after event ``after``. None means those from now on and, if the task has ended or
-        waits for a user, also the last one: the client may have left before that came.
+        It receives the state changes after event ``after``. None means all from now on and, if the task has ended or
+        waits for a user, also the last one: the client may have left before it arrived.
 
         Raises:
             InvalidRequest: this server does not send to the URL.

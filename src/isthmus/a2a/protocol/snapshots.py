@@ -63,7 +63,7 @@ def plain_text(message: MessageItem) -> str:
 
 
 def all_text(message: MessageItem) -> str:
-    """Return everything in a message as text; a message with tool calls gives only its text parts."""
+    """Return everything in a message as text, but only the text parts of a message with tool calls."""
     try:
         if any(True for _ in pending_calls(message)):
             return plain_text(message)

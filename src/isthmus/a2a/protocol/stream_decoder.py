@@ -1,4 +1,4 @@
-"""Decoder of the items of one task's streams, from any A2A server, into AgentEvents. Sans-I/O.
+"""Decoder that turns the items of one task's streams, from any A2A server, into AgentEvents. Sans-I/O.
 
 ``StreamDecoder`` reads texts, artifacts, messages and states, which every server has. Its subclasses read the extension
 (:mod:`isthmus.a2a.protocol.development_tool_decoder`) and the dialect ``coderAgent``
@@ -25,7 +25,7 @@ from isthmus.events import (
 
 
 class StreamDecoder:
-    """Decodes the items of one task's streams, in order, over any number of connections; each event comes out once.
+    """Decodes the items of one task's streams, in order, over any number of connections; yields each event once.
 
     Servers that number their events replay those that were missed. For other servers the texts and artifacts of a Task
     are compared with those delivered before, by the ids of messages and artifacts, and only the rest is delivered.
@@ -39,13 +39,13 @@ class StreamDecoder:
         self._artifacts: dict[str, int] = {}
         self._has_missed = False
         self.is_final = False
-        """Whether the last item said that it ends the stream."""
+        """Whether the last item announced the end of the stream."""
         self.has_ended = False
         """Whether the server reports the task as ended; any other task can continue."""
 
     @property
     def at_rest(self) -> bool:
-        """Whether the work has ended or a user is asked; a stream that ends now is complete."""
+        """Whether the work has ended or a user is asked: a stream that ends now is complete."""
         return self._state is not None and self._state.ends_stream
 
     @property
@@ -154,7 +154,7 @@ class StreamDecoder:
             yield StateChange(state, error, MISSED_EVENTS if missed else item.status.foreign)
 
     def _undelivered(self, task: TaskItem, *, has_text: bool) -> Iterator[AgentEvent]:
-        """Yield what a Task contains and was not delivered before."""
+        """Yield the content of a Task that was not delivered before."""
         for message in task.history:
             if message.role == "agent" and message.message_id:
                 yield from self._undelivered_text(message)

@@ -183,7 +183,7 @@ class StatusEncoder(StreamEncoder):
         self, change: StateChange, delivery: Delivery, final: bool, pending: Sequence[ToolCall]
     ) -> JsonDict | None:
         if change.state is TaskState.SUBMITTED:
-            return None  # the Task has said so
+            return None  # already in the Task
         parts: list[JsonDict] = []
         if change.state.is_waiting and pending:
             parts = pending_parts(self._shape, pending, self._uri)
@@ -265,7 +265,7 @@ def _task_message(shape: Shape, snapshot: TaskSnapshot, uri: str | None) -> Json
         return _history(shape, snapshot, last) if last is not None and last.role == "agent" else None
     parts: list[JsonDict] = []
     if snapshot.pending:
-        # Also while another call runs: these can be answered already.
+        # Also while another call runs: these can already be answered.
         parts = pending_parts(shape, snapshot.pending, uri)
     elif snapshot.error is not None:
         parts = [shape.text(snapshot.error)]

@@ -29,12 +29,12 @@ def question_text(call: ToolCall) -> str:
 
 
 def answer_in_text(text: str, pending: Sequence[ToolCall]) -> ToolCallConfirmation | None:
-    """Return the answer in a text that is the id or name of an option, if exactly one call waits; else None."""
+    """Return the answer in a text that is the id or name of an option, if exactly one call waits; otherwise None."""
     if len(pending) != 1 or pending[0].confirmation_request is None:
         return None
-    said = text.strip().casefold()
+    answer = text.strip().casefold()
     for option in pending[0].confirmation_request.options:
-        if said in (option.id.casefold(), option.name.casefold()):
+        if answer in (option.id.casefold(), option.name.casefold()):
             return ToolCallConfirmation(pending[0].tool_call_id, option.id)
     return None
 

@@ -1,4 +1,4 @@
-"""Delivery of push notifications: each state change of a task to each of its targets, in order, at least once.
+"""Delivers push notifications: each state change of a task to each of its targets, in order, at least once.
 
 A target is a cursor in the journal, so a crash loses nothing, and a task never waits for a receiver. A delivery is
 recorded after the receiver's answer; after a crash in between, the notification is sent again with the same
@@ -38,7 +38,7 @@ SLACK_SECONDS = 60.0
 MAX_SEEN = 10_000
 """Maximum number of targets whose last check is remembered."""
 MAX_ROWS = 32_768
-"""Maximum number of targets that are read together; more than usual are read only if those all go to busy hosts."""
+"""Maximum number of targets that are read together; more than :attr:`PushLimits.rows` only if all go to busy hosts."""
 LATEST_ATTEMPT_SECONDS = 2 * RETRY_AFTER_SECONDS
 """Maximum time in seconds until a scheduled attempt; a later one was scheduled by a different clock."""
 
@@ -80,7 +80,7 @@ class PushLimits:
     look_seconds: float = 5.0
     """Interval in seconds at which the journal is checked for changes by other processes, while there is a target."""
     rows: int = 512
-    """Number of targets that are read together."""
+    """Usual number of targets that are read together."""
 
     def wait_after(self, attempts: int, retry_after: float | None = None, spread: float = 1.0) -> float | None:
         """Return the seconds to wait after ``attempts`` failures; None to give up.
@@ -94,9 +94,9 @@ class PushLimits:
 
 
 class PushDelivery:
-    """Delivers notifications from :meth:`start` to :meth:`aclose`.
+    """Delivery of notifications, from :meth:`start` to :meth:`aclose`.
 
-    ``is_served`` tells whether a user still has access; targets of other users are given up.
+    ``is_served`` returns whether a user still has access; targets of users without access are given up.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class PushDelivery:
         self._seen: dict[tuple[str, str], tuple[int, float]] = {}
         """Last event of each target that was checked without finding a change to send, and its next attempt then.
 
-        A target that is set again has another next attempt, which makes the entry void.
+        A target that is set again has a different next attempt, which makes the entry void.
         """
         self._since = 0.0
         """Time up to which all changes of tasks have been handled."""
@@ -135,7 +135,7 @@ class PushDelivery:
         self._watching = asyncio.create_task(self._watch(), name="isthmus-push")
 
     async def aclose(self) -> None:
-        """Stop; the next process sends again what is being sent."""
+        """Stop; the next process sends unfinished notifications again."""
         self._pushes.on_change = None
         tasks = [*self._running.values(), *([self._watching] if self._watching else [])]
         for task in tasks:
@@ -155,11 +155,11 @@ class PushDelivery:
                     await self._release_gone()
                     released = time.monotonic()
                 seconds = await self._begin()
-            except Exception:  # the watch must go on for the tasks of all users
+            except Exception:  # the watch must continue for the tasks of all users
                 log.exception("push notifications could not be handled; trying again")
-            await self._wait_for_news(seconds)
+            await self._wait_for_change(seconds)
 
-    async def _wait_for_news(self, seconds: float) -> None:
+    async def _wait_for_change(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -196,9 +196,9 @@ class PushDelivery:
         return max(seconds, 0.01)
 
     async def _behind(self) -> tuple[Sequence[tuple[PushRow, int]], bool]:
-        """Return targets that may have changes to send, and whether these are all; at least one can be sent to now.
+        """Return targets that may have changes to send, and whether these are all targets; one can be sent to now.
 
-        If none can, they are all, or as many as are ever read together.
+        If none can be sent to now, return all, or as many as :data:`MAX_ROWS`.
         """
         limit = self._limits.rows
         while True:
@@ -243,13 +243,13 @@ class PushDelivery:
         except IsthmusError as error:
             log.warning("a push notification of task %s could not be handled: %s", row.task_id, error)
             await asyncio.sleep(self._limits.first_wait_seconds)
-            self._since = 0  # It is still claimed by us, and must be read again whenever its task changed.
-        except Exception:  # nobody awaits this: the error would be lost, and the delivery be retried endlessly
+            self._since = 0  # The target is still claimed here and must be read again, whenever its task changed.
+        except Exception:  # nothing awaits this: the error would be lost, and the delivery be retried endlessly
             log.exception("a push notification of task %s failed because of a bug", row.task_id)
             await self._pushes.failed(row, self._owner, "internal error; the server's log has the details", None)
 
     async def _lost_access(self, row: PushRow) -> str | None:
-        """Return why the task's user no longer has access; None while the user has."""
+        """Return the reason why the task's user has lost access, or None."""
         task = await self._journal.task(row.task_id)
         if task is None or self._is_served(task.user):
             return None

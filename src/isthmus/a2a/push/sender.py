@@ -1,8 +1,8 @@
-"""Send one push notification over HTTP, to an address that was checked.
+"""Sends one push notification over HTTP, to an address that was checked.
 
 The host's name is resolved here, every address is checked against the rule, and the connection goes to one of the
-checked addresses, with the name in Host and TLS: changing the name's addresses in between gains an attacker nothing.
-Redirects are not followed, proxies not used, and of the answer only the head is read. Retries are in
+checked addresses, with the name in Host and TLS. So changing the name's addresses in between gains an attacker nothing.
+Redirects are not followed, proxies are not used, and only the head of the response is read. Retries are in
 :mod:`isthmus.a2a.push.delivery`.
 """
 

@@ -28,7 +28,7 @@ async def pushing(
 ) -> "AsyncGenerator[Callable[[AgentClient], UserPushes]]":
     """Deliver the push notifications of an engine's tasks; yield a function that makes the service of one user's agent.
 
-    ``is_served`` tells whether the user with this name still has access.
+    ``is_served`` returns whether the user with this name still has access.
     """
     journal = engine.journal
     delivery = PushDelivery(journal, journal.pushes, sender, payload_by(wires), model_name, is_served)

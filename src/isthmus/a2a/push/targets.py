@@ -23,7 +23,7 @@ SECRET_CHARACTERS = 8192
 """Maximum length of a token or of credentials in characters."""
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNICAST = ipaddress.IPv6Network("2000::/3")
-"""Network of all public IPv6 addresses; Python calls some others global, too (``fec0::/10``)."""
+"""Network of all public IPv6 addresses; Python reports some others as global, too (``fec0::/10``)."""
 _NOT_PUBLIC = (ipaddress.IPv4Network("168.63.129.16/32"),)
 """Addresses that look public, but are services of a cloud for its own machines (Azure)."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -33,11 +33,11 @@ _HOST_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_][a-z0-9_-]{0,62}(\.[a-z0-9_-]{1,
 
 
 class PushRefused(InvalidRequest):
-    """Refusal of a push target; the text says why."""
+    """Refusal of a push target; the text has the reason."""
 
 
 class PushRuleError(IsthmusError):
-    """An entry of the list of allowed targets is neither a host name nor an address or network."""
+    """An entry in the list of allowed targets is not a host name, an address or a network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _check_secrets(target: PushTarget) -> None:
 
 
 def _embedded(address: Address) -> Address:
-    """Return the IPv4 address that is embedded in an IPv6 address, or else the address itself."""
+    """Return the IPv4 address that is embedded in an IPv6 address, otherwise the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address.ipv4_mapped is not None:

@@ -20,7 +20,7 @@ log = logging.getLogger("isthmus.access")
 
 @dataclass(slots=True)
 class RequestNote:
-    """Content of the line of a request, filled in while it is answered. ``error`` is a JSON-RPC code."""
+    """Content of a request's log line, filled in while the request is answered. ``error`` is a JSON-RPC code."""
 
     method: str
     user: str = ""

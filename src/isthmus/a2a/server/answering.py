@@ -1,4 +1,4 @@
-"""Answer one request: perform its operation on the caller's agent, and let its wire write the result.
+"""Answers one request: performs its operation on the caller's agent, and has its wire write the result.
 
 The request was read in :mod:`isthmus.a2a.server.endpoint`.
 """
@@ -51,7 +51,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """One request with everything that is needed to answer it."""
+    """One request, with everything needed to answer it."""
 
     wire: Wire
     framing: Framing
@@ -105,7 +105,7 @@ class Answering:
                 if self.options.identity.security_schemes == {}:
                     # In 1.0 (3.3.4) the other code is for cards that declare an extended card and do not have one.
                     code = NO_EXTENDED_CARD if version is None else UNSUPPORTED_OPERATION
-                    raise RpcError(code, "there is no extended card: everybody gets the public card")
+                    raise RpcError(code, "there is no extended card: all clients receive the public card")
                 return await extended_card(card_url(self.http, self.options), self.caller, self.options, version)
             case FollowTask() | ExecuteCommand():
                 raise TypeError(f"expected an operation with one result, received one with a stream: {operation}")
@@ -136,7 +136,7 @@ class Answering:
         return self._stream(first, turn, opened.answered)
 
     async def _task(self, task_id: str, history_length: int | None) -> JsonDict:
-        """Return the Task. A completed one has its final text whatever history length is requested."""
+        """Return the Task. A completed Task has its final text, whatever history length is requested."""
         needed = None if history_length is None else max(history_length, 1)
         snapshot = await self.caller.agent.get(task_id, needed)
         return self.wire.task(snapshot, self.activation.uri, history_length)
@@ -183,7 +183,7 @@ class Answering:
         if operation.after == 0 and not operation.known:
             begun, turn = await self._begun(turn)
             return self._stream(begun, turn, otherwise=task, goes_on=operation.to_end)
-        # If the client has missed nothing and nothing will come, it gets the task as it is.
+        # A client that missed no event of a task without further events receives the task in its current state.
         return self._stream([], turn, otherwise=task, known=operation.known, goes_on=operation.to_end)
 
     async def _begun(self, turn: Turn) -> tuple[Sequence[bytes], Turn]:
@@ -198,7 +198,7 @@ class Answering:
             state=TaskState.SUBMITTED,
             seq=first.seq or 0,
             updated_at=first.at,
-            history=(_said(first.event),),
+            history=(_message_of(first.event),),
             pending=(),
             artifacts=(),
             error=None,
@@ -308,7 +308,7 @@ class Answering:
                 yield otherwise
         except IsthmusError as error:
             yield self.framing.error_item(self.wire.error(error))
-        except Exception:  # the client gets an error without details
+        except Exception:  # the client receives an error without details
             _LOG.exception("a stream failed because of a bug")
             yield self.framing.error_item(self.wire.error(internal_error()))
         finally:
@@ -323,7 +323,7 @@ class Answering:
 
 
 class _UnknownEventsEncoder(StreamEncoder):
-    """An encoder that reads every event, but drops the items of events up to number ``known``."""
+    """An encoder that reads every event, but omits the items of events up to number ``known``."""
 
     def __init__(self, encoder: StreamEncoder, known: int) -> None:
         self._encoder = encoder
@@ -343,7 +343,7 @@ def echo(activation: Activation) -> dict[str, str]:
     return {} if uri is None else {"A2A-Extensions": uri, "X-A2A-Extensions": uri}
 
 
-def _said(event: Prompt | Command) -> HistoryMessage:
+def _message_of(event: Prompt | Command) -> HistoryMessage:
     match event:
         case Prompt(message_id, text):
             return HistoryMessage(message_id, "user", text)

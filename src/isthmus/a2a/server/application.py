@@ -57,7 +57,7 @@ def application(
 
 
 class Application:
-    """The ASGI application; made by :func:`application`."""
+    """The ASGI application; create one with :func:`application`."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Application:
         return self._principals.open_streams
 
     def close_streams(self) -> None:
-        """End every stream properly because the server stops; the tasks go on."""
+        """End every stream properly because the server stops; the tasks continue."""
         self._principals.close()
 
     def close_invalid_streams(self) -> None:
@@ -180,7 +180,7 @@ class Application:
             return too_large
         try:
             first = FirstStep(_read(request, limit))
-            if first.is_done:  # small bodies come with the head; a deadline would cost more than reading them
+            if first.is_done:  # small bodies arrive with the head; a deadline would cost more than reading them
                 body = first.result
             else:
                 async with asyncio.timeout(self._options.body_deadline):

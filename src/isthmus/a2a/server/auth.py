@@ -1,4 +1,4 @@
-"""Authentication of requests by bearer token, Host and Origin, before a body is read. Sans-I/O.
+"""Authenticates requests by bearer token, Host and Origin before a body is read. Sans-I/O.
 
 The token is either the owner's (:mod:`isthmus.a2a.token_file`), which makes its sender the local user, or one from the
 table of users (:mod:`isthmus.a2a.server.users`).
@@ -107,9 +107,9 @@ class RequestGate:
                 )
                 return self._unauthorized(message, 'Bearer error="invalid_token"')
             case None:
-                message = "the token is not the one of this server"
+                message = "the token is not this server's token"
                 if users.entries:
-                    message += ", nor of one of its users (it may have been revoked)"
+                    message += ", nor that of one of its users (it may have been revoked)"
                 return self._unauthorized(message, 'Bearer error="invalid_token"')
 
     def _unauthorized(self, message: str, challenge: str = "Bearer") -> Refusal:

@@ -92,7 +92,7 @@ def agent_card(url: str, identity: Identity, *, has_push: bool = False, version:
 def card_of_request(
     request: Request, options: ServerOptions, *, has_push: bool, version: str | None = None
 ) -> dict[str, Any]:
-    """Return the public card for a request, with the members of the version that it states, or else of both.
+    """Return the public card for a request, with the members of the version that it states, otherwise of both.
 
     Its URL is the one that the client used, with the path at which the application is mounted.
     """
@@ -215,4 +215,4 @@ async def _commands(agent: AgentClient) -> Sequence[SlashCommand]:
     try:
         return await agent.commands(CommandScope())
     except TaskError:
-        return ()  # without a workspace of the server, the commands depend on the session
+        return ()  # if the server has no workspace, the commands depend on the session

@@ -1,4 +1,4 @@
-"""The endpoint: it finds the wire of a request and answers it, for every version and dialect.
+"""The endpoint: finds the wire of a request and answers the request, for every version and dialect.
 
 Requests are authenticated in :mod:`isthmus.a2a.server.application`, read and written by wires, framed in
 :mod:`isthmus.a2a.server.framing`, and performed in :mod:`isthmus.a2a.server.answering`.
@@ -129,7 +129,7 @@ class A2AEndpoint:
             return await answering.respond(operation)
         except IsthmusError as error:
             failure = speaker.error(error)
-        except Exception:  # the client gets an error without details
+        except Exception:  # the client receives an error without details
             _LOG.exception("a request failed because of a bug")
             failure = speaker.error(internal_error())
         note.error = failure.code

@@ -1,4 +1,4 @@
-"""Take the first step of an awaitable at once, as its result is usually ready.
+"""Takes the first step of an awaitable at once, because its result is usually ready.
 
 Work that is needed only before a wait (a timer, sending gathered events) can then be saved if there is no wait.
 """
@@ -27,7 +27,7 @@ class FirstStep(Generic[T]):
             self.is_done, self.result = True, end.value
 
     async def rest(self) -> T:
-        """Return the result, waited for."""
+        """Wait for the result and return it."""
         return await self.after(_nothing)
 
     async def after(self, before: Callable[[], Awaitable[object]]) -> T:

@@ -48,7 +48,7 @@ class JsonRpcFraming(Framing):
 
     @override
     def error_item(self, error: RpcError) -> bytes:
-        return event_frame(self._failed(error))
+        return event_frame(self._encode_error(error))
 
     @override
     def result(self, result: object, headers: Mapping[str, str]) -> Response:
@@ -59,9 +59,9 @@ class JsonRpcFraming(Framing):
         if self._only_streams:
             # Some clients that accept only an event stream cannot read anything else (a2a-sdk, @a2a-js/sdk).
             return Response(self.error_item(error), 200, headers, "text/event-stream")
-        return json_response(self._failed(error), headers=headers)
+        return json_response(self._encode_error(error), headers=headers)
 
-    def _failed(self, error: RpcError) -> bytes:
+    def _encode_error(self, error: RpcError) -> bytes:
         return encode(error_response(self._id, error.code, str(error), error.data))
 
 

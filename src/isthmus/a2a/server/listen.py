@@ -1,4 +1,4 @@
-"""The A2A server on a socket, which is bound before the server runs; a signal stops it and ends every stream properly.
+"""The A2A server on a socket that is bound before the server runs. A signal stops it and ends every stream properly.
 
 The application that it serves is :mod:`isthmus.a2a.server.application`.
 """
@@ -113,7 +113,7 @@ def _no_password() -> str:
 
 
 class A2AServer(HttpServer):
-    """Serves one application on one bound socket until a signal, or :meth:`stop`, which end its streams at once.
+    """Server of one application on one bound socket until a signal or :meth:`stop`, which end its streams at once.
 
     With a ``certificate`` it speaks only TLS. ``on_ready`` is called once it serves and handles signals.
     """

@@ -17,7 +17,7 @@ from isthmus.a2a.wires import Wires
 from isthmus.client import AgentClient, UserLimits
 
 ForUser: TypeAlias = Callable[[str, UserLimits], AgentClient]
-"""Function that returns the agent as a user sees it: with the user's own tasks only, and within the limits."""
+"""Function that returns the agent as a user sees it: with only the user's own tasks, and within the limits."""
 PushFor: TypeAlias = Callable[[AgentClient], PushService]
 """Function that returns the push service for an agent as one user sees it."""
 
@@ -97,7 +97,7 @@ class Principals:
             served.endpoint.streams.close()
 
     def keep(self, users: UserTable, now: float) -> None:
-        """Drop principals whose token was revoked, has expired or has other limits now, and end their streams."""
+        """Drop principals whose token was revoked, has expired or now has other limits, and end their streams."""
         for principal, served in list(self._served.items()):
             entry = users.entries.get(principal.token_id)
             is_same = (

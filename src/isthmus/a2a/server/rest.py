@@ -1,4 +1,4 @@
-"""A2A over HTTP and JSON: paths and query parameters into the methods of JSON-RPC, errors into HTTP statuses.
+"""A2A over HTTP and JSON: translates paths and queries into methods of JSON-RPC, and errors into HTTP statuses.
 
 A request becomes the same method with the same parameters as in JSON-RPC, so that everything else is shared. A
 :class:`RestBinding` has what differs between versions; they are listed in :mod:`isthmus.a2a.server.rest_bindings`.
@@ -44,10 +44,10 @@ class RestBinding:
     refusal: Callable[[int, str], object]
     """Function that returns the body for a refusal, given its HTTP status and message."""
     media_types: tuple[str, ...] = (MEDIA_TYPE,)
-    """Media types of answers: the first, unless the client accepts another one and not the first."""
+    """Media types of responses: the first one, unless the client accepts only another one."""
 
     def find(self, path: str) -> tuple[dict[str, str], Mapping[str, str]] | None:
-        """Return the named parts of a path as it was sent, and its methods; None for an unknown path."""
+        """Return the named parts of a path in its sent form, and its methods; None for an unknown path."""
         for pattern, methods in self.routes:
             found = pattern.fullmatch(path)
             if found is not None:
@@ -79,7 +79,7 @@ def routes_of(table: Mapping[str, Mapping[str, str]]) -> Routes:
 
 
 def raw_path(scope: Scope) -> str:
-    """Return the path as it was sent, so that an escaped slash or percent sign in an id remains part of the id."""
+    """Return the path in its sent form, so that an escaped slash or percent sign in an id remains part of the id."""
     raw: bytes | None = scope.get("raw_path")
     return scope["path"] if raw is None else _COLON.sub(":", raw.decode("latin-1"))
 

@@ -1,4 +1,4 @@
-"""A2A 0.3 and 1.0 over HTTP and JSON: the paths and the errors of each; the paths tell the versions apart.
+"""A2A 0.3 and 1.0 over HTTP and JSON: the paths and the errors of each. The paths distinguish the versions.
 
 0.3 has its paths below ``/v1``, as in its SDKs. Its errors are objects with the ``code`` of JSON-RPC, which clients in
 JavaScript read, the document's name as ``type``, which those in Python read, ``message`` and ``data``; its messages and
@@ -130,11 +130,11 @@ REST_V1 = RestBinding("1.0", _ROUTES_V1, _params_v1, _error_v1, _refusal_v1, (ME
 
 
 def binding_of(path: str) -> RestBinding:
-    """Return the binding of a path as it was sent; the one of 1.0 for an unknown path."""
+    """Return the binding of a path in its sent form; the one of 1.0 for an unknown path."""
     return REST_V03 if path.startswith("/v1/") else REST_V1
 
 
 def allowed_methods(path: str) -> tuple[str, ...]:
-    """Return the HTTP methods of a path as it was sent; none for a path that is not of A2A."""
+    """Return the HTTP methods of a path in its sent form; none for a path outside A2A."""
     found = binding_of(path).find(path)
     return () if found is None else tuple(found[1])

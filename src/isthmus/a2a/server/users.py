@@ -44,7 +44,7 @@ class Caps:
     max_request: int | None = None
 
     def over(self, default: "Caps") -> "Caps":
-        """Return these limits, with those of ``default`` where they have none."""
+        """Return these limits, completed by those of ``default``."""
         return Caps(
             default.max_tasks if self.max_tasks is None else self.max_tasks,
             default.max_running if self.max_running is None else self.max_running,

@@ -34,7 +34,7 @@ class UsersFile:
     def table(self) -> UserTable:
         """Return the current users; each call checks the file's time, and reads the file only if it has changed.
 
-        If it cannot be read, the table is empty, so that no user is let in, and the log says why.
+        If it cannot be read, the table is empty, so that no user is let in, and the log has the reason.
         """
         try:
             status = self._path.stat()

@@ -1,4 +1,4 @@
-"""Decoder of what a client receives in A2A 0.3: JSON into items, by their ``kind``. Sans-I/O.
+"""Decoder for the items that a client receives in A2A 0.3, which their ``kind`` identifies. Sans-I/O.
 
 The client's requests are written in :mod:`isthmus.a2a.client.wires`.
 """

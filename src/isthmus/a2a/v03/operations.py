@@ -59,10 +59,10 @@ class GrammarV03(Grammar):
     def part(self, part: Mapping[str, Any], where: str) -> ReadPart:
         match part.get("kind"):
             case "text":
-                said = part.get("text")
-                if not isinstance(said, str):
+                content = part.get("text")
+                if not isinstance(content, str):
                     raise InvalidParamsError(f"{where}.text", "expected a string")
-                return ReadPart(f"{where}.text", text=said)
+                return ReadPart(f"{where}.text", text=content)
             case "data":
                 return ReadPart(f"{where}.data", data=mapping(part, "data", where))
             case "file":

@@ -1,4 +1,4 @@
-"""ProtoJSON of A2A 0.3 over HTTP: requests into the parameters of JSON-RPC, and answers. Sans-I/O.
+"""ProtoJSON of A2A 0.3 over HTTP: translates requests into the parameters of JSON-RPC, and writes answers. Sans-I/O.
 
 The document of 0.3 does not define the JSON of this binding. The SDKs of 0.3 (Python, JavaScript, Java) use the
 ProtoJSON of that version's .proto file: parts are ``content``, roles and states have the names of enums, data parts are
@@ -113,7 +113,7 @@ def _object(value: object) -> dict[str, Any] | None:
 
 
 def _configuration(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a SendMessageConfiguration: a missing flag is false, and the number 0 means that none is set."""
+    """Return a SendMessageConfiguration: a missing flag is false, and the number 0 counts as not set."""
     push = _object(found.get("pushNotification"))
     configuration = {
         **found,

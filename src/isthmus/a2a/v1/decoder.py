@@ -1,4 +1,4 @@
-"""Decoder of what a client receives in A2A 1.0: JSON into items, by the member that is set. Sans-I/O.
+"""Decoder for the items that a client receives in A2A 1.0, which the member that is set identifies. Sans-I/O.
 
 Servers that use protobuf may send a whole number as ``1.0``; it is read as an int. The client's requests are written in
 :mod:`isthmus.a2a.client.wires`.

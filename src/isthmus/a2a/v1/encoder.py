@@ -53,7 +53,7 @@ class ShapeV1(Shape):
 
     @override
     def status_update(self, ids: JsonDict, status: JsonDict, metadata: JsonDict | None, *, final: bool) -> JsonDict:
-        del final  # the end of the stream says it
+        del final  # in 1.0 the end of the stream shows it
         event: JsonDict = {**ids, "status": status}
         if metadata is not None:
             event["metadata"] = metadata

@@ -1,7 +1,7 @@
 """Decoder of requests in A2A 1.0 into operations. Sans-I/O; errors name the invalid field.
 
-Names are read in both spellings of ProtoJSON: lowerCamelCase, and as in the .proto file. A REST request has become a
-method with parameters before (:mod:`isthmus.a2a.server.rest`).
+Names are read in both spellings of ProtoJSON: lowerCamelCase, and as in the .proto file. :mod:`isthmus.a2a.server.rest`
+has already turned a REST request into a method with parameters.
 """
 
 from collections.abc import Mapping
@@ -203,5 +203,5 @@ def _target(config: Mapping[str, Any], where: str) -> PushTarget:
 
 
 def _string(source: Mapping[str, Any], name: str, where: str) -> str | None:
-    """Return a string; None for an empty one, as ProtoJSON does not distinguish it from a missing one."""
+    """Return a string; None for an empty one, which ProtoJSON does not distinguish from a missing one."""
     return None if source.get(name) == "" else optional_text(source, name, where)

@@ -31,7 +31,7 @@ class WireV1(Wire):
     @override
     def decode(self, call: Call) -> Operation:
         if call.version is not None and not is_version(call.version, "1.0"):
-            message = f"{call.method} is a method of A2A 1.0, but A2A-Version says {call.version[:40]!r}"
+            message = f"{call.method} is a method of A2A 1.0, but A2A-Version is {call.version[:40]!r}"
             raise version_not_supported(message)
         if self._strict_extension and not call.activation.active and call.method in (SEND, STREAM):
             message = f"this server requires the development-tool extension: activate {URI} in A2A-Extensions"
@@ -88,7 +88,7 @@ class WireV1(Wire):
 
 
 def version_not_supported(message: str) -> RpcError:
-    """Return the error for a request that states a version of A2A which does not fit it, or is not served."""
+    """Return the error for a request whose stated version of A2A is not served or does not have its method."""
     return RpcError(VERSION_NOT_SUPPORTED, message, {"supported": "1.0, 0.3"})
 
 
