@@ -238,7 +238,9 @@ async def test_a_stream_that_cannot_be_taken_up_ends_with_a_clear_error(workspac
         turn = await remote.prompt(message("go", workspace))
         assert (await anext(turn.deliveries)).event == StateChange(TaskState.WORKING)
         server.server.stop()
-        with pytest.raises(ConnectionLostError, match=f"task {turn.task_id} .* in 4 attempts; the task continues there"):
+        with pytest.raises(
+            ConnectionLostError, match=f"task {turn.task_id} .* in 4 attempts; the task continues there"
+        ):
             await all_of(turn)
         await remote.aclose()
 

@@ -1,1 +1,1 @@
-"""Programs put together out of the rooms below: the agent, the server, the companion. The commands are in ``cli``."""
+"""Programs assembled from the other packages: the agent, the server, the companion. The commands are in ``cli``."""

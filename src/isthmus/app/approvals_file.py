@@ -1,7 +1,7 @@
 """The user's approvals for all future sessions: a JSON list in the data folder, readable by the user alone.
 
-They are not in ``tools.allowed`` of settings.json, because an entry there is only a name, and would also approve a
-project's server of that name. A broken file approves nothing and is not overwritten.
+They are not in ``tools.allowed`` of settings.json, because an entry there is only a name and would also approve a
+project's server of the same name. A broken file approves nothing and is not overwritten.
 """
 
 import asyncio

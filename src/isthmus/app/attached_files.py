@@ -1,6 +1,6 @@
 """Files attached to a user's message, written to the folder of its task for the model to read.
 
-Does not contain which types and sizes a provider accepts: see :mod:`isthmus.models.media_rules`.
+Not here: the types and sizes that a provider accepts, see :mod:`isthmus.models.media_rules`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
 
 
 class AttachedFiles:
-    """Writer of message attachments: those of a task go to the folder named by its id below ``folder``.
+    """Writer of message attachments to one subfolder of ``folder`` for each task, named by the task's id.
 
     ``rules_of`` maps a model's name, or None for the agent's own model, to the media that it accepts.
     """
@@ -31,7 +31,7 @@ class AttachedFiles:
     ) -> tuple[Media, ...]:
         """Write the non-text parts of a message to files and return them.
 
-        ``model`` returns the name of the model that will read them; it is called only if there are files.
+        ``model`` returns the name of the model that will read the files; it is called only if there are any.
 
         Raises:
             ContentNotSupported: the model does not accept a part, or there are too many; no file is written then.
@@ -61,7 +61,7 @@ class AttachedFiles:
         except OSError as error:
             for media in kept:
                 media.path.unlink(missing_ok=True)
-            raise ContentNotSupported(f"the message's file cannot be kept: {error.strerror or error}") from error
+            raise ContentNotSupported(f"the message's file cannot be stored: {error.strerror or error}") from error
         return tuple(kept)
 
 

@@ -1,4 +1,4 @@
-"""Opens a page in the browser of the user at this machine."""
+"""Opens a page in the local user's browser."""
 
 import os
 import sys

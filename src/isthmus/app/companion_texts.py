@@ -9,12 +9,12 @@ from isthmus.text.diff import unified_diff
 
 
 def kept_lines(paths: Sequence[str]) -> list[str]:
-    """Return a line for each file with text that was typed into a review which ended without a decision."""
+    """Return a line for each file with text that the user typed into a review that ended without a decision."""
     return [f"Kept what you typed into a review that ended: {path}" for path in paths]
 
 
 def describe_agent(agent: Mapping[str, Any]) -> str:
-    """Return an agent's title with what is known of its process."""
+    """Return an agent's title with its process id and connection, as far as known."""
     known = [f"process {agent['pid']}"] if "pid" in agent else []
     known += [agent[name] for name in ("folder", "terminal") if agent.get(name)]
     known += [] if agent["connected"] else ["not connected now"]
@@ -43,7 +43,7 @@ def review_heading(review: Mapping[str, Any]) -> str:
 
 
 def describe_review(review: Mapping[str, Any]) -> str:
-    """Return a review's heading and its diff; of a notebook the changed cells, numbered."""
+    """Return a review's heading and its diff; for a notebook the changed cells, numbered."""
     old = text_on_disk(review["file"])
     changes = changes_between(review["file"], old, review["new_content"])
     if changes is not None and changes.all:

@@ -38,7 +38,7 @@ class _Watch:
 
 
 class EditDiagnosticsOfIde:
-    """An :class:`~isthmus.agent.editor_ports.EditDiagnostics` over the IDE of a session."""
+    """Implementation of :class:`~isthmus.agent.editor_ports.EditDiagnostics` with the IDE of a session."""
 
     def __init__(self, client_of: ClientOf, timeouts: EditorTimeouts = EditorTimeouts()) -> None:
         self._client_of = client_of
@@ -46,7 +46,7 @@ class EditDiagnosticsOfIde:
         self._watches: dict[str, _Watch] = {}
 
     async def before_edit(self, scope: ToolScope, path: Path) -> None:
-        """Remember the diagnostics before an edit; those that have not been reported since the last one stay new."""
+        """Remember the diagnostics before an edit; those that were not reported since the last edit stay new."""
         watch = self._watches.get(scope.task_id)
         if watch is not None and watch.is_pending:
             return

@@ -49,13 +49,13 @@ class IdeEditor:
 
     @property
     def is_there(self) -> bool:
-        """Whether the IDE can show a diff now; a disconnected one may come back."""
+        """Whether the IDE can show a diff now; a disconnected one may reconnect."""
         return self.peer.can_review
 
     async def review(self, path: Path, new_content: str) -> str | None:
         """Show the change in the IDE and return the accepted content, or None if the user rejects it.
 
-        Waits for an IDE that is disconnected: it may come back while the question is open.
+        Waits while the IDE is disconnected: it may reconnect while the question is open.
 
         Raises:
             IsthmusError: the IDE closed the review without a decision; the user decides elsewhere.
@@ -96,7 +96,7 @@ class IdeEditor:
 
 
 class TurnMentions:
-    """The last mentions that the user sent from the editor for the next turn, without duplicates."""
+    """The latest mentions that the user sent from the editor for the next turn, without duplicates."""
 
     def __init__(self) -> None:
         self._kept: dict[FileMentioned, None] = {}
@@ -109,13 +109,13 @@ class TurnMentions:
             self._kept.pop(next(iter(self._kept)))
 
     def take(self) -> "tuple[FileMentioned, ...]":
-        """Return the mentions that no turn has had, and forget them."""
+        """Return the mentions since the last turn, and forget them."""
         taken, self._kept = tuple(self._kept), {}
         return taken
 
 
 async def ide_context(client: "IdeClient", mentions: TurnMentions, seconds: float) -> str | None:
-    """Return for the model what an IDE shows, refreshed for up to `seconds`, and what the user sent from there."""
+    """Return, as text for the model, an IDE's context, refreshed for up to `seconds`, and the user's mentions."""
     from isthmus.ide.clients.prompt_context import context_for_model
 
     await client.refresh(seconds)
@@ -123,7 +123,7 @@ async def ide_context(client: "IdeClient", mentions: TurnMentions, seconds: floa
 
 
 async def trust_of_editor(workspace: Path, environment: Mapping[str, str]) -> bool | None:
-    """Return whether the editor that has a folder open trusts it; None if there is no editor or it does not say."""
+    """Return whether the editor that has a folder open trusts it; None without an editor, or if it does not report."""
     editors = EditorDirectory(environment)
     try:
         await editors.connect(workspace)
@@ -150,7 +150,7 @@ class EditorDirectory:
         return IdeEditor(peer) if peer is not None and (peer.can_review or not peer.connected) else None
 
     async def context(self, workspace: Path) -> str | None:
-        """Return for the model what the editor of a workspace shows; None if there is no editor."""
+        """Return the editor's context for a workspace as text for the model; None if there is no editor."""
         peer = await self.client(workspace)
         if peer is None:
             return None
@@ -162,14 +162,14 @@ class EditorDirectory:
             await peer.refresh(self._context_seconds)
 
     def trust(self, workspace: Path) -> bool | None:
-        """Return whether the connected editor trusts the workspace; None if it does not say or none is connected."""
+        """Return whether the connected editor trusts the workspace; None without one, or if it does not report."""
         peer = self._peers.get(workspace)
         context = peer.context() if peer is not None and peer.connected else None
         state = context.workspace_state if context is not None else None
         return state.is_trusted if state is not None else None
 
     async def disable(self, workspace: Path) -> None:
-        """Stop using an editor for a workspace: close the connection, and with it what the editor shows."""
+        """Stop using an editor for a workspace: close the connection and all views that the editor shows."""
         self._disabled.add(workspace)
         if (peer := self._peers.pop(workspace, None)) is not None:
             await peer.aclose()

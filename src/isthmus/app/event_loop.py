@@ -1,4 +1,4 @@
-"""An event loop for commands that a slow name server cannot keep from exiting, and that a watchdog ends when it hangs.
+"""An event loop that exits even if a name server is slow, and that a watchdog ends when it hangs; for commands.
 
 asyncio resolves host names in threads that a program waits for at exit, however long the resolver takes. This loop
 does not wait for them, and gives them a deadline.
@@ -13,7 +13,7 @@ from isthmus.app.watchdog import HANG_SECONDS, ends_when_hung
 from isthmus.runtime.threads import in_thread
 
 RESOLVE_SECONDS = 60.0
-"""Maximum time to resolve a host name; callers that connect have deadlines of their own."""
+"""Maximum time in seconds to resolve a host name; callers that connect have their own deadlines."""
 
 T = TypeVar("T")
 

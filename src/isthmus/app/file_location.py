@@ -20,7 +20,7 @@ _RANGE = re.compile(
 
 
 def locate(path: str, folders: Sequence[str] = ()) -> str:
-    """Return the absolute path of a file in the current folder if it exists, else in the first of ``folders``.
+    """Return the absolute path of a file in the current folder if it exists, otherwise in the first of ``folders``.
 
     With several ``folders``, the first one in which the file exists counts.
     """
@@ -49,5 +49,5 @@ def parse_range(text: str, folders: Sequence[str] = ()) -> tuple[str, int | None
 
 
 def _exists(path: str) -> bool:
-    """Return whether a file exists; False as well for a name that is too long and for a folder without permission."""
+    """Return whether a file exists; False also for a name that is too long or a folder without permission."""
     return os.path.exists(path)  # noqa: PTH110 - Path.exists raises for these

@@ -1,4 +1,4 @@
-"""Restrictions that the settings put on the sessions of a folder, which may differ from the start folder.
+"""Restrictions that the settings put on sessions in a folder, which may differ from the start folder.
 
 A project's restrictions count in a trusted folder; its editor is asked about trust only if that makes a difference.
 """
@@ -24,7 +24,7 @@ class RulesOfFolders:
 
     The rules of ``start``, the folder that the program was started in, also apply to sessions in folders below it.
     ``connect_editor`` connects to the editor that has a folder open, so that ``trusts`` can ask it.
-    ``names_files``: the texts contain the paths of settings files; if not (clients of a server), only the log does.
+    ``names_files``: texts contain the paths of settings files; otherwise, for clients of a server, only the log does.
     """
 
     start: Path

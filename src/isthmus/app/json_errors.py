@@ -18,7 +18,7 @@ class JsonErrorGroup(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        # Searched by hand: the parsing of the arguments may fail, and those after "--" belong to another program.
+        # Searched here: parsing the arguments may fail, and the arguments after "--" belong to another program.
         own = args[: args.index("--")] if "--" in args else args
         self._as_json = "--json" in own
         try:

@@ -92,10 +92,9 @@ async def local_agent(
 ) -> AsyncGenerator[Engine]:
     """Run an engine and close it at the end; running tasks are left to be continued at the next start.
 
-    With ``takes_over`` it continues the tasks that other processes left when they ended. They run under its own
-    approval mode, so only a server does that. An idle engine opens no model, no editor and no MCP server. ``on_shown``
-    receives the questions that an editor shows. ``names_settings_files``: refusals by the settings name the settings
-    files; clients of a server do not see those paths.
+    With ``takes_over`` it continues the tasks of ended processes, under its own approval mode; only a server does so.
+    An idle engine opens no model, no editor and no MCP server. ``on_shown`` receives the questions that an editor
+    shows. ``names_settings_files``: refusals name the settings files, whose paths clients of a server must not see.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -214,7 +213,7 @@ async def _settle_trust(setup: Setup, folder: Path, use: McpUse, mcp: McpHost, e
 
 
 def trust_of(editors: EditorDirectory | None, home: Path) -> FolderTrust:
-    """Return a function that tells whether the local user trusts a folder: by their editor, else by their file."""
+    """Return a check whether the local user trusts a folder, by the user's editor, otherwise by the user's file."""
     by_file = file_trust(home)
 
     def trusts(folder: Path) -> bool:
@@ -256,7 +255,7 @@ def _settings_check(
         check_settings(value, rule=rule, own=setup.policy.mode)
         settings = check_agent_settings(value)
         if settings.approval_mode or settings.allowed_tools:
-            with contextlib.suppress(SettingsError):  # the task itself fails with it
+            with contextlib.suppress(SettingsError):  # the task itself will fail with this error
                 refusal = (await rules.of(folder)).yolo_refusal
                 check_settings(value, rule=rule, own=setup.policy.mode, yolo_refusal=refusal)
         if settings.model and settings.model.strip():

@@ -43,7 +43,7 @@ _SECRETS = re.compile(
 
 
 class Redaction:
-    """Removes secrets from text: known values, and everything that looks like a secret."""
+    """Redaction of secrets in text: known values, and everything that looks like a secret."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         # Longest first: one value may be the start of another.
@@ -107,7 +107,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def begin_log(log_format: str, level: str, redaction: Redaction, stream: TextIO | None = None) -> "logging.Handler":
-    """Send the program's log to ``stream`` (default: stderr), in one of FORMATS, from one of LEVELS upwards."""
+    """Send the program's log to ``stream`` (default: stderr), in one of FORMATS, from a level of LEVELS upwards."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter(redaction) if log_format == "json" else TextFormatter(redaction))
     root = logging.getLogger()
@@ -150,10 +150,10 @@ class _NoticeHandler(logging.Handler):
 
 @contextmanager
 def warnings_announced(announcements: Announcements, environment: Mapping[str, str]) -> Generator[None]:
-    """Show warnings and errors that are logged meanwhile as notices; at the end write the rest to stderr.
+    """Show warnings and errors that are logged inside as notices; at the end write the remaining ones to stderr.
 
-    Without it Python writes them to stderr, into the line of the prompt. Where stderr is not a terminal that is right,
-    and with ``--debug`` the log has them.
+    Otherwise Python writes them to stderr, into the line of the prompt. That is right if stderr is not a terminal; with
+    ``--debug`` the log has them.
     """
     root = logging.getLogger()
     if root.handlers or not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -73,7 +73,7 @@ class SharedModel(ChatModel):
 
 @dataclass(slots=True)
 class ModelDirectory:
-    """Opens each model once. ``own`` is the agent's model; its SDK takes a second to import, so ``begin`` early."""
+    """Directory that opens each model once. ``own`` is the agent's model; its SDK imports slowly: ``begin`` early."""
 
     own: ModelChoice
     environment: Mapping[str, str]
@@ -83,7 +83,7 @@ class ModelDirectory:
     _retiring: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
 
     def begin(self) -> "asyncio.Task[ChatModel]":
-        """Start to open the own model in the background, unless it is open or opening; retry after a failure."""
+        """Start to open the agent's own model in the background unless it is open or opening; retry after a failure."""
         opening = self._own
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
             opening = asyncio.create_task(asyncio.to_thread(self.open_choice, self.own, self.environment))
@@ -117,7 +117,7 @@ class ModelDirectory:
             check_name(name, self.environment)
 
     def media_rules(self, name: str | None) -> MediaRules:
-        """Return which non-text content the model with this name accepts; None is the agent's own model."""
+        """Return the rules for non-text content of the model with this name; None is the agent's own model."""
         provider = provider_with_id(self.own.provider) if name is None or self._is_own(name) else provider_of(name)
         return provider.media if provider is not None else ANY_MEDIA
 
@@ -133,7 +133,7 @@ class ModelDirectory:
         return name in (self.own.name, f"{self.own.provider}:{self.own.name}")
 
     def _check_script(self, name: str) -> None:
-        # A script is a file on this machine, and a client that names it would get to read it.
+        # A script is a file on this machine, which a client could read by naming it.
         if name.strip().lower().startswith("scripted:") and self.own.provider != "scripted":
             raise ModelError(ModelErrorKind.UNKNOWN_MODEL, "a scripted model can be chosen only when the agent starts")
 

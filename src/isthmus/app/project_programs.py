@@ -9,13 +9,13 @@ from pathlib import Path
 from isthmus.text.visible import with_ellipsis
 
 MAXIMUM_LINES = 20
-"""Maximum number of lines; the rest is counted in one more line."""
+"""Maximum number of lines; one more line has the number of omitted ones."""
 LONGEST_LINE = 2_100
 """Maximum length of a line in characters."""
 
 
 def project_programs(workspace: Path, home: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a line for each MCP server of the project's files and each custom command that runs the shell."""
+    """Return a line for each MCP server in the project's files and for each custom command that runs the shell."""
     lines = [*_servers(workspace, home, environment), *_commands(workspace)]
     more = len(lines) - MAXIMUM_LINES
     lines = [with_ellipsis(line, LONGEST_LINE) for line in lines[:MAXIMUM_LINES]]

@@ -96,7 +96,7 @@ def say_warnings(sandbox: SandboxSetup) -> None:
 
 
 def _is_wanted(given: str | None, settings: "CommandSandbox", environment: Mapping[str, str]) -> bool:
-    """Return whether a sandbox is wanted: by the option, else Gemini CLI's variable, else the settings.
+    """Return whether a sandbox is wanted: by the option, otherwise Gemini CLI's variable, otherwise the settings.
 
     The variable holds a truth value or the name of a sandbox.
     """

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """Options of ``serve`` besides those of the agent, each of them valid by itself.
+    """Options of ``serve`` other than those of the agent; each is valid by itself.
 
     ``certificate`` holds the paths of the certificate and of its key. ``user_caps`` has the order of
     :class:`isthmus.a2a.server.users.Caps`.
@@ -118,7 +118,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
             def say_ready() -> None:
                 output.write(f"A2A server ready at {server.url}\n")
                 output.flush()
-                _say_how(setup, token_path, has_users=users is not None)
+                _log_start(setup, token_path, has_users=users is not None)
 
             server = A2AServer(app, listener, certificate=certificate, on_ready=say_ready)
             await server.run_until_stopped()
@@ -149,7 +149,7 @@ def _push_rule(allowed: tuple[str, ...]) -> "PushRule":
 
 
 def _users(setup: Setup, roots: tuple[Path, ...]) -> "UsersFile | None":
-    """Return the users; None if there are no folders that they may work in.
+    """Return the users; None if no folder is set in which they may work.
 
     Raises:
         BadInputError: there are users' tokens, but no such folders.
@@ -161,7 +161,7 @@ def _users(setup: Setup, roots: tuple[Path, ...]) -> "UsersFile | None":
         return users
     if names := sorted({entry.name for entry in users.read().entries.values()}):
         raise BadInputError(
-            f"there are tokens of users ({', '.join(names)}), but nothing says which folders they may work in: give"
+            f"there are tokens of users ({', '.join(names)}), but no folders in which they may work: give"
             " --workspace DIR or --allow-workspace DIR, or revoke them (isthmus serve token revoke NAME)"
         )
     return None
@@ -181,7 +181,7 @@ def _require_privacy(settings: ServeSettings, listener: "socket.socket") -> None
     )
 
 
-def _say_how(setup: Setup, token_path: Path, *, has_users: bool) -> None:
+def _log_start(setup: Setup, token_path: Path, *, has_users: bool) -> None:
     log.info("Token: %s", token_path)
     log.info("%s", model_line(setup))
     for warning in (*notices(setup), *setup.sandbox.warnings):

@@ -1,4 +1,4 @@
-"""Runs a companion for an editor until a signal or the editor ends it, and prints a line when it is ready."""
+"""Runs a companion for an editor until a signal or the editor ends it; prints a line when it is ready."""
 
 import asyncio
 import json
@@ -105,13 +105,13 @@ def _tell_of_another(ready: "Ready", editor: "Editor", name: str) -> None:
             continue
         if other.editor_pid == editor.identity.pid:
             which = f"{editor.identity.display_name} already has another companion"
-            why = " (its plugin starts one by itself)"
+            reason = " (its plugin starts one by itself)"
         elif name == other.editor == "headless" and {*ready.workspace_folders} & {*other.workspace_folders}:
-            which, why = "this folder already has another companion without an editor", ""
+            which, reason = "this folder already has another companion without an editor", ""
         else:
             continue
         advice = "stop one of them, otherwise `claude --ide` uses neither"
-        print(f"isthmus: {which}, on port {other.port}{why}; {advice}", file=sys.stderr)
+        print(f"isthmus: {which}, on port {other.port}{reason}; {advice}", file=sys.stderr)
         return
 
 

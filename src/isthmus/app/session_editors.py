@@ -1,4 +1,4 @@
-"""The editor of a session: the one that its AgentSettings name by an MCP endpoint, else the one on this machine.
+"""The editor of a session: the one that its AgentSettings name by an MCP endpoint, otherwise the one on this machine.
 
 An endpoint belongs to an editor if it is an IDE companion: it shows diffs, or reports the open files. The connection
 lasts for one task. Other MCP servers in the settings provide tools and are not handled here. The editor on this
@@ -78,7 +78,7 @@ class SessionEditors(EditorControl):
         return await self._local.find(Path(question.workspace))
 
     async def context(self, scope: ToolScope) -> str | None:
-        """Return for the model what the session's editor shows, or None."""
+        """Return the context of the session's editor as text for the model, or None."""
         if scope.context_id in self._disabled:
             return None
         if (peer := await self._named(scope.task_id, scope.mcp_servers)) is not None:
@@ -126,7 +126,7 @@ class SessionEditors(EditorControl):
         return "Your editor is no longer used. Use /ide enable to use it again."
 
     async def _local_of(self, scope: ToolScope) -> EditorDirectory | None:
-        """Return the directory of the editors of this machine for a task of the local user, else None."""
+        """Return the directory of the editors of this machine for a task of the local user, otherwise None."""
         return None if self._local is None or await self._user_of(scope.task_id) else self._local
 
     def task_ended(self, task_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Trust in a project's settings and .env files at the start: by the editor that has the folder open, else by file.
+"""Trust in a project's settings and .env files at the start, by the editor that has the folder open or by file.
 
 The editor is asked only if that makes a difference, because connecting to it would slow down each start.
 """
@@ -12,9 +12,9 @@ from isthmus.settings.env_files import LoadedEnvironment, load_environment
 
 
 def trust_for_settings(folder: Path, home: Path, environment: Mapping[str, str], *, ide: bool | None) -> FolderTrust:
-    """Return a function that tells whether a folder counts as trusted at the start of a program in `folder`.
+    """Return a check whether a folder counts as trusted when a program starts in `folder`.
 
-    ``ide``: whether an editor may be used by the options; None: the user's settings decide. Blocks.
+    ``ide``: whether the options allow an editor; None leaves it to the user's settings. Blocking; call it in a thread.
 
     Raises:
         SettingsError: a settings file is not JSON, or a value has the wrong type.

@@ -1,4 +1,4 @@
-"""Options of every command that runs an agent of its own, and the setup that results from them and the settings."""
+"""Options of every command that runs its own agent, and the setup that results from them and the settings."""
 
 import os
 import sys

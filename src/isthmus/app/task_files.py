@@ -53,7 +53,7 @@ class TaskFiles:
     def _delete_outputs(self, task_ids: Sequence[str]) -> None:
         for task_id in task_ids:
             if task_id in ("", ".", "..") or "/" in task_id:
-                continue  # Not a task id of ours: the path would lead to other files.
+                continue  # Not one of our task ids: the path would lead to other files.
             try:
                 shutil.rmtree(self.outputs / task_id)
             except FileNotFoundError:

@@ -67,7 +67,7 @@ def host_of(url: str) -> str:
 
 
 def task_lines(rows: Sequence[TaskRow], now: float) -> list[str]:
-    """Return a table with a heading, or nothing if there are no rows. Users have a column if there are any."""
+    """Return a table with a heading, or an empty list without rows. Users have a column if there are any."""
     if not rows:
         return []
     with_users = any(row.user for row in rows)

@@ -1,4 +1,4 @@
-"""Asks at the start whether programs that this folder's files configure may run on this machine.
+"""Asks the user at the start whether programs that the folder's files configure may run on this machine.
 
 The answer is stored in Gemini CLI's ``~/.gemini/trustedFolders.json``. If an editor that has the folder open reports
 its trust, that counts and the user is not asked. Without a user at the terminal, a message is printed instead.
@@ -27,7 +27,7 @@ OnUnknown: TypeAlias = Callable[[Path, Sequence[str]], Awaitable[None]]
 async def settle_trust(
     on_unknown: OnUnknown, folder: Path, environment: Mapping[str, str], editors: "EditorDirectory | None"
 ) -> bool:
-    """Call `on_unknown` if the folder's files would start programs and its trust is unknown; return whether it was."""
+    """Call `on_unknown` if the folder's files would start programs and its trust is unknown; return whether it did."""
     home = Path.home()
     if await asyncio.to_thread(stated_trust, home, folder) is not None:
         return False
@@ -89,7 +89,7 @@ def report_untrusted(stream: TextIO) -> OnUnknown:
 
 
 async def _drop_early_lines(descriptor: int) -> None:
-    """Discard what was typed before the question was shown, or without a pause after that: it is not an answer."""
+    """Discard input typed before the question was shown, or without a pause after it: it is not an answer."""
     with suppress(TimeoutError):
         while True:
             async with asyncio.timeout(PAUSE_SECONDS):

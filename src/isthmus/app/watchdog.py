@@ -15,7 +15,7 @@ import threading
 from collections.abc import Generator
 
 HANG_SECONDS = 60.0
-"""Maximum processor time of all threads together between two turns of the event loop."""
+"""Maximum processor time in seconds of all threads together between two turns of the event loop."""
 _TURNS = 60
 """Number of times the loop re-arms the timer in that time: threads may use several processors at once."""
 

@@ -1,6 +1,6 @@
-"""First bytes of a connection, which tell whether a whole request may be there. No I/O.
+"""First bytes of a connection, which show whether a whole request may have arrived. No I/O.
 
-Only then is a protocol made for the connection: to make one and cut it off costs many times a look at these bytes.
+Only then is a protocol created for the connection: creating one and cutting it off costs many times more.
 """
 
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 LONGEST = 16 * 1024
-"""Maximum number of bytes looked at; beyond it the protocol decides."""
+"""Maximum number of bytes that are examined; beyond it the protocol decides."""
 
 _REQUEST_LINE = re.compile(rb"[!-~]+[ \t][^\n]*HTTP/[0-9.]+[ \t]*\r?\n")
 _TLS_HANDSHAKE = b"\x16"
@@ -19,17 +19,17 @@ _NO_REQUEST = b"Expected an HTTP/1.1 request.\n"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The request is not whole yet."""
+    """Part of a request; the rest has not arrived."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A request may be whole: the protocol takes over."""
+    """Possibly a whole request: the protocol takes over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Another protocol is spoken; ``answer`` is sent before the connection is closed."""
+    """Beginning of another protocol; ``answer`` is sent before the connection is closed."""
 
     answer: bytes = b""
 
@@ -51,7 +51,7 @@ def any_beginning(data: bytes) -> Beginning:
 
 
 def http_beginning(data: bytes) -> Beginning:
-    """Return whether the head of an HTTP/1.1 request is whole, with its blank line; WebSockets begin so, too."""
+    """Return whether the head of an HTTP/1.1 request is whole, with its blank line. WebSockets begin like this, too."""
     data = data.lstrip(b"\r\n")
     if len(data) >= LONGEST:
         return _WHOLE

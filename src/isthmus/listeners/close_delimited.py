@@ -25,7 +25,7 @@ class CloseDelimitedConnection(h11.Connection):
     @override
     def send(self, event: Any) -> Any:
         if isinstance(event, h11.Response) and _is_event_stream(event):
-            self.their_http_version = b"1.0"  # for this request; h11 sets it again for each
+            self.their_http_version = b"1.0"  # for this request; h11 sets it for each request
         return super().send(event)
 
 

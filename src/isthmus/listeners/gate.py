@@ -1,8 +1,8 @@
-"""Checks of token, Host and Origin, of which every gate of a server is made. No I/O.
+"""Checks of token, Host and Origin, the parts of every server's gate. No I/O.
 
-Other users' programs do not have the token. Pages in the user's browser are known by their Origin, or by their Host if
-they let a name of their own lead to this machine (DNS rebinding). A server checks the head of a request before it reads
-the body, and refuses in the words of its protocol.
+Other users' programs do not have the token. Pages in the user's browser are recognised by their Origin, or by their
+Host if their own name resolves to this machine (DNS rebinding). A server checks the head of a request before it reads
+the body, and refuses it as its protocol requires.
 """
 
 import hmac
@@ -23,7 +23,7 @@ class Fault(Enum):
 
 
 def same_secret(given: str, secret: str) -> bool:
-    """Return whether two texts are equal, in a time that does not tell where they differ."""
+    """Return whether two texts are equal, in a time that does not depend on where they differ."""
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), secret.encode("utf-8", "surrogatepass"))
 
 
@@ -38,7 +38,7 @@ def find_fault(
 ) -> Fault | None:
     """Return the first fault of a request by token, Host and Origin; None if it may be served.
 
-    Of each header all values are given. No Origin is allowed: only browsers send one.
+    Each header is given with all its values. A request without an Origin is allowed: only browsers send one.
     """
     if not tokens:
         return Fault.NO_TOKEN

@@ -1,7 +1,7 @@
-"""Gathers the writes of one turn of the event loop to a connection into one system call.
+"""Combines all writes to a connection in one turn of the event loop into one system call.
 
-uvicorn writes the head of an answer, every event and the last chunk by themselves; a small answer is then six packets.
-Nothing waits longer than the turn that wrote it.
+uvicorn writes the head of an answer, every event and the last chunk separately, so a small answer would be six packets.
+No write waits longer than the turn that made it.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from isthmus.listeners.http_protocol import HttpProtocol
 
 GATHERED_BYTES = 65536
-"""Number of gathered bytes that is written at once, so that the connection can push back on a fast writer."""
+"""Number of gathered bytes above which they are written at once, so that the connection can slow a fast writer."""
 
 
 class GatheringTransport(asyncio.Transport):
-    """A transport in front of another one."""
+    """A transport that gathers writes and passes them to the transport ``inner``."""
 
     def __init__(self, inner: asyncio.Transport) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class GatheringTransport(asyncio.Transport):
 
 
 class GatheringProtocol(HttpProtocol, AutoHTTPProtocol):
-    """uvicorn's HTTP protocol, the one that it would choose itself, on a :class:`GatheringTransport`."""
+    """The HTTP protocol that uvicorn would choose, on a :class:`GatheringTransport`."""
 
     _gathering: GatheringTransport
 
@@ -95,6 +95,6 @@ class GatheringProtocol(HttpProtocol, AutoHTTPProtocol):
         super().connection_made(self._gathering)
 
     def on_response_complete(self) -> None:
-        """Write the answer at once: it is whole, so nothing is gained by waiting."""
+        """Write the complete answer at once; waiting would gain nothing."""
         self._gathering.flush()
         cast("Any", super()).on_response_complete()

@@ -1,4 +1,4 @@
-"""One connection from its acceptance on, and the base class of protocols that report its token and its end."""
+"""A connection from its acceptance on, and the base class of protocols that report its token and its end."""
 
 import asyncio
 import socket
@@ -8,11 +8,11 @@ from typing import Any, cast
 from typing_extensions import override
 
 _STATE_KEY = "isthmus.token_shown"
-"""Key in the ``state`` of an ASGI scope; the value is called when a token was shown."""
+"""Key in the ``state`` of an ASGI scope of a function to call when a token was shown."""
 
 
 class Guest:
-    """One connection; identity is by object. ``address`` is the one for which it is counted (:func:`address_key`)."""
+    """One connection, compared by identity. It counts for ``address`` (see :func:`address_key`)."""
 
     def __init__(
         self,
@@ -25,16 +25,16 @@ class Guest:
         self.address = address
         self.since = asyncio.get_running_loop().time()
         self.drop: Callable[[], None] = _nothing
-        """Cut the connection; each stage puts its own way here."""
+        """Function that cuts the connection; each stage of the connection sets its own."""
         self._token_shown = token_shown
         self._left = left
 
     def show_token(self) -> None:
-        """Note that the connection has shown a token: from now on it is not dropped for others."""
+        """Record that the connection has shown a token: from now on it is not dropped for others."""
         self._token_shown(self)
 
     def leave(self) -> None:
-        """Note that the connection is closed."""
+        """Record that the connection is closed."""
         self._left(self)
 
 
@@ -65,7 +65,7 @@ def with_guest(state: Mapping[str, Any], guest: Guest) -> dict[str, Any]:
 
 
 def token_shown(scope: Mapping[str, Any]) -> None:
-    """Note that the connection of an ASGI scope has shown a token; under another server this does nothing."""
+    """Record that the connection of an ASGI scope has shown a token; does nothing under another server."""
     state: Mapping[str, Any] = scope.get("state") or {}
     show = state.get(_STATE_KEY)
     if show is not None:

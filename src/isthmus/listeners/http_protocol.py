@@ -1,8 +1,8 @@
 """Additions to uvicorn's HTTP protocols: a deadline for the head of a request, and at most one refusal of it.
 
 uvicorn waits for a head without a deadline. It refuses an unreadable request even if the application is answering it or
-has answered it: then the application fails with a traceback in the log, or a second answer follows the first. The
-deadline for a body is the application's; idle connections are closed by uvicorn.
+has answered it; the application then fails with a traceback in the log, or a second answer follows the first. The
+application sets the deadline for a body; uvicorn closes idle connections.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from isthmus.listeners.guest import GuestProtocol
 class HttpProtocol(GuestProtocol):
     """Base class to be listed before uvicorn's protocol, the one on h11 or the one on httptools.
 
-    ``head_seconds`` is the maximum time for the head of a request, from the connection or its first byte on; also for
-    the rest of a request that was answered before its end.
+    ``head_seconds`` is the maximum time in seconds for the head of a request, from the connection or its first byte on,
+    and for the rest of a request that was answered before its end.
     """
 
     head_seconds: float
@@ -43,9 +43,9 @@ class HttpProtocol(GuestProtocol):
         self._stop_watching()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse an unreadable request, or close if an answer has begun; the application sees a client that left."""
+        """Refuse an unreadable request, or close if an answer has begun, as if the client had left."""
         uvicorn = cast("Any", self)
-        cycle = getattr(self, "cycle", None)  # uvicorn's request under way, or the last one; None before the first
+        cycle = getattr(self, "cycle", None)  # uvicorn's current or last request; None before the first
         connection = getattr(self, "conn", None)  # h11's
         if connection is not None:
             can_answer = connection.our_state in (h11.IDLE, h11.SEND_RESPONSE)
@@ -54,7 +54,7 @@ class HttpProtocol(GuestProtocol):
         if can_answer:
             try:
                 cast("Any", super()).send_400_response(msg)
-            except h11.LocalProtocolError:  # an answer to HEAD has no body: h11 takes none, and its head is sent
+            except h11.LocalProtocolError:  # the head of an answer to HEAD is sent, and h11 accepts no body for it
                 uvicorn.transport.close()
         else:
             uvicorn.transport.close()
@@ -67,7 +67,7 @@ class HttpProtocol(GuestProtocol):
 
         It is answered in HTTP/1.1, but httptools reads nothing behind it: the next request would wait forever.
         """
-        parser = getattr(self, "parser", None)  # httptools'; h11 reads on
+        parser = getattr(self, "parser", None)  # httptools'; h11 continues to read
         cycle = getattr(self, "cycle", None)
         if parser is not None and cycle is not None and parser.should_upgrade():
             cycle.keep_alive = False

@@ -1,7 +1,7 @@
-"""uvicorn on a :class:`~isthmus.listeners.listener.Listener`: a socket that is bound already, limits, streams that end.
+"""uvicorn on a :class:`~isthmus.listeners.listener.Listener`, with a bound socket, limits and streams that end.
 
-uvicorn alone waits for open responses before the application can end them, and wakes ten times a second. Strangers
-could fill its log. Which application is served, and what a signal means, is up to the caller.
+uvicorn alone waits for open responses before the application can end them, and wakes ten times a second, and strangers
+could fill its log. The caller chooses the application and the meaning of signals.
 """
 
 import asyncio
@@ -47,9 +47,9 @@ class HttpApplication(Protocol):
 
 
 class HttpServer(uvicorn.Server):
-    """Serves an application on a bound socket until :meth:`stop`; ``listening`` is set once it listens.
+    """Server of an application on a bound socket until :meth:`stop`; ``listening`` is set once it listens.
 
-    ``name`` is what the log calls it. With the two files of a certificate it speaks TLS and nothing else.
+    ``name`` is its name in the log. With the two files of a certificate it speaks only TLS.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class HttpServer(uvicorn.Server):
         await self.serve(sockets=[self._listener])
 
     def stop(self) -> None:
-        """Make :meth:`run_until_stopped` end; may be called from any task."""
+        """End :meth:`run_until_stopped`; may be called from any task."""
         self.should_exit = True
         self._stopping.set()
 
@@ -100,7 +100,7 @@ class HttpServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Capture no signal: the caller decides what one means."""
+        """Capture no signals: the caller handles them."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -122,7 +122,7 @@ class HttpServer(uvicorn.Server):
         self.listening.set()
 
     async def main_loop(self) -> None:
-        """Tick until :meth:`stop`, which ends it at once."""
+        """Do the periodic work until :meth:`stop`, which ends it at once."""
         while not await self.on_tick(0):
             self.look_after()
             with contextlib.suppress(TimeoutError):
@@ -144,7 +144,7 @@ class HttpServer(uvicorn.Server):
 
 
 async def end_connections(server: uvicorn.Server, listeners: Iterable[socket.socket], seconds: float) -> None:
-    """Accept no connections any more, and end each one after its answer; after ``seconds``, cut off what is left.
+    """Stop accepting connections, and end each one after its answer; after ``seconds``, cut off the remaining ones.
 
     ``force_exit`` cuts off at once.
     """
@@ -164,7 +164,7 @@ async def end_connections(server: uvicorn.Server, listeners: Iterable[socket.soc
                 await asyncio.sleep(LOOK_SECONDS)
     for connection in tuple(state.connections):
         connection.transport.abort()
-    # An application notices that its client is gone, and ends without an error; one that does not is cancelled.
+    # An application should notice that its client is gone and end without an error; otherwise it is cancelled.
     if state.tasks:
         await asyncio.wait(tuple(state.tasks), timeout=LEAVE_SECONDS)
     for task in tuple(state.tasks):
@@ -172,7 +172,7 @@ async def end_connections(server: uvicorn.Server, listeners: Iterable[socket.soc
 
 
 async def _stop_accepting(server: uvicorn.Server) -> None:
-    """Close the listening sockets once connections that are being accepted are there: asyncio would leave them open."""
+    """Close the listening sockets after connections being accepted were made: asyncio would leave those open."""
     loop = asyncio.get_running_loop()
     for accepting in server.servers:
         for listener in accepting.sockets:
@@ -185,14 +185,14 @@ async def _stop_accepting(server: uvicorn.Server) -> None:
 
 
 class _OncePerMinute(logging.Filter):
-    """Replaces repeated warnings by a line per minute with their number; errors pass."""
+    """Filter that replaces repeated warnings by one line per minute with their number, and passes errors."""
 
     def __init__(self) -> None:
         super().__init__()
         self._occurrences: dict[str, Occurrence] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether uvicorn's own line is logged: a warning is replaced by a line with its count."""
+        """Return whether uvicorn's own line is logged; a warning is replaced by a line with its count."""
         if record.levelno != logging.WARNING:
             return True
         text = record.getMessage()
@@ -203,7 +203,7 @@ class _OncePerMinute(logging.Filter):
 
 
 def _stray_requests() -> logging.Logger:
-    """Return uvicorn's log behind a filter; uvicorn warns of each request that it cannot read."""
+    """Return uvicorn's log behind a filter, because uvicorn warns of each request that it cannot read."""
     log = logging.getLogger("uvicorn.error.strangers")
     if not log.filters:
         log.setLevel(logging.WARNING)

@@ -1,15 +1,15 @@
-"""Limits of what listens for connections, and of the open files of this process, in which every connection counts."""
+"""Limits of listeners, and of this process's open files, among which every connection counts."""
 
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
 HIGHEST_LIMIT = 65_536
-"""Maximum limit that is set: programs that we start inherit it, and some of them try every number below it."""
+"""Highest limit that is set. Child processes inherit the limit, and some of them try every number below it."""
 MACOS_LIMIT = 10_240
 """OPEN_MAX of macOS, which refuses higher limits even if the hard limit is unlimited."""
 WINDOWS_LIMIT = 2_048
-"""Limit on Windows, which has none of its own; it bounds the memory of connections."""
+"""Limit on Windows, which sets none itself; it bounds the memory for connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +62,6 @@ def raise_descriptor_limit() -> None:
     for limit in (wanted, min(wanted, MACOS_LIMIT)):
         if soft == resource.RLIM_INFINITY or soft >= limit:
             return
-        with suppress(OSError, ValueError):  # the system allows less than it says
+        with suppress(OSError, ValueError):  # the system allows less than it reports
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
             return

@@ -1,9 +1,9 @@
 """Accepts connections on a bound socket, and passes each on to a protocol once its request may be whole.
 
-Connections that have not shown a token are limited, in all and per address: the oldest is dropped for the newest.
-Those without a whole request are counted apart, so that they never displace one that has sent it. A connection with a
-token is never dropped. If descriptors run out, accepting pauses, and one line is logged; asyncio itself would log a
-traceback for each connection and stop accepting for a second.
+Connections that have not shown a token are limited in total and per address: the oldest is dropped for the newest.
+Connections without a whole request are counted separately, so that they never displace one with a request. A connection
+with a token is never dropped. If descriptors run out, accepting pauses and one line is logged; asyncio itself would log
+a traceback for each connection and stop accepting for a second.
 """
 
 import asyncio
@@ -35,21 +35,21 @@ from isthmus.listeners.oldest_first import OldestFirst, address_key
 from isthmus.listeners.silence import Watch, best_watch
 
 BACKLOG = 4096
-"""Maximum number of connections that wait in the kernel; those of a flood are accepted and dropped in order."""
+"""Maximum number of connections that wait in the kernel; a flood of them is accepted and dropped in order."""
 BATCH = 32
-"""Maximum number of connections accepted in a row, before the others have their turn."""
+"""Maximum number of connections accepted in a row before other work of the event loop has its turn."""
 
 _DESCRIPTORS_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-"""Value for SO_LINGER with which a dropped connection leaves nothing behind in the kernel."""
+"""Value of SO_LINGER with which a dropped connection leaves no state in the kernel."""
 
 _log = logging.getLogger(__name__)
 
 
 class Listener(asyncio.AbstractServer):
-    """Accepts on ``listener`` from :meth:`start_serving` to :meth:`close`; ``make_protocol`` makes each protocol.
+    """Acceptor on ``listener`` from :meth:`start_serving` to :meth:`close`; ``make_protocol`` makes each protocol.
 
-    ``name`` is what the log calls it; ``read_beginning`` tells whether a connection has sent a request.
+    ``name`` is its name in the log; ``read_beginning`` returns whether a connection has sent a request.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Listener(asyncio.AbstractServer):
 
     @property
     def sockets(self) -> tuple[socket.socket, ...]:
-        """The listening socket, as :class:`asyncio.Server` has it; none once it is closed."""
+        """The listening socket, as in :class:`asyncio.Server`; empty once it is closed."""
         return () if self._is_closed else (self._listener,)
 
     @override
@@ -115,7 +115,7 @@ class Listener(asyncio.AbstractServer):
             self._look_at_silent()
 
     def close(self) -> None:
-        """Accept no connections any more, and close those without a whole request; the others stay."""
+        """Stop accepting connections, and close those without a whole request; the others stay."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -142,7 +142,7 @@ class Listener(asyncio.AbstractServer):
             await self._make_room()
             try:
                 self._accepted(*await loop.sock_accept(self._listener))
-                for _ in range(BATCH - 1):  # what waits as well, at a third of the time
+                for _ in range(BATCH - 1):  # more waiting connections, each in a third of the time
                     await self._make_room()
                     self._accepted(*self._listener.accept())
             except BlockingIOError:
@@ -197,7 +197,7 @@ class Listener(asyncio.AbstractServer):
             self._begun(guest, beginning)
 
     def _is_watched(self, guest: Guest, data: bytes) -> bool:
-        """Watch for the rest of the request, and return True; False if the protocol has to wait for it."""
+        """Watch for the rest of the request and return True; return False if the protocol has to wait for it."""
         connection, watch = guest.connection, self._watch
         if watch is None or (data and not watch.is_for_each_arrival):
             return False
@@ -249,7 +249,7 @@ class Listener(asyncio.AbstractServer):
 
         def passed(_: "asyncio.Task[None]") -> None:
             self._passing.discard(task)
-            if task.cancelled():  # also when it was before it began
+            if task.cancelled():  # possibly before it began
                 guest.leave()
                 connection.close()
 
@@ -274,7 +274,7 @@ class Listener(asyncio.AbstractServer):
             connection.close()
 
     def _look_at_silent(self) -> None:
-        """Close connections that have been silent for too long, and plan the next look."""
+        """Close connections that have been silent for too long, and schedule the next check."""
         loop = asyncio.get_running_loop()
         for guest in self._silent.members():
             if loop.time() - guest.since >= self._limits.head_seconds:
@@ -293,7 +293,7 @@ class Listener(asyncio.AbstractServer):
         self._room.set()
 
     def _make_way(self, guest: Guest | None) -> None:
-        """Drop a connection, if one is given, for another one."""
+        """Drop the given connection, if any, in favour of another one."""
         if guest is not None:
             self._dropped.note(f", last one from {guest.address}")
             _reset_on_close(guest.connection)
@@ -305,7 +305,7 @@ class Listener(asyncio.AbstractServer):
 
 
 def _peek(connection: socket.socket) -> bytes | None:
-    """Return the bytes that have arrived, and leave them in the kernel; None if the connection is closed."""
+    """Return the bytes that have arrived without taking them from the kernel; None if the connection is closed."""
     try:
         return connection.recv(LONGEST, socket.MSG_PEEK) or None
     except (BlockingIOError, InterruptedError):
@@ -315,13 +315,13 @@ def _peek(connection: socket.socket) -> bytes | None:
 
 
 def _say_last(connection: socket.socket, answer: bytes = b"") -> None:
-    """Read what has arrived, since unread bytes would turn the close into a reset; send what fits of an answer."""
+    """Read all arrived bytes, as unread ones would turn the close into a reset; send what fits of ``answer``."""
     with suppress(OSError):
         connection.recv(LONGEST)
         connection.send(answer)
 
 
 def _reset_on_close(connection: socket.socket) -> None:
-    """Make a dropped connection leave nothing behind in the kernel."""
+    """Make a dropped connection leave no state in the kernel."""
     with suppress(OSError):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)

@@ -4,11 +4,11 @@ import logging
 import time
 
 LOG_SECONDS = 60.0
-"""Minimum time in seconds between two lines about the same thing."""
+"""Minimum time in seconds between two lines about the same event."""
 
 
 class Occurrence:
-    """Logs an event that strangers can repeat: the first time at once, then at most once in :data:`LOG_SECONDS`."""
+    """Logger of an event that strangers can repeat: first at once, then at most once in :data:`LOG_SECONDS`."""
 
     def __init__(self, log: logging.Logger, text: str) -> None:
         self._log = log
@@ -17,7 +17,7 @@ class Occurrence:
         self._logged_at = -LOG_SECONDS
 
     def note(self, detail: str = "") -> None:
-        """Count one more time, and log it with ``detail`` behind the text unless a line is too recent."""
+        """Count the event, and log it with ``detail`` after the text unless the last line is too recent."""
         self._count += 1
         now = time.monotonic()
         if now - self._logged_at >= LOG_SECONDS:
@@ -27,9 +27,9 @@ class Occurrence:
 
 
 def quiet_log() -> logging.Logger:
-    """Return a silent log for a connection or server of the websockets library.
+    """Return a silent logger for a connection or server of the websockets library.
 
-    At its finer levels the library writes the headers of requests, tokens too.
+    At its finer levels the library logs the headers of requests, including tokens.
     """
     quiet = logging.getLogger("isthmus.websockets")
     quiet.setLevel(logging.CRITICAL)

@@ -34,15 +34,15 @@ class OldestFirst(Generic[Member]):
         return tuple(self._addresses)
 
     def count(self, address: str) -> int:
-        """Return how many members an address has."""
+        """Return the number of members of an address."""
         return len(self._by_address.get(address, ()))
 
     def is_full(self, address: str) -> bool:
-        """Return whether to add a member of this address would remove another one."""
+        """Return whether adding a member of this address would remove another one."""
         return len(self._addresses) >= self._maximum or self.count(address) >= self._maximum_per_address
 
     def add(self, member: Member, address: str) -> Member | None:
-        """Add a new member, and return the one that was removed for it, or None."""
+        """Add a new member and return the member that was removed for it, or None."""
         if member in self._addresses:
             raise ValueError("expected a new member")
         gone = None
@@ -57,7 +57,7 @@ class OldestFirst(Generic[Member]):
         return gone
 
     def discard(self, member: Member) -> bool:
-        """Remove a member; return whether it was one."""
+        """Remove a member; return whether it was in the set."""
         address = self._addresses.pop(member, None)
         if address is None:
             return False

@@ -1,4 +1,4 @@
-"""Watches connections for their next bytes, without a reader of the event loop for each.
+"""Watches connections for their next bytes without registering each one with the event loop.
 
 With epoll, each arrival is reported once, and the bytes may stay in the kernel. Without it, a connection is reported
 for as long as there is something to read, so it can be watched for its first byte only.
@@ -13,17 +13,17 @@ from typing import Protocol, TypeAlias
 from typing_extensions import override
 
 AT_ONCE = 64
-"""Connections reported in a row, before the event loop's other work has its turn."""
+"""Maximum number of connections reported in a row before the event loop's other work has its turn."""
 
 Heard: TypeAlias = Callable[[bool], None]
-"""Callback for a connection that has sent something or ended; True if it surely sends nothing more."""
+"""Callback for a connection that has sent bytes or ended; True if it will certainly send no more."""
 
 
 class Watch(Protocol):
     """Connections that are watched for bytes."""
 
     is_for_each_arrival: bool
-    """Whether a connection that has sent something already may be watched."""
+    """Whether a connection that has already sent bytes may be watched."""
 
     def add(self, descriptor: int, heard: Heard) -> None:
         """Watch a connection.
@@ -38,12 +38,12 @@ class Watch(Protocol):
         ...
 
     def close(self) -> None:
-        """Stop watching, and release what it needs."""
+        """Stop watching and release all resources."""
         ...
 
 
 def best_watch(loop: asyncio.AbstractEventLoop) -> Watch:
-    """Return the best watch that this system has."""
+    """Return the best watch that this system supports."""
     return EpollWatch(loop) if sys.platform == "linux" else LoopWatch(loop)
 
 
@@ -57,7 +57,7 @@ class LoopWatch(Watch):
 
     @override
     def add(self, descriptor: int, heard: Heard) -> None:
-        # The loop would write out the socket itself as text, for an error it expects.
+        # The descriptor, not the socket: for an error that it expects, the loop would format the socket as text.
         self._loop.add_reader(descriptor, heard, False)
 
     @override
@@ -71,7 +71,7 @@ class LoopWatch(Watch):
 if sys.platform == "linux":
 
     class EpollWatch(Watch):
-        """A watch by one epoll object for all connections, which is the one reader that the event loop has."""
+        """A watch by one epoll object for all connections; only this object is registered with the event loop."""
 
         is_for_each_arrival = True
 
