@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +16,10 @@ from mcp_types import Implementation, NotificationParams
 from pydantic import ConfigDict
 
 from isthmus.editors.headless import HeadlessEditor
+from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 from isthmus.ide.editor import Editor
 from isthmus.ide.host import CompanionHost, Ready
+from isthmus.ide.ide_protocol import IdeProtocol
 from isthmus.ide.options import CompanionLimits, CompanionOptions
 from support.editor_deadlines import PATIENT_LIMITS
 from support.plain_http import plain_client
@@ -75,10 +77,13 @@ async def running_companion(
 
 @asynccontextmanager
 async def running_host(
-    editor: Editor, options: CompanionOptions, limits: CompanionLimits = PATIENT_LIMITS
+    editor: Editor,
+    options: CompanionOptions,
+    limits: CompanionLimits = PATIENT_LIMITS,
+    protocols: Sequence[IdeProtocol] = IDE_PROTOCOLS,
 ) -> "AsyncGenerator[tuple[CompanionHost, Ready, asyncio.Task[None]]]":
     """Run a companion with any editor; it is stopped at the end."""
-    host = CompanionHost(editor, options, limits)
+    host = CompanionHost(editor, options, limits, protocols)
     ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(host.run(ready.set_result))
     await asyncio.wait({task, ready}, timeout=30, return_when=asyncio.FIRST_COMPLETED)

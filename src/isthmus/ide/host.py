@@ -20,6 +20,7 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.control.control import ControlServer
 from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 from isthmus.ide.editor import Capability, Editor, EditorError, EditorGoneError
+from isthmus.ide.ide_protocol import IdeProtocol
 from isthmus.ide.mcp.custom_tools import load_tools
 from isthmus.ide.options import CompanionLimits, CompanionOptions
 from isthmus.ide.processes import process_is_alive
@@ -70,12 +71,17 @@ class Ready:
 
 
 class CompanionHost:
-    """One companion process."""
+    """One companion process; the options choose among ``protocols`` by name."""
 
     def __init__(
-        self, editor: Editor, options: CompanionOptions | None = None, limits: CompanionLimits = CompanionLimits()
+        self,
+        editor: Editor,
+        options: CompanionOptions | None = None,
+        limits: CompanionLimits = CompanionLimits(),
+        protocols: Sequence[IdeProtocol] = IDE_PROTOCOLS,
     ) -> None:
         self._editor = editor
+        self._protocols = {protocol.name: protocol for protocol in protocols}
         self._options = options or CompanionOptions()
         self._limits = limits
         self._stopping = asyncio.Event()
@@ -146,7 +152,7 @@ class CompanionHost:
                     task.result()
 
     def _make_servers(self, companion: Companion) -> tuple[AgentServer, ...]:
-        known = {protocol.name: protocol for protocol in IDE_PROTOCOLS}
+        known = self._protocols
         chosen = self._options.protocols or tuple(known)
         if any(name not in known for name in chosen):
             raise CompanionError(f"protocols: expected some of {', '.join(known)}, received {list(chosen)}")

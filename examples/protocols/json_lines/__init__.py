@@ -1,0 +1,1 @@
+"""JSON lines over TCP: an example of a companion protocol."""
