@@ -1,8 +1,8 @@
 """The coding agent and its loop: model, tool calls, results, model again, until an answer or a question.
 
-It emits its events through its turn and keeps no state besides the Session, which is a fold of those same events, so
-that it can end at a question and be taken up by another process. It looks for new tools before each message of the
-model: servers come, and change what they offer.
+It emits its events through its turn and keeps no state besides the Session, which is a fold of the same events, so that
+it can stop at a question and continue in another process. It looks for new tools before each message of the model,
+since servers connect and change their tools.
 """
 
 import uuid
@@ -66,11 +66,11 @@ if TYPE_CHECKING:
     from isthmus.agent.commands.runner import CommandRunner
 
 TURN_LIMIT = "turn_limit"
-"""The ``reason`` of a task that failed because the model wanted too many turns."""
+"""Reason of a task that failed because the model needed too many turns."""
 
 
 class CodingAgent:
-    """An agent with a model and tools, as the engine runs it."""
+    """Coding agent with a model and tools, run by the engine."""
 
     def __init__(self, resources: AgentResources, options: AgentOptions) -> None:
         self._resources = resources
@@ -80,7 +80,7 @@ class CodingAgent:
 
     @cached_property
     def _commands(self) -> "CommandRunner":
-        """Made when it is first wanted: most sessions have no commands."""
+        """Runner of commands, created at the first use, since most sessions have no commands."""
         from isthmus.agent.commands.runner import CommandRunner
 
         return CommandRunner(self._resources, self._memory, self.suspended)
@@ -120,7 +120,7 @@ class CodingAgent:
             except ModelError as error:
                 return StateChange(TaskState.FAILED, str(error), f"model_{error.kind}")
         finally:
-            # Not yet for a call that waits for the user in the middle of its work.
+            # A call that waits for the user in the middle of its work delays the release.
             await self.suspended.end_segment(scope.task_id, partial(self._resources.tools.release, scope))
 
     async def _work(self, turn: AgentTurn, tools: ToolSet, scope: ToolScope) -> StateChange:
@@ -153,7 +153,7 @@ class CodingAgent:
                 return StateChange(TaskState.INPUT_REQUIRED)
             if session.model_turns >= options.max_model_turns:
                 limit = options.max_model_turns
-                message = f"The model wanted more than {limit} turns for one prompt. Send a message to let it go on."
+                message = f"The model needed more than {limit} turns for one prompt. Send a message to continue."
                 return StateChange(TaskState.FAILED, message, TURN_LIMIT)
             if (now := await resources.tools.renewed(scope, tools)) is not tools:
                 tools, loading = now, ToolLoading(now, options.tool_search)
@@ -171,9 +171,9 @@ class CodingAgent:
         return partial(diagnostics.before_edit, scope) if diagnostics is not None else None
 
     async def _ask_model(self, turn: AgentTurn, loading: ToolLoading, keeper: ContextKeeper) -> StateChange | None:
-        """Emit the model's next message, with the conversation compacted before it where that is needed.
+        """Emit the model's next message, after compacting the conversation if necessary.
 
-        Returns the end of the turn when the message ends it.
+        Return the end of the turn if the message ends it.
         """
         session = turn.session
         model = await self._resources.open_model(session.model)
@@ -195,7 +195,7 @@ class CodingAgent:
         except ModelError as error:
             if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
                 raise
-            raise still_too_long(error, "What is left after its older part was summarised is too long, too.") from error
+            raise still_too_long(error, "It is still too long after its older part was summarised.") from error
 
     async def _request(self, session: Session, loading: ToolLoading) -> ModelRequest:
         settings, workspace = session.settings, Path(session.workspace)
@@ -222,9 +222,9 @@ class CodingAgent:
 
 
 async def _stream_reply(turn: AgentTurn, model: ChatModel, request: ModelRequest) -> StateChange | None:
-    """Emit one model message as it comes, then the ModelReply; return the end of the turn when it is the last one.
+    """Emit one model message as it is received, then the ModelReply; return the end of the turn if the message ends it.
 
-    Calls get ids that the session has not had: a model knows only those that are still in its conversation.
+    Calls receive ids that are new in the session: a model knows only the ids that are still in its conversation.
     """
     message_id = str(uuid.uuid4())
     thinking: list[str] = []
@@ -288,7 +288,7 @@ def _end_of_turn(done: Done) -> StateChange | None:
                 TaskState.FAILED, "The model stopped for safety reasons. Rephrase the request.", "safety"
             )
         case Finish.LENGTH:
-            message = "The model's answer was cut at its output limit. Send a message to let it go on."
+            message = "The model's answer was cut at its output limit. Send a message to continue."
             return StateChange(TaskState.FAILED, message, "output_limit")
         case Finish.STOP | Finish.TOOL_CALLS | Finish.OTHER:
             return StateChange(TaskState.COMPLETED)

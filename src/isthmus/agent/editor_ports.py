@@ -1,6 +1,6 @@
-"""Ports to the user's editor besides its context; ``isthmus.cli`` fills them in.
+"""Ports to the user's editor besides its context, implemented by ``isthmus.cli``.
 
-The editor and its protocol are not known here. Reviews are shown by ``engine.editor_surface``.
+This module is independent of the editor and its protocol. ``engine.editor_surface`` shows reviews.
 """
 
 from pathlib import Path
@@ -10,10 +10,10 @@ from isthmus.tools.base import ToolScope
 
 
 class EditorControl(Protocol):
-    """The editor of a session, as the user sees to it with /ide. Each method returns what to say."""
+    """Control of a session's editor by /ide. Each method returns a text for the user."""
 
     async def status(self, scope: ToolScope) -> str:
-        """Return the name and abilities of the editor, or advice when there is none."""
+        """Return the name and abilities of the editor, or advice without an editor."""
         ...
 
     async def enable(self, scope: ToolScope) -> str:
@@ -21,17 +21,17 @@ class EditorControl(Protocol):
         ...
 
     async def disable(self, scope: ToolScope) -> str:
-        """Use none from now on, until the process ends."""
+        """Use no editor until the process ends."""
         ...
 
 
 class EditDiagnostics(Protocol):
-    """Problems that an editor reports after edits. Nothing here raises; without an editor there are none."""
+    """Problems that an editor reports after edits. Methods never raise; without an editor there are no problems."""
 
     async def before_edit(self, scope: ToolScope, path: Path) -> None:
-        """Note the problems of the files before one is edited, so that they do not count as new. Bounded in time."""
+        """Record the problems of the files before an edit, so that they do not count as new. Bounded in time."""
         ...
 
     async def new_problems(self, scope: ToolScope) -> str | None:
-        """Wait a moment for the editor, and return the problems that are new since the edits as text for the model."""
+        """Wait briefly for the editor, and return new problems since the edits as text for the model."""
         ...

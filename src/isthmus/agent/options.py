@@ -16,13 +16,13 @@ COMPACTION_SHARE = 0.7
 class AgentOptions:
     """Options of a coding agent.
 
-    ``output_folder`` keeps tool outputs that are too long to show; ``environment`` is that of commands.
-    ``settings_rule`` limits the AgentSettings of sessions. A conversation is compacted by itself when the
-    next request would take more than ``compaction_share`` of the model's context window.
-    ``context_files`` are the names of the files that instruct the agent; empty for the usual ones. ``roots`` are the
-    folders that a server's users may work in: nothing above them instructs their agents. ``tool_search`` says when the
-    schemas of MCP servers' tools are loaded on demand. ``sandbox`` describes the limits of shell commands.
-    ``unused_settings`` are lines about settings that are not used.
+    ``output_folder`` receives tool outputs that are too long to show; ``environment`` is the environment of commands.
+    ``settings_rule`` limits the AgentSettings of sessions. A conversation is compacted automatically if the next
+    request would fill more than ``compaction_share`` of the model's context window. ``context_files`` are the names of
+    the files that instruct the agent; empty for the usual ones. ``roots`` are the folders in which users of a server
+    may work: files above them do not instruct their agents. ``tool_search`` controls loading the schemas of MCP
+    servers' tools on demand. ``sandbox`` describes the limits of shell commands. ``unused_settings`` are lines about
+    ignored settings.
     """
 
     output_folder: Path
@@ -38,7 +38,7 @@ class AgentOptions:
     unused_settings: tuple[str, ...] = ()
 
     def environment_of(self, user: str) -> Mapping[str, str]:
-        """Return the environment of a user's commands; only the local user's has that user's secrets."""
+        """Return the environment of a user's commands; only the local user's contains secrets."""
         return environment_for_strangers(self.environment) if user else self.environment
 
 
@@ -49,8 +49,8 @@ AGENT_MARK = "ISTHMUS_AGENT"
 def environment_for_commands(environment: Mapping[str, str], model_secrets: Set[str]) -> Mapping[str, str]:
     """Return the environment without the agent's own tokens, and without ``model_secrets``, the keys of its models.
 
-    No command that a model writes needs those; what else is there, a user's commands may need. A mark tells others
-    that an agent runs the command, and not its user.
+    No command of a model needs them; a user's commands may need the other variables. A mark tells programs that an
+    agent runs the command instead of its user.
     """
     kept = {name: value for name, value in environment.items() if name not in OWN_TOKENS | model_secrets}
     return {**kept, AGENT_MARK: "1"}
@@ -62,11 +62,11 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _SECRET_VALUE = re.compile(r"://[^\s/@:]*:[^\s/@]+@")
-"""A URL with a password in it, such as that of a database or a proxy."""
+"""A URL that contains a password, such as that of a database or a proxy."""
 
 
 def environment_for_strangers(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the environment for other users' commands: without variables that are named like a secret or hold one."""
+    """Return the environment for other users' commands: without variables whose name or value indicates a secret."""
     return {
         name: value
         for name, value in environment.items()

@@ -1,6 +1,6 @@
-"""The resources of a coding agent: its model, tools, instructions and editor, each looked up for a session.
+"""The resources of a coding agent: its model, tools, instructions and editor, each looked up per session.
 
-Ports and functions only: ``isthmus.cli`` fills them in. Deliberately not here: how the agent uses them.
+Contains only ports and types of functions, which ``isthmus.cli`` implements.
 """
 
 import asyncio
@@ -19,24 +19,24 @@ from isthmus.tools.server_contents import ServerContents
 from isthmus.tools.servers import ToolServers
 
 ContextSource: TypeAlias = Callable[[ToolScope], Awaitable[str | None]]
-"""Gives what the user's editor shows, as text for the model, or None: the editor that the session names, or that has
-the workspace open."""
+"""Returns the context of the user's editor as text for the model, or None. The editor is the one named by the session,
+or the one with the open workspace."""
 ModelSource: TypeAlias = Callable[[str | None], Awaitable[ChatModel]]
-"""Opens the model of this name (as in ``--model``), or the agent's own for None; raises ModelError."""
+"""Opens the model with this name (as in ``--model``), or the agent's own model for None; raises ModelError."""
 FolderTrust: TypeAlias = Callable[[Path], bool]
-"""Whether the local user trusts a folder; reads a file, so it is for a thread."""
+"""Returns whether the local user trusts a folder. Blocking, since it reads a file; call it in a thread."""
 TaskSource: TypeAlias = Callable[[str], Awaitable[Sequence[TaskSnapshot]]]
-"""Lists the tasks of the user whose task has this id, the last changed first."""
+"""Lists the tasks of the user whose task has this id, most recently changed first."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentResources:
-    """The resources of an agent; None means that there is none: no servers, no editor, and so on.
+    """The resources of an agent; a resource that is None is not available.
 
-    ``home`` is the folder of the local user's own files (GEMINI.md, commands), ``~/.gemini``; other users of a
-    server have none. ``checkpoints`` keeps files before they are edited; without it nothing can be restored.
-    ``tasks`` is for the command that lists them. ``trusts`` tells which projects' files speak for the user.
-    ``approvals`` keeps what the user allows for all sessions; without it, each session asks again.
+    ``home`` is the folder of the local user's own files (GEMINI.md, commands), ``~/.gemini``; other users of a server
+    have no such folder. ``checkpoints`` keeps files before they are edited; without it nothing can be restored.
+    ``tasks`` lists tasks for a command. ``trusts`` decides whether the files of a project act on behalf of the user.
+    ``approvals`` keeps approvals for all sessions; without it, each session asks again.
     """
 
     open_model: ModelSource
@@ -59,11 +59,11 @@ class AgentResources:
         return SessionApprovals(self.approvals, await self.approvals.approvals(), tools)
 
     async def trusts_project(self, user: str, workspace: Path) -> bool:
-        """Return whether a project's files speak for a user: only the local user can have trusted them."""
+        """Return whether a project's files act on behalf of a user: only the local user can trust them."""
         if user or self.trusts is None:
             return False
         return await asyncio.to_thread(self.trusts, workspace)
 
     def home_of(self, user: str) -> Path | None:
-        """Return the folder of a user's own files: the local user's alone has one."""
+        """Return the folder of a user's own files: None for every user except the local one."""
         return None if user else self.home

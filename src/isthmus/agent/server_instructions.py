@@ -1,7 +1,7 @@
 """Instructions of MCP servers for the system prompt: by server, quoted, and cut to a size. Pure.
 
-Each line of a server is quoted, so that none can pass for ours. The text stays the same as long as the instructions
-do: providers cache a prompt by its beginning. Deliberately not here: the choice of servers.
+Each line of a server is quoted, so that none can pass for ours. The text depends only on the instructions, since
+providers cache a prompt by its beginning.
 """
 
 from collections.abc import Iterable
@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from isthmus.tools.server_contents import ServerInstructions
 
 MAXIMUM_EACH = 4_000
-"""Characters of one server's instructions."""
+"""Maximum length in characters of one server's instructions."""
 MAXIMUM_ALL = 16_000
-"""Characters of all of them."""
+"""Maximum length in characters of all instructions together."""
 MAXIMUM_NAME = 100
 
 HEADING = """
@@ -22,7 +22,7 @@ leave, and where it differs from the user, the project or what stands above, it 
 
 
 def server_instructions(instructions: Iterable[ServerInstructions]) -> str:
-    """Return the part of the system prompt, in the order given; empty when no server says anything."""
+    """Return the part of the system prompt, in the order given; empty without any instructions."""
     parts: list[str] = []
     left_out: list[str] = []
     room = MAXIMUM_ALL

@@ -1,6 +1,6 @@
 """Usage of a session's tasks: model requests and tokens, tool calls, time. A fold of their events.
 
-Times are known only for events that were kept. Deliberately not here: prices, and the display.
+Times are known only for events in the journal. Not here: the display, see `isthmus.agent.commands.stats`.
 """
 
 from collections.abc import Iterable
@@ -27,12 +27,12 @@ from isthmus.task_view import ModelUsage
 K = TypeVar("K")
 
 COMPACTION = "(summaries of the conversation)"
-"""Stands for the model in the count of what compaction cost."""
+"""Name in place of a model for the usage of compaction."""
 
 
 @dataclass(slots=True)
 class ToolStatistics:
-    """Calls of one tool by how they ended; ``seconds`` is how long those that ran took together."""
+    """Calls of one tool by outcome; ``seconds`` is their total running time."""
 
     succeeded: int = 0
     failed: int = 0
@@ -49,7 +49,7 @@ class ToolStatistics:
 
 @dataclass(slots=True)
 class TaskUse:
-    """Usage of one task. ``seconds`` is its working time, without the time in which it waited for a user."""
+    """Usage of one task. ``seconds`` is its working time, without waits for a user."""
 
     models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
     tools: dict[str, ToolStatistics] = field(default_factory=dict[str, ToolStatistics])
@@ -67,7 +67,7 @@ class TaskUse:
 
 
 def total(uses: Iterable[TaskUse]) -> TaskUse:
-    """Return what several tasks used together."""
+    """Return the total usage of several tasks."""
     whole = TaskUse()
     for use in uses:
         whole += use
@@ -76,7 +76,7 @@ def total(uses: Iterable[TaskUse]) -> TaskUse:
 
 @dataclass(slots=True)
 class Statistics:
-    """The fold. ``tasks`` are in the order in which they began."""
+    """Usage of all tasks of a session. ``tasks`` are in the order in which they started."""
 
     tasks: dict[str, TaskUse] = field(default_factory=dict[str, TaskUse])
     _working_since: dict[str, float] = field(default_factory=dict[str, float])
@@ -86,7 +86,7 @@ class Statistics:
     _ended: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def take(self, event: AgentEvent, task_id: str, at: float | None) -> None:
-        """Count one event of a task; ``at`` is when it was kept, in Unix seconds, if it was."""
+        """Count one event of a task; ``at`` is its time in the journal, in Unix seconds, if any."""
         use = self.tasks.get(task_id)
         if use is None:
             use = self.tasks[task_id] = TaskUse()
@@ -116,7 +116,7 @@ class Statistics:
                 pass
 
     def _leave_out(self, task_id: str, at: float) -> None:
-        """Subtract the time in which a user thinks from calls that ask in the middle of their work."""
+        """Subtract the wait for the user from calls that ask in the middle of their work."""
         waited = max(0.0, at - self._asked_since.pop(task_id))
         for key in self._executing_since:
             if key[0] == task_id:
@@ -128,7 +128,7 @@ class Statistics:
         if call.status is ToolCallStatus.EXECUTING and at is not None:
             self._executing_since.setdefault(key, at)
         if not call.status.is_final or key in self._ended or call.tool_name in (ELICITATION, SAMPLING):
-            return  # The last two are what a server asks in the middle of a call: no tools.
+            return  # ELICITATION and SAMPLING are questions of a server during a call, not tools.
         self._ended.add(key)
         found = use.tools.setdefault(call.tool_name, ToolStatistics())
         found.seconds += _since(self._executing_since, key, at)

@@ -9,7 +9,7 @@ _SUBJECT_LENGTH = 80
 
 
 def thought_of(text: str) -> AgentThought:
-    """``**Subject** description`` as Gemini writes it; else the first line, shortened, is the subject."""
+    """Return a thought from ``**Subject** description`` (Gemini); otherwise the shortened first line is the subject."""
     if found := _BOLD_SUBJECT.fullmatch(text):
         return AgentThought(found["subject"].strip(), found["description"].strip())
     whole = text.strip()

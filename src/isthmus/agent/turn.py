@@ -1,4 +1,4 @@
-"""The turn of an agent: its session, and the only way by which events leave the agent."""
+"""The turn of an agent: its session, and the only way for events to leave the agent."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
@@ -20,8 +20,8 @@ class AgentTurn:
     async def emit(self, *events: AgentEvent) -> None:
         """Apply events to the session and hand each to the journal, in this order.
 
-        Returns at once, except for EXECUTING, which is on the disk afterwards, and when too many rows are under way.
-        A state that ends the turn is returned by the agent and not emitted.
+        Returns immediately, except for EXECUTING, which is on the disk afterwards, and if too many rows are pending. A
+        state that ends the turn is returned by the agent and not emitted.
 
         Raises:
             asyncio.CancelledError: the turn is over: its task was cancelled, or the journal took no more events.

@@ -1,1 +1,1 @@
-"""Files as they were before an agent edited them, and their restore; base.py is the port, store.py a SQLite file."""
+"""Backups of files before an agent edits them, and their restore; base.py is the port, store.py uses SQLite."""

@@ -1,8 +1,8 @@
-"""The Checkpoints port: the bytes of files before each edit of an agent, and the way back to them.
+"""The Checkpoints port: the content of files before each edit of an agent, and its restore.
 
-Kept apart from the user's git, which is neither needed nor touched. What the conversation was at a checkpoint is
-not here: that follows from the session's events (``isthmus.agent.session``). Only edits that were announced to the
-store are known; what a command wrote is not.
+Checkpoints are independent of the user's git, which is neither required nor changed. The store knows only announced
+edits, not files written by commands. Not here: the state of the conversation at a checkpoint, which follows from the
+session's events, see ``isthmus.agent.session``.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from isthmus.errors import IsthmusError
 
 
 class CheckpointError(IsthmusError):
-    """A checkpoint cannot be taken, found or gone back to; the text says why and what to do."""
+    """Failure to take, find or restore a checkpoint; the text contains the reason and advice."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFor:
-    """The call of a task that a checkpoint is taken for. ``about`` is a line for lists, such as the prompt's first."""
+    """The call for which a checkpoint is taken. ``about`` is a line for lists, such as the prompt's first line."""
 
     context_id: str
     task_id: str
@@ -52,18 +52,19 @@ class RestoreAction(StrEnum):
 class FileRestore:
     """Restore of one file; ``path`` is absolute.
 
-    ``changed_by_others``: the file was changed after the agent's last edit. ``why`` is set when it cannot be restored.
+    ``changed_by_others`` is whether the file was changed after the agent's last edit. ``reason`` is set if it cannot be
+    restored.
     """
 
     path: str
     action: RestoreAction
     changed_by_others: bool = False
-    why: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """Effects that a restore of a checkpoint would have; unchanged files are not listed."""
+    """Effects of restoring a checkpoint; unchanged files are not listed."""
 
     checkpoint_id: str
     files: tuple[FileRestore, ...]
@@ -71,9 +72,9 @@ class RestorePlan:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """Outcome of a restore. ``undo_id`` is the checkpoint of the files as they were before: nothing is ever lost.
+    """Outcome of a restore. ``undo_id`` is a checkpoint of the files before the restore, so that nothing is lost.
 
-    It is None when no file had to be changed. ``problems`` describe the files that could not be restored.
+    It is None if no file had to be changed. ``problems`` describe the files that could not be restored.
     """
 
     done: tuple[FileRestore, ...]
@@ -82,17 +83,17 @@ class RestoreReport:
 
 
 class Checkpoints(Protocol):
-    """A store of checkpoints. All methods raise :class:`CheckpointError` when the store cannot be used."""
+    """A store of checkpoints. All methods raise :class:`CheckpointError` if the store is not usable."""
 
     async def take(self, reason: CheckpointFor, paths: Sequence[Path]) -> str:
-        """Keep content, mode and existence of these files (absolute, resolved) as they are; the checkpoint's id.
+        """Keep content, mode and existence of these files (absolute, resolved), and return the checkpoint's id.
 
-        They are on the disk when it returns. A file that is too large is noted as not kept.
+        They are on the disk when it returns. A file that is too large is recorded as not kept.
         """
         ...
 
     async def edited(self, checkpoint_id: str) -> None:
-        """Note the state of the files after the edit that a checkpoint was taken for."""
+        """Record the state of a checkpoint's files after their edit."""
         ...
 
     async def list(self, context_id: str) -> "Sequence[CheckpointInfo]":
@@ -103,22 +104,22 @@ class Checkpoints(Protocol):
         """Return the effects of restoring the files that this session edited since a checkpoint.
 
         Raises:
-            CheckpointError: the session has no such checkpoint (any more).
+            CheckpointError: the session does not have the checkpoint, or no longer has it.
         """
         ...
 
     async def restore(self, reason: CheckpointFor, checkpoint_id: str) -> RestoreReport:
-        """Put those files back; ``reason`` is whom the checkpoint that undoes it is taken for.
+        """Restore the files of the plan; ``reason`` is the call for the checkpoint that can undo it.
 
         Raises:
-            CheckpointError: the session has no such checkpoint (any more).
+            CheckpointError: the session does not have the checkpoint, or no longer has it.
         """
         ...
 
     async def delete(self, task_ids: "Sequence[str]") -> None:
-        """Remove the checkpoints of tasks, and the content that no other one needs, for good."""
+        """Permanently remove the checkpoints of tasks, and content that no other checkpoint needs."""
         ...
 
     async def aclose(self) -> None:
-        """Finish what is under way and close."""
+        """Finish the operation under way and close the store."""
         ...

@@ -1,6 +1,7 @@
-"""A file at a moment: does it exist, what does it hold, what is its mode. And making it so again.
+"""State of a file (existence, content and mode), and its restore.
 
-Nothing is overwritten that was not looked at right before. Deliberately not here: where content is kept.
+A file is overwritten only after a check of its present content. Not here: storing content, see
+`isthmus.checkpoints.store`.
 """
 
 import contextlib
@@ -16,19 +17,19 @@ from isthmus.files.atomic import FileChangedError, read_regular, write_if_unchan
 from isthmus.files.nofollow import folder_of, make_folders, open_file
 
 MAXIMUM_FILE_BYTES = 20 * 1024 * 1024
-"""Larger files are not kept; the tools do not edit them either."""
+"""Maximum size in bytes of a file that is kept; the tools do not edit larger ones either."""
 
 
 class UnkeptError(IsthmusError):
-    """The former state of a file is unknown and cannot be restored, or its present state was not kept."""
+    """Failure to restore a file because its earlier or present content is not kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """``hash`` is the SHA-256 of its content, None for a file that does not exist or whose content is not kept.
+    """State of a file. ``hash`` is the SHA-256 of its content; None if it does not exist or its content is not kept.
 
-    ``mode`` are its permission bits. ``missing_folders`` are those that a file which does not exist would need, the
-    outermost first. ``why_unkept`` says why a file that exists is not kept.
+    ``mode`` contains its permission bits. ``missing_folders`` are the missing folders above a missing file, outermost
+    first. ``why_unkept`` is the reason why the content of an existing file is not kept.
     """
 
     exists: bool
@@ -38,17 +39,17 @@ class FileState:
     why_unkept: str | None = None
 
     def is_same(self, other: "FileState") -> bool:
-        """Return whether both are the same content and mode; False when one of them is not known."""
+        """Return whether both have the same content and mode; False if one of them is unknown."""
         if not self.exists or not other.exists:
             return self.exists == other.exists
         return self.hash is not None and (self.hash, self.mode) == (other.hash, other.mode)
 
 
 def read_state(path: Path) -> tuple[FileState, bytes | None]:
-    """Return the state of a file now, and its content when it can be kept. Never follows a link.
+    """Return the present state of a file, and its content if it can be kept. Never follows a link.
 
     Raises:
-        OSError: it cannot be looked at.
+        OSError: the file cannot be read.
     """
     try:
         status = path.lstat()
@@ -62,7 +63,7 @@ def read_state(path: Path) -> tuple[FileState, bytes | None]:
         data = read_regular(path, MAXIMUM_FILE_BYTES, through_links=False)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            return FileState(exists=True, mode=mode, why_unkept="a symbolic link came into its path"), None
+            return FileState(exists=True, mode=mode, why_unkept="a symbolic link appeared in its path"), None
         if error.errno != errno.EFBIG:
             raise
         return FileState(exists=True, mode=mode, why_unkept=f"it has more than {MAXIMUM_FILE_BYTES} bytes"), None
@@ -70,15 +71,15 @@ def read_state(path: Path) -> tuple[FileState, bytes | None]:
 
 
 def put_back(path: Path, target: FileState, content: bytes | None, now: FileState, now_content: bytes | None) -> None:
-    """Make a file what it was (``target``, ``content``), if it still is what it was found as (``now``).
+    """Restore a file to ``target`` and ``content``, if its state is still ``now``.
 
     Raises:
-        OSError: it cannot be written or removed.
-        UnkeptError: its folder is elsewhere now.
-        FileChangedError: it changed meanwhile; it is as it was.
+        OSError: the file cannot be written or removed.
+        UnkeptError: its folder is now a link to another place, or its content is not kept.
+        FileChangedError: the file changed meanwhile; it was not touched.
     """
     if path.parent.exists() and path.parent.resolve() != path.parent:
-        raise UnkeptError("its folder is a link to another place now")
+        raise UnkeptError("its folder is now a link to another place")
     if not target.exists:
         if read_state(path)[1] != now_content:
             raise FileChangedError(f"{path} changed meanwhile; it was not removed")
@@ -86,9 +87,9 @@ def put_back(path: Path, target: FileState, content: bytes | None, now: FileStat
             os.unlink(name, dir_fd=inside)
         for folder in reversed(target.missing_folders):
             try:
-                os.rmdir(folder)  # noqa: PTH106 - a text out of the store
+                os.rmdir(folder)  # noqa: PTH106 - a text from the store
             except OSError:
-                break  # Somebody keeps something else in it.
+                break  # It contains something else by now.
         return
     if content is None:
         raise UnkeptError(target.why_unkept or "its content is not kept")

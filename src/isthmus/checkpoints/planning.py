@@ -1,4 +1,4 @@
-"""Plans a restore file by file, from the states before the edits, after them, and now. Pure."""
+"""Plans a restore by file, from the states before the edits, after them, and at present. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ def _plan_file(path: str, file: KnownFile) -> FileRestore | None:
     if target.is_same(current):
         return None
     changed = file.after is not None and not file.after.is_same(current)
-    why: str | None = None
+    reason: str | None = None
     if target.exists and target.hash is None:
-        why = f"its earlier content was not kept: {target.why_unkept}"
+        reason = f"its earlier content was not kept: {target.why_unkept}"
     elif current.exists and current.hash is None:
-        why = f"its present content cannot be kept: {current.why_unkept}"
-    if why is not None:
-        return FileRestore(path, RestoreAction.IMPOSSIBLE, changed, why)
+        reason = f"its present content cannot be kept: {current.why_unkept}"
+    if reason is not None:
+        return FileRestore(path, RestoreAction.IMPOSSIBLE, changed, reason)
     return FileRestore(path, RestoreAction.WRITE if target.exists else RestoreAction.REMOVE, changed)

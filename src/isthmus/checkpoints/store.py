@@ -1,8 +1,7 @@
-"""The embedded store of checkpoints: one SQLite file, 0600, with the content of files by its hash, each kept once.
+"""The embedded store of checkpoints: one SQLite file with mode 0600, which keeps each content once, by its hash.
 
-Limits: a file of more than 20 MiB is noted but not kept; all content together, compressed, stays under 512 MiB, for
-which the oldest checkpoints are dropped. What was deleted is overwritten. Deliberately not here: which call a
-checkpoint belongs to, and any conversation.
+Limits: a file of more than 20 MiB is recorded without its content; all compressed content together stays below 512 MiB,
+for which the oldest checkpoints are dropped. Deleted content is overwritten on the disk.
 """
 
 import asyncio
@@ -39,7 +38,9 @@ from isthmus.files.locations import make_private_directory
 T = TypeVar("T")
 
 MAXIMUM_TOTAL_BYTES = 512 * 1024 * 1024
+"""Maximum size in bytes of all content together, compressed."""
 BUSY_SECONDS = 10.0
+"""Maximum wait in seconds for another process that writes to the store."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS contents (hash TEXT PRIMARY KEY, data BLOB NOT NULL, size INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS checkpoints (
@@ -68,7 +69,7 @@ log = logging.getLogger(__name__)
 
 
 class CheckpointStore(Checkpoints):
-    """Implements :class:`isthmus.checkpoints.base.Checkpoints` in one file; several processes may use it."""
+    """Store of checkpoints in one file, which several processes may use."""
 
     def __init__(self, path: Path, maximum_total_bytes: int = MAXIMUM_TOTAL_BYTES) -> None:
         self._path = path
@@ -120,10 +121,10 @@ class CheckpointStore(Checkpoints):
                     broken = isinstance(error, sqlite3.DatabaseError) and not isinstance(
                         error, sqlite3.OperationalError
                     )
-                    remedy = ". Move that file away, and a new one is made" if broken else ""
+                    remedy = ". Move that file away, and a new one is created" if broken else ""
                     raise CheckpointError(f"the checkpoints in {self._path} cannot be used: {error}{remedy}") from error
 
-        # What was begun is brought to its end: a cancelled wait must not leave files half restored.
+        # A started operation always finishes: a cancelled wait must not leave only some files restored.
         return await asyncio.shield(asyncio.to_thread(locked))
 
     def _open(self) -> sqlite3.Connection:
@@ -158,13 +159,13 @@ class CheckpointStore(Checkpoints):
                     connection.execute(
                         "INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", (state.hash, packed, len(packed))
                     )
-                row = (number, str(path), _packed(state), state.hash)
+                row = (number, str(path), _pack(state), state.hash)
                 connection.execute("INSERT INTO files (checkpoint, path, before, before_hash) VALUES (?, ?, ?, ?)", row)
             self._make_room(connection, checkpoint_id)
         return checkpoint_id
 
     def _make_room(self, connection: sqlite3.Connection, newest: str) -> None:
-        """Drop the oldest checkpoints while all is too large; never the newest."""
+        """Drop the oldest checkpoints, but never the newest, until the content is small enough."""
         dropped = 0
         while _value(connection, "SELECT coalesce(sum(size), 0) FROM contents") > self._maximum:
             oldest = connection.execute(
@@ -176,7 +177,7 @@ class CheckpointStore(Checkpoints):
             _remove_unused(connection)
             dropped += 1
         if dropped:
-            log.warning("%d old checkpoints were dropped: all together stay under %d bytes", dropped, self._maximum)
+            log.warning("%d old checkpoints were dropped to keep all content below %d bytes", dropped, self._maximum)
 
     def _edited(self, connection: sqlite3.Connection, checkpoint_id: str) -> None:
         rows = connection.execute(
@@ -187,7 +188,7 @@ class CheckpointStore(Checkpoints):
             for number, path in rows:
                 state, _ = read_state(Path(path))
                 connection.execute(
-                    "UPDATE files SET after = ? WHERE checkpoint = ? AND path = ?", (_packed(state), number, path)
+                    "UPDATE files SET after = ? WHERE checkpoint = ? AND path = ?", (_pack(state), number, path)
                 )
 
     def _list(self, connection: sqlite3.Connection, context_id: str) -> Sequence[CheckpointInfo]:
@@ -210,7 +211,7 @@ class CheckpointStore(Checkpoints):
         if found is None:
             raise CheckpointError(
                 f"this session has no checkpoint {checkpoint_id[:100]!r}; it may have been dropped for its age."
-                " The list shows those that are there."
+                " See the list of existing ones."
             )
         rows = connection.execute(
             "SELECT path, before, after FROM files JOIN checkpoints ON number = checkpoint"
@@ -222,22 +223,22 @@ class CheckpointStore(Checkpoints):
             first, _ = edits.get(path, (before, None))
             edits[path] = (first, after)
         known = {
-            path: KnownFile(_unpacked(before), None if after is None else _unpacked(after), read_state(Path(path))[0])
+            path: KnownFile(_unpack(before), None if after is None else _unpack(after), read_state(Path(path))[0])
             for path, (before, after) in edits.items()
         }
         return plan_restore(checkpoint_id, known), known
 
     def _restore(self, connection: sqlite3.Connection, reason: CheckpointFor, checkpoint_id: str) -> RestoreReport:
         plan, known = self._plan(connection, reason.context_id, checkpoint_id)
-        possible = [file for file in plan.files if file.why is None]
-        problems = [f"{file.path}: {file.why}" for file in plan.files if file.why is not None]
+        possible = [file for file in plan.files if file.reason is None]
+        problems = [f"{file.path}: {file.reason}" for file in plan.files if file.reason is not None]
         if not possible:
             return RestoreReport((), problems=tuple(problems))
-        # Before room is made for the checkpoint that undoes it.
+        # Read first: making room for the undo checkpoint may drop this content.
         contents = {file.path: self._content(connection, known[file.path].target) for file in possible}
         undo_id = self._take(connection, reason, [Path(file.path) for file in possible])
         kept = {
-            path: _unpacked(before)
+            path: _unpack(before)
             for path, before in connection.execute(
                 "SELECT path, before FROM files JOIN checkpoints ON number = checkpoint WHERE id = ?", (undo_id,)
             )
@@ -254,7 +255,7 @@ class CheckpointStore(Checkpoints):
         return RestoreReport(tuple(done), undo_id, tuple(problems))
 
     def _content(self, connection: sqlite3.Connection, state: FileState) -> bytes | None:
-        """Return the content of a state; None when it has none, or not all of it is kept."""
+        """Return the content of a state; None if it has none, or if the stored content is damaged."""
         if state.hash is None:
             return None
         row = connection.execute("SELECT data FROM contents WHERE hash = ?", (state.hash,)).fetchone()
@@ -287,9 +288,9 @@ def _value(connection: sqlite3.Connection, query: str) -> int:
     return connection.execute(query).fetchone()[0]
 
 
-def _packed(state: FileState) -> str:
+def _pack(state: FileState) -> str:
     return json.dumps(to_json(state))
 
 
-def _unpacked(text: str) -> FileState:
+def _unpack(text: str) -> FileState:
     return from_json(FileState, json.loads(text))

@@ -1,9 +1,9 @@
-"""JSON in and out for frozen dataclasses, by their type hints.
+"""Conversion of frozen dataclasses to and from JSON, by their type hints.
 
 Output uses the Python names (snake_case, as in Appendix A of the development-tool extension) and enum names, and omits
-None. Input also accepts camelCase keys, enum numbers and unknown extra keys (a newer peer must not be refused).
-A value that does not fit raises :class:`~isthmus.errors.DecodeError` naming the field. This is deliberately
-not a general serialiser: it knows only the shapes that the extension's vocabulary uses.
+None. Input also accepts camelCase keys, enum numbers and unknown keys, so that newer peers are
+not refused. An invalid value raises :class:`~isthmus.errors.DecodeError` with the name of the field. This is not a
+general serialiser: it supports only the types that the extension's messages use.
 """
 
 import re
@@ -20,20 +20,20 @@ from isthmus.errors import DecodeError
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """Any JSON value; whole numbers stay whole."""
 JsonObject: TypeAlias = Mapping[str, Any]
-"""A JSON object whose values are not known to us, e.g. the arguments of a tool (``google.protobuf.Struct``)."""
+"""A JSON object with any values, e.g. the arguments of a tool (``google.protobuf.Struct``)."""
 
 T = TypeVar("T")
 MAXIMUM_DEPTH = 100
-"""Maximum nesting of arrays and objects in input: functions that walk a value are recursive."""
+"""Maximum nesting of arrays and objects in input: functions that traverse a value are recursive."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN: frozenset[type] = frozenset({bool, int, float, type(None)})
 _TEXTLESS: set[type] = set(_PLAIN)
-"""Types whose values hold no text that could be wrong; enums are added as they come."""
+"""Types whose values contain no text to check; enums are added when they are first seen."""
 Decoder: TypeAlias = Callable[[Any, str], Any]
 
 
 def to_json(value: object) -> dict[str, Any]:
-    """Return the JSON object of a dataclass of the vocabulary; fields that are None are left out."""
+    """Return the JSON object of a dataclass; fields that are None are left out."""
     encoded: dict[str, Any] = {}
     for name in _field_names(type(value)):
         item = getattr(value, name)
@@ -46,10 +46,10 @@ def to_json(value: object) -> dict[str, Any]:
 
 
 def from_json(kind: type[T], value: object, path: str | None = None) -> T:
-    """Return the dataclass ``kind`` out of a JSON object.
+    """Return an instance of the dataclass ``kind`` from a JSON object.
 
     Raises:
-        DecodeError: a required field is absent, a value has another type, or a oneof holds two members.
+        DecodeError: a required field is missing, a value has the wrong type, or a oneof has two members.
     """
     return cast(T, _decoder(kind)(value, path or kind.__name__))
 
@@ -57,7 +57,7 @@ def from_json(kind: type[T], value: object, path: str | None = None) -> T:
 def well_formed(value: T) -> T:
     r"""Return the value with every lone surrogate in its texts replaced by U+FFFD, or the same value if there is none.
 
-    Text with lone surrogates is not Unicode and could neither be kept nor sent. It comes from ``\ud800`` in JSON or
+    Text with lone surrogates is not Unicode and could be neither stored nor sent. It comes from ``\ud800`` in JSON or
     from file names that are not UTF-8.
     """
     kind: type[object] = value.__class__
@@ -117,7 +117,7 @@ def _well_formed_object(value: Mapping[str, Any]) -> Mapping[str, Any]:
         if well_formed(name) is not name or well_formed(item) is not item:
             break
     else:
-        return value  # as nearly every object is
+        return value  # true for nearly every object
     return {well_formed(name): well_formed(item) for name, item in value.items()}
 
 
@@ -149,7 +149,7 @@ def _well_formed_message(kind: type[object]) -> Callable[[Any], Any]:
 
 
 def camel(name: str) -> str:
-    """``tool_call_id`` -> ``toolCallId``."""
+    """Return a name in camelCase: ``tool_call_id`` becomes ``toolCallId``."""
     head, *rest = name.split("_")
     return head + "".join(part.capitalize() for part in rest)
 
@@ -279,7 +279,7 @@ def _message(kind: type) -> Decoder:
     def decode(value: Any, path: str) -> Any:
         source = _object(value, path)
         values: dict[str, Any] = {}
-        for field in _known_fields(kind):  # not before: a message may contain itself
+        for field in _known_fields(kind):  # not earlier, since a message may contain itself
             item = source.get(field.name, source.get(field.alias))
             where = f"{path}.{field.name}"
             if item is None and field.name not in source and field.alias not in source:
@@ -313,11 +313,11 @@ def _describe(hint: Any) -> str:
 
 
 class OneofError(ValueError):
-    """A message holds more than one member of a oneof."""
+    """Message with more than one member of a oneof."""
 
 
 def require_at_most_one(message: object, oneof: str, *names: str) -> None:
-    """Hold a oneof of the protocol: at most one of the fields ``names`` of ``message`` is set.
+    """Check a oneof of the protocol: at most one of the fields ``names`` of ``message`` may be set.
 
     Raises:
         OneofError: two or more are set.

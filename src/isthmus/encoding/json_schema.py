@@ -1,7 +1,7 @@
-"""The validator of JSON Schema (2020-12) of the library jsonschema, imported when it is first wanted.
+"""The validator of the library jsonschema for JSON Schema (2020-12), imported at the first use.
 
-Without the library's checks of formats, which nobody here asks for (:mod:`isthmus.forms.form` has those that are):
-in an environment with Jupyter a grammar of one of them alone takes a second of the processor, and of the event loop.
+The library's format checks are excluded, since Isthmus does not use them (:mod:`isthmus.forms.form` has its own). In an
+environment with Jupyter, importing the grammar of one of them alone blocks the event loop for a second.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""Reading JSON whose shape nobody promised: what is absent or of another type reads as empty, and ends nothing.
+"""Tolerant reading of JSON of unknown form: an absent value, or one of another type, reads as empty.
 
-Deliberately not a validator: where a wrong shape is an error, :mod:`isthmus.encoding.codec` reads it.
+Not here: reading JSON whose wrong form is an error, see :mod:`isthmus.encoding.codec`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,20 +10,20 @@ from isthmus.encoding.codec import JsonObject
 
 
 def is_object(value: object) -> TypeGuard[JsonObject]:
-    """Return whether it is a JSON object."""
+    """Return whether a value is a JSON object."""
     return isinstance(value, Mapping)
 
 
 def as_object(value: object) -> JsonObject:
-    """Return the JSON object, or an empty one."""
+    """Return a value that is a JSON object; otherwise an empty object."""
     return value if is_object(value) else {}
 
 
 def as_list(value: object) -> Sequence[Any]:
-    """Return the JSON array, or an empty one."""
+    """Return a value that is a JSON array; otherwise an empty array."""
     return cast("Sequence[Any]", value) if isinstance(value, list) else ()
 
 
 def as_text(value: object) -> str:
-    """Return the string, or an empty one."""
+    """Return a value that is a string; otherwise an empty string."""
     return value if isinstance(value, str) else ""

@@ -1,8 +1,8 @@
-"""JSON as it goes over the wire: bounded when it comes in, stable and safe in event streams when it goes out.
+"""JSON on the wire: bounded decoding, and stable encoding that is safe in event streams.
 
-``decode`` refuses input that would hurt later: unlimited depth, NaN, text that is not Unicode. ``encode`` never fails
-on text from a model or a file. ``decode_any_text`` and ``encode_ascii`` carry half surrogate pairs, as the names
-of files that are not UTF-8 have them. Deliberately not here: any meaning of the values.
+``decode`` refuses input that would cause failures later: unlimited depth, NaN, text that is not Unicode. ``encode``
+never fails on text from a model or a file. ``decode_any_text`` and ``encode_ascii`` preserve half surrogate pairs,
+which occur in names of files that are not UTF-8.
 """
 
 import codecs
@@ -15,51 +15,51 @@ from typing import Any, cast
 from isthmus.encoding.codec import MAXIMUM_DEPTH, is_deeper, well_formed
 from isthmus.errors import IsthmusError
 
-# str.splitlines of real clients (httpx) ends lines there as well; inside JSON text they only occur in strings.
+# Some clients (httpx) use str.splitlines, which also ends lines there; in JSON they occur only in strings.
 _LINE_ENDS = re.compile("[\x85\u2028\u2029]")
-# Circular values, which there are none of, would exceed the depth of recursion; looking for them costs a tenth.
+# No value is circular; one would exceed the recursion limit. The check would cost a tenth of the time.
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 _ENCODE_ASCII = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
 
 
 class JsonError(IsthmusError):
-    """Bytes that are not JSON, or not JSON that we read."""
+    """Input that is not JSON, or JSON that is refused."""
 
 
 def decode(body: bytes, *, mends_text: bool = False) -> Any:
     """Return the value of a UTF-8 JSON text; a byte order mark before it is ignored.
 
-    `mends_text`: half of a surrogate pair becomes U+FFFD instead of being refused.
+    `mends_text` replaces half surrogate pairs by U+FFFD instead of refusing them.
 
     Raises:
-        JsonError: not UTF-8, not JSON, nested deeper than MAXIMUM_DEPTH, or with numbers or text that cannot be
-            given back.
+        JsonError: the input is not UTF-8, not JSON, nested deeper than MAXIMUM_DEPTH, or contains numbers or text that
+            cannot be encoded again.
     """
     try:
         text = body.removeprefix(codecs.BOM_UTF8).decode()
         value = _DECODE(text)
     except UnicodeDecodeError as error:
-        raise JsonError(f"expected JSON in UTF-8, but byte {error.start} does not belong to it") from error
+        raise JsonError(f"expected JSON in UTF-8, but byte {error.start} is not UTF-8") from error
     except RecursionError as error:
         raise JsonError(f"expected JSON nested at most {MAXIMUM_DEPTH} deep") from error
     except json.JSONDecodeError as error:
         raise JsonError(f"expected JSON: {error}") from error
     except ValueError as error:
-        # Of a whole number with thousands of digits Python goes on to say how its limit is changed.
+        # For a number with thousands of digits, Python adds how to change its limit.
         raise JsonError(f"expected JSON: {str(error).partition(';')[0]}") from error
     if body.count(b"[") + body.count(b"{") > MAXIMUM_DEPTH and is_deeper(value, MAXIMUM_DEPTH):
         raise JsonError(f"expected JSON nested at most {MAXIMUM_DEPTH} deep")
     if b"\\ud" in body.lower() and not _is_unicode(value):
         if mends_text:
             return well_formed(value)
-        raise JsonError("expected Unicode text, but a string holds half of a surrogate pair")
+        raise JsonError("expected Unicode text, but a string contains half of a surrogate pair")
     return value
 
 
 def encode(value: object) -> bytes:
-    """Compact UTF-8 JSON on one line, keys in their order; fit for the ``data:`` of an event stream.
+    """Return compact UTF-8 JSON on one line, keys in order, for the ``data:`` of an event stream.
 
-    What JSON does not have (NaN, infinities) becomes null, half surrogate pairs stay escapes.
+    NaN and infinities, which JSON does not have, become null; half surrogate pairs stay escapes.
     """
     try:
         text = _ENCODE(value)
@@ -75,21 +75,21 @@ def encode(value: object) -> bytes:
 
 
 def decode_any_text(data: bytes | str) -> Any:
-    """Return the value of a JSON text in which half surrogate pairs may stand.
+    """Return the value of a JSON text that may contain half surrogate pairs.
 
     Raises:
-        JsonError: not UTF-8, not JSON, or nested more deeply than Python reads.
+        JsonError: the text is not UTF-8, not JSON, or nested too deeply for Python.
     """
     try:
         return _DECODE_ANY_TEXT(data if isinstance(data, str) else data.decode("utf-8", "surrogatepass"))
     except RecursionError as error:
         raise JsonError("the JSON is nested too deeply") from error
-    except ValueError as error:  # of UTF-8, too
+    except ValueError as error:  # also for invalid UTF-8
         raise JsonError(str(error)) from error
 
 
 def encode_ascii(value: object) -> bytes:
-    """Return compact JSON on one line, of ASCII alone: half surrogate pairs and line separators are escapes."""
+    """Return compact ASCII JSON on one line: half surrogate pairs and line separators are escapes."""
     try:
         return _ENCODE_ASCII(value).encode()
     except ValueError:
@@ -111,7 +111,7 @@ def _finite_float(text: str) -> float:
     return value
 
 
-# Made once: what is made for each message costs as much as a small message itself.
+# Created once: creating one takes as long as decoding a small message.
 _DECODE = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float).decode
 _DECODE_ANY_TEXT = json.JSONDecoder(parse_constant=_refuse_constant).decode
 

@@ -1,7 +1,7 @@
 """JSON with comments and trailing commas, read with errors that name line and column.
 
-What is not JSON is blanked out, never removed, so that every position stays what the user sees in the file.
-Deliberately not here: editing such files in place.
+Comments and trailing commas are blanked out, not removed, so that positions match the file. Not here: editing such
+files, see `isthmus.encoding.jsonc_edit`.
 """
 
 import json
@@ -11,14 +11,14 @@ from typing import Any
 from isthmus.encoding.codec import MAXIMUM_DEPTH, is_deeper
 from isthmus.errors import IsthmusError
 
-# Nothing here is tried twice: a comment without an end is taken up to the end of the text, and stays in it.
+# No backtracking: a comment without an end extends to the end of the text, and is not blanked out.
 _STRING = r'(?P<kept>"(?:[^"\\\n]|\\.)*+"?)'
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|(?P<endless>\Z))", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*+[}}\]])", re.DOTALL)
 
 
 class JsoncError(IsthmusError):
-    """The text is not JSON. ``line`` and ``column`` count from 1."""
+    """Text that is not JSON. ``line`` and ``column`` are 1-based."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         super().__init__(f"line {line}, column {column}: {message}")
@@ -30,14 +30,14 @@ def parse(text: str) -> Any:
     """Return the value of a JSONC text.
 
     Raises:
-        JsoncError: it is not JSON, even without its comments and trailing commas.
+        JsoncError: the text is not JSON even without its comments and trailing commas.
     """
     try:
         without_comments = _COMMENT.sub(_blank, text.removeprefix("\ufeff"))
         value: object = json.loads(_TRAILING_COMMA.sub(_blank, without_comments))
     except json.JSONDecodeError as error:
         raise JsoncError(error.msg, error.lineno, error.colno) from error
-    except ValueError as error:  # Python bounds the digits that it reads
+    except ValueError as error:  # Python limits the number of digits
         raise JsoncError("a number has too many digits", 1, 1) from error
     except (RecursionError, MemoryError) as error:
         raise JsoncError(f"it is nested more than {MAXIMUM_DEPTH} deep", 1, 1) from error

@@ -1,7 +1,7 @@
-"""Sets and removes one member of a JSONC text, and leaves all other characters as they are.
+"""Sets or removes one member of a JSONC text without changing any other character. Pure.
 
-Comments, order, indentation, trailing commas, line ends and a byte order mark stay. Of a key that stands twice in an
-object the last one counts, as for whoever reads it. Elements of lists are not edited. Pure: text in, text out.
+Comments, order, indentation, trailing commas, line ends and a byte order mark stay. If a key occurs twice in an object,
+the last one counts, as for readers of the file. Elements of lists are not edited.
 """
 
 import json
@@ -38,7 +38,7 @@ class _Token:
 
 @dataclass(slots=True)
 class _Member:
-    """Places in the text; ``comma`` is that of the comma behind the value."""
+    """Offsets of a member in the text; ``comma`` is the offset of the comma after its value."""
 
     key: str
     start: int
@@ -49,7 +49,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """``start`` is the place of the ``{``, ``end`` that of the ``}``."""
+    """An object: ``start`` is the offset of its ``{``, ``end`` the offset of its ``}``."""
 
     start: int
     end: int
@@ -69,29 +69,29 @@ class _Edit:
 def set_member(text: str, path: Sequence[str], value: Any) -> str:
     """Return `text` with the member at `path` (keys, outermost first) set to a JSON value.
 
-    An existing member keeps its place; a new one comes last. Missing objects on the way are added, also in place of
-    null. An empty text is an empty object.
+    An existing member keeps its place; a new one comes last. Missing objects on the path are added, also in place
+    of null. An empty text is an empty object.
 
     Raises:
-        JsoncError: the text is not JSON, or the value at the top or on the way is not an object.
+        JsoncError: the text is not JSON, or the value at the top or on the path is not an object.
     """
     if not path:
         raise ValueError("expected the key of a member")
     mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
     if not text.removeprefix(mark).strip(_BLANKS):
         line_end = _line_end(text)
-        return f"{mark}{_written(_nested(path, value), '', '  ', line_end)}{line_end}"
+        return f"{mark}{_format_value(_nest(path, value), '', '  ', line_end)}{line_end}"
     parse(text)
     found = _object(text, _start(text), ())
     for depth, key in enumerate(path):
         member = found.find(key)
         rest = path[depth + 1 :]
         if member is None:
-            return _applied(text, _insertion(text, found, key, _nested(rest, value)))
+            return _apply(text, _insertion(text, found, key, _nest(rest, value)))
         is_absent = text[member.value_start : member.value_end] == "null"
         if not rest or is_absent:
-            written = _replacement(text, found, member, _nested(rest, value))
-            return _applied(text, [_Edit(member.value_start, member.value_end, written)])
+            written = _replacement(text, found, member, _nest(rest, value))
+            return _apply(text, [_Edit(member.value_start, member.value_end, written)])
         found = _object(text, member.value_start, path[: depth + 1])
     raise AssertionError("the last key ends the loop")
 
@@ -100,7 +100,7 @@ def remove_member(text: str, path: Sequence[str]) -> str:
     """Return `text` without the member at `path`, if it exists. Comments outside of the member stay.
 
     Raises:
-        JsoncError: the text is not JSON, or the value at the top or on the way is not an object.
+        JsoncError: the text is not JSON, or the value at the top or on the path is not an object.
     """
     if not text.removeprefix(_BYTE_ORDER_MARK).strip(_BLANKS):
         return text
@@ -115,8 +115,8 @@ def remove_member(text: str, path: Sequence[str]) -> str:
         member = found.find(path[-1])
         if member is None:
             return text
-        # Once more: of a key that stands twice, the other one would count now.
-        text = _applied(text, _removal(text, found, member))
+        # Repeat: if the key occurs twice, the other one would count now.
+        text = _apply(text, _removal(text, found, member))
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -184,28 +184,28 @@ def _error(text: str, position: int, message: str) -> JsoncError:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def _nested(path: Sequence[str], value: Any) -> Any:
+def _nest(path: Sequence[str], value: Any) -> Any:
     for key in reversed(path):
         value = {key: value}
     return value
 
 
-def _applied(text: str, edits: Sequence[_Edit]) -> str:
-    # From the end on; of two at one place the later one first, so that it comes to stand behind.
+def _apply(text: str, edits: Sequence[_Edit]) -> str:
+    # From the end to the start; of two edits at one offset the later first, so that its text follows the other.
     for _, edit in sorted(enumerate(edits), key=lambda item: (item[1].start, item[0]), reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
 
 
 def _insertion(text: str, parent: _Object, key: str, value: Any) -> list[_Edit]:
-    """Return a member behind those that are there."""
+    """Return the edits that add a member after the existing ones."""
     unit, line_end = _unit(text), _line_end(text)
     name = json.dumps(key, ensure_ascii=False)
     last = parent.members[-1] if parent.members else None
     if last is not None and not _begins_line(text, last.start):
         comma = [] if last.comma is not None else [_Edit(last.value_end, last.value_end, ",")]
         place = last.value_end if last.comma is None else last.comma + 1
-        # Behind a line comment only a new line is free.
+        # After a line comment, only a new line can hold the member.
         end = _end_of_remarks(text, place)
         gap = " " if end == place else f"{line_end}{_indentation(text, last.start)}"
         again = "," if last.comma is not None else ""
@@ -223,7 +223,7 @@ def _insertion(text: str, parent: _Object, key: str, value: Any) -> list[_Edit]:
         place = last.value_end if last.comma is None else last.comma + 1
         end = _end_of_remarks(text, place)
         tail = "," if last.comma is not None else ""
-    edits.append(_Edit(end, end, f"{line_end}{inner}{name}: {_written(value, inner, unit, line_end)}{tail}"))
+    edits.append(_Edit(end, end, f"{line_end}{inner}{name}: {_format_value(value, inner, unit, line_end)}{tail}"))
     return edits
 
 
@@ -231,7 +231,7 @@ def _replacement(text: str, parent: _Object, member: _Member, value: Any) -> str
     """Return the text of a value in place of that of `member`: on one line if its object is on one line."""
     if not _begins_line(text, member.start) and "\n" not in text[parent.start : parent.end]:
         return json.dumps(value, ensure_ascii=False)
-    return _written(value, _indentation(text, member.start), _unit(text), _line_end(text))
+    return _format_value(value, _indentation(text, member.start), _unit(text), _line_end(text))
 
 
 def _removal(text: str, parent: _Object, member: _Member) -> list[_Edit]:
@@ -260,7 +260,7 @@ def _removal(text: str, parent: _Object, member: _Member) -> list[_Edit]:
     return [*edits, _Edit(start, end, "")]
 
 
-def _written(value: Any, indentation: str, unit: str, line_end: str) -> str:
+def _format_value(value: Any, indentation: str, unit: str, line_end: str) -> str:
     lines = json.dumps(value, ensure_ascii=False, indent=unit).split("\n")
     return f"{line_end}{indentation}".join(lines)
 
@@ -271,7 +271,7 @@ def _line_end(text: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """Return the indentation of one level, which is that of the outermost object's first member."""
+    """Return the indentation of one level, taken from the first member of the outermost object."""
     members = _object(text, _start(text), ()).members
     if members and _begins_line(text, members[0].start) and (found := _indentation(text, members[0].start)):
         return found
@@ -279,30 +279,30 @@ def _unit(text: str) -> str:
 
 
 def _indentation(text: str, position: int) -> str:
-    """Return the blanks at the beginning of the line."""
+    """Return the blanks at the beginning of the line of `position`."""
     line = text[text.rfind("\n", 0, position) + 1 : position].removeprefix(_BYTE_ORDER_MARK)
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _begins_line(text: str, position: int) -> bool:
-    """Return whether only blanks are before it in its line, which is not the first one."""
+    """Return whether only blanks precede `position` in its line, and the line is not the first."""
     line_start = text.rfind("\n", 0, position) + 1
     return line_start > 0 and not text[line_start:position].strip(" \t")
 
 
 def _end_of_remarks(text: str, position: int) -> int:
-    """Return the end of the comments that follow in the same line; `position` when there are none."""
+    """Return the end of the comments that follow in the same line; `position` if there are none."""
     end = position
     for token in _tokens(text, position):
         if token.kind != "comment" or "\n" in text[end : token.start]:
             break
         end = token.end
-    # A carriage return before the line feed is the line's, not the comment's.
+    # A carriage return before the line feed belongs to the line end, not to the comment.
     return end - 1 if text[end - 1 : end + 1] == "\r\n" and end > position else end
 
 
 def _end_of_contents(text: str, parent: _Object) -> int:
-    """Return the end of the comments in an object without members; behind its ``{`` when there are none."""
+    """Return the end of the comments in an object without members; the offset after its ``{`` if it has none."""
     end = parent.start + 1
     for token in _tokens(text, parent.start + 1):
         if token.kind != "comment":

@@ -1,1 +1,1 @@
-"""Files on disk: written at once, opened without following links, where our own lie, and ignore files."""
+"""Files on disk: atomic writing, opening without following links, Isthmus's own folders, and ignore files."""

@@ -1,7 +1,7 @@
-"""Writing files so that no reader ever sees half of one, and reading those that can be read to their end.
+"""Atomic writing of files, so that no reader sees half a file, and bounded reading of regular files.
 
-The new content goes to a temporary file in the same folder and takes the place of the old one in a single step; a
-symbolic link is written through, and the mode stays. What the content is does not matter here.
+The new content goes to a temporary file in the same folder, which replaces the old file in a single step. Symbolic
+links are followed by default, and the mode stays.
 """
 
 import contextlib
@@ -19,21 +19,22 @@ from isthmus.errors import IsthmusError
 from isthmus.files.nofollow import folder_of, open_file
 
 LOCK_SECONDS = 30.0
+"""Maximum wait in seconds for a lock."""
 LOCK_POLL_SECONDS = 0.01
 ABANDONED_SECONDS = 3600.0
-"""A temporary file that is older is of a process that was killed while it wrote."""
+"""Age in seconds above which a temporary file was left by a process that was killed while writing."""
 _TEMPORARY = ".isthmus-{}.tmp"
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FileChangedError(IsthmusError):
-    """The file is not what it was expected to be; nothing was written."""
+    """Failure to write because the file does not have the expected content; nothing was written."""
 
 
 def read_regular(path: Path, maximum_bytes: int, *, through_links: bool = True) -> bytes:
     """Return the content of a regular file, without waiting for a pipe, reading a device or following a growing file.
 
-    Without `through_links` the path is a resolved one, and a link that appeared in it since is refused.
+    Without `through_links` the path must be resolved, and a link that has appeared in it since is refused.
 
     Raises:
         OSError: it cannot be read, is not a regular file (EINVAL, EISDIR), or is larger than `maximum_bytes` (EFBIG);
@@ -50,10 +51,10 @@ def read_regular(path: Path, maximum_bytes: int, *, through_links: bool = True) 
 
 
 def reader_of(descriptor: int) -> BinaryIO:
-    """Return a file that owns a descriptor; a folder's is closed, which ``os.fdopen`` would leave open.
+    """Return a file that owns a descriptor. Unlike ``os.fdopen``, close the descriptor if it is a folder's.
 
     Raises:
-        IsADirectoryError: the descriptor is that of a folder.
+        IsADirectoryError: the descriptor is a folder's.
     """
     try:
         return os.fdopen(descriptor, "rb")
@@ -64,14 +65,14 @@ def reader_of(descriptor: int) -> BinaryIO:
 
 @contextlib.contextmanager
 def exclusive(path: Path, seconds: float = LOCK_SECONDS) -> Generator[None]:
-    """Hold the lock file `path` for a change that others, also in other processes, must not make at the same time.
+    """Hold the lock file `path` during a change that no other thread or process must make at the same time.
 
-    The file is made and stays; what ends with the process is the lock. Blocks while somebody else has it. A folder
-    that is there serves as well, and no file is made.
+    The file is created and stays; the lock ends with the process. Blocks while another holder has the lock. `path` may
+    also be an existing folder.
 
     Raises:
-        TimeoutError: somebody else had it for `seconds`.
-        OSError: the file cannot be made.
+        TimeoutError: another holder had the lock for `seconds`.
+        OSError: the file cannot be created.
     """
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
     descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
@@ -91,7 +92,7 @@ def exclusive(path: Path, seconds: float = LOCK_SECONDS) -> Generator[None]:
 
 
 def require_regular(status: os.stat_result) -> None:
-    """Make sure that what was looked at is a regular file.
+    """Check that a status is that of a regular file.
 
     Raises:
         OSError: it is a folder (IsADirectoryError), or a device, pipe or socket (EINVAL).
@@ -103,13 +104,13 @@ def require_regular(status: os.stat_result) -> None:
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int | None = None, through_links: bool = True) -> None:
-    """Write `data` to `path`, whatever was there. `mode` is that of a new or replaced file; None keeps the old one.
+    """Write `data` to `path`, replacing any file. `mode` is the mode of the file; None keeps the old one.
 
-    Without `through_links` a symbolic link at `path` is replaced: in a folder that others can write to, one may have
-    been put there to lead the content elsewhere.
+    Without `through_links` a symbolic link at `path` is replaced: in a folder that others can write, it may have been
+    created to lead the content elsewhere.
 
     Raises:
-        OSError: as of writing in place; also PermissionError for a file whose mode lets nobody write.
+        OSError: the file cannot be written; PermissionError also if its mode has no permission to write.
     """
     target = path.resolve()
     if not through_links:
@@ -122,14 +123,14 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None, through_li
 def write_if_unchanged(
     path: Path, data: bytes, expected: bytes | None, *, mode: int | None = None, through_links: bool = True
 ) -> None:
-    """Write `data` to `path` if its content is still `expected`; None: if there is still no such file.
+    """Write `data` to `path` if its content is still `expected`; None means that the file must not exist yet.
 
-    The comparison is made right before the file takes its place; a file made meanwhile is never overwritten. `mode` is
-    that of a new or replaced file; None keeps the old one. Without `through_links` the path is a resolved one, and
-    nothing is written where a link has come into it since.
+    The comparison directly precedes the replacement; a file that was created meanwhile is never overwritten. `mode` is
+    the mode of the file; None keeps the old one. Without `through_links` the path must be resolved, and nothing is
+    written if a link has appeared in it since.
 
     Raises:
-        FileChangedError: somebody else changed, made or removed the file.
+        FileChangedError: another program changed, created or removed the file.
         OSError: as in :func:`write_atomic`; ELOOP for a link.
     """
     target = path.resolve() if through_links else path
@@ -149,19 +150,19 @@ def write_if_unchanged(
 
 
 def forget_abandoned(folder: Path) -> None:
-    """Remove the temporary files that processes left in a folder of our own when they were killed while they wrote.
+    """Remove temporary files from one of our folders, left by processes that were killed while writing.
 
     Raises:
         OSError: one of them cannot be removed.
     """
     for file in folder.glob(_TEMPORARY.format("*")):
-        with contextlib.suppress(FileNotFoundError):  # somebody else does the same, or is done with writing
+        with contextlib.suppress(FileNotFoundError):  # another process removes it, too, or has finished writing
             if time.time() - file.lstat().st_mtime > ABANDONED_SECONDS:
                 file.unlink()
 
 
 def _write(target: Path, data: bytes, mode: int | None, check: Callable[[int], None], *, is_new: bool = False) -> None:
-    """Write to a resolved path. `check` gets the descriptor of its folder before the file takes its place there."""
+    """Write to a resolved path. `check` is called with the descriptor of its folder before the replacement."""
     with folder_of(target) as (folder, name):
         previous = _status(name, folder)
         if previous is not None and stat.S_ISDIR(previous.st_mode):
@@ -196,7 +197,7 @@ def _write(target: Path, data: bytes, mode: int | None, check: Callable[[int], N
 
 def _place_new(temporary: str, name: str, folder: int, target: Path) -> None:
     try:
-        # Unlike a rename, a link fails when the name was taken since the check.
+        # Unlike a rename, a link fails if the name has been taken since the check.
         os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except FileExistsError as error:
         raise FileChangedError(f"{target} appeared meanwhile; nothing was written") from error
@@ -215,7 +216,7 @@ def _status(name: str, folder: int) -> os.stat_result | None:
 def _keep_owner_and_mode(descriptor: int, previous: os.stat_result) -> None:
     made = os.fstat(descriptor)
     if (made.st_uid, made.st_gid) != (previous.st_uid, previous.st_gid):
-        # Only the superuser gives files away; the content matters more than the owner.
+        # Only the superuser may change the owner; the content matters more.
         with contextlib.suppress(PermissionError):
             os.fchown(descriptor, previous.st_uid, previous.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(previous.st_mode))

@@ -1,6 +1,6 @@
-"""Folders of our own files on this machine, and writing files with secrets: with mode 0600 from the first moment.
+"""Folders of Isthmus's own files on this machine, and writing files with secrets, created with mode 0600.
 
-Folders that a protocol prescribes are with that protocol.
+Not here: folders that a protocol prescribes, see the module of that protocol.
 """
 
 import json
@@ -15,7 +15,7 @@ from isthmus.files.atomic import write_atomic
 
 
 def data_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the platform's folder for our data; not made here."""
+    """Return the platform's folder for our data, without creating it."""
     base = environment.get("XDG_DATA_HOME")
     if base:
         return Path(base) / "isthmus"
@@ -25,7 +25,7 @@ def data_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the platform's folder for what can be found out anew; not made here."""
+    """Return the platform's folder for data that can be determined again, without creating it."""
     base = environment.get("XDG_CACHE_HOME")
     if base:
         return Path(base) / "isthmus"
@@ -35,18 +35,18 @@ def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the platform's folder for sockets and what lives no longer than a login; not made here."""
+    """Return the platform's folder for sockets and other files of a login session, without creating it."""
     base = environment.get("XDG_RUNTIME_DIR")
-    if base and Path(base).is_dir():  # in containers and under sudo it is often set and missing
+    if base and Path(base).is_dir():  # in containers and under sudo it is often set, but missing
         return Path(base) / "isthmus"
     return Path(tempfile.gettempdir()) / f"isthmus-{os.getuid()}"
 
 
 def make_private_directory(path: Path) -> None:
-    """Make a folder and its missing parents, for this user alone. One that exists is left as it is.
+    """Create a folder and its missing parents with access only for this user. An existing folder is not changed.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the folder cannot be created.
     """
     for folder in (*reversed(path.parents), path):
         if not folder.exists():
@@ -54,13 +54,13 @@ def make_private_directory(path: Path) -> None:
 
 
 def require_own_directory(path: Path) -> None:
-    """Make sure that nobody else can put files in a folder: others may guess its name in a shared /tmp.
+    """Check that no other user can create files in a folder, whose name others may guess in a shared /tmp.
 
     Raises:
-        PermissionError: it belongs to somebody else, or is a symlink.
+        PermissionError: the folder belongs to another user, or is a symbolic link.
     """
     if path.is_symlink() or path.stat().st_uid != os.getuid():
-        raise PermissionError(f"{path} belongs to somebody else; set XDG_RUNTIME_DIR to a folder of your own")
+        raise PermissionError(f"{path} belongs to another user; set XDG_RUNTIME_DIR to a folder of your own")
     path.chmod(0o700)
 
 
@@ -68,11 +68,11 @@ def write_private(path: Path, content: JsonObject) -> None:
     """Write a JSON file atomically into an existing folder, unreadable for others and never through a link.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     write_atomic(path, json.dumps(content).encode(), mode=0o600, through_links=False)
 
 
 def absolute(path: str) -> str:
-    """Return the absolute path without ``..``, symlinks kept: the name that the user used."""
+    """Return the absolute path without ``..``, but with symbolic links, as the user knows it."""
     return os.path.abspath(path)  # noqa: PTH100 - Path.resolve would follow symlinks, Path.absolute keeps ".."

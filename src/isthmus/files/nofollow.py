@@ -1,8 +1,8 @@
-"""Files reached from the root folder by folder, none of them a symbolic link: what was checked is what is opened.
+"""Opens files folder by folder from the root, without following symbolic links, so that the checked path is used.
 
-A path that was resolved and found to be inside a workspace leads elsewhere when a link takes the place of one of its
-folders before it is used. Here each step is made from the folder of the step before, so that there is no such moment.
-POSIX only. Deliberately not here: resolving, and which paths are allowed.
+A path that was resolved and found inside a workspace leads elsewhere if a link replaces one of its folders before it is
+used. Here each folder is opened relative to the previous one, which excludes that race. POSIX only. Not here: resolving
+and allowing paths, see `isthmus.tools.workspace`.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import stat
 from collections.abc import Generator
 from pathlib import Path
 
-# With O_PATH a folder need not be readable to be passed through; elsewhere than on Linux it must be.
+# With O_PATH (Linux), a folder on the way need not be readable.
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 
 
@@ -20,7 +20,7 @@ def open_file(path: Path, flags: int, mode: int = 0o666) -> int:
     """Return a descriptor of the file at an absolute, resolved path.
 
     Raises:
-        OSError: from :func:`os.open`; with ELOOP when the file or a folder above it is a symbolic link.
+        OSError: from :func:`os.open`; with ELOOP if the file or a folder above it is a symbolic link.
     """
     with folder_of(path) as (folder, name):
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
@@ -45,16 +45,16 @@ def folder_of(path: Path) -> Generator[tuple[int, str]]:
 
 
 def make_folders(path: Path) -> None:
-    """Make the folder at an absolute, resolved path with those missing above it; one that exists stays.
+    """Create the folder at an absolute, resolved path and the missing folders above it.
 
     Raises:
-        OSError: as in :func:`open_file`; with ENOTDIR when there is a file in the way.
+        OSError: as in :func:`open_file`; with ENOTDIR if a part of the path is a file.
     """
     os.close(_open_folder(path, make=True))
 
 
 def is_link(name: str, folder: int) -> bool:
-    """Return whether a name in a folder is a symbolic link now."""
+    """Return whether a name in a folder is currently a symbolic link."""
     try:
         return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:
@@ -69,7 +69,7 @@ def _open_folder(path: Path, *, make: bool = False) -> int:
             descriptor = _step(name, above, make=make)
         except NotADirectoryError as error:
             if is_link(name, above):
-                raise OSError(errno.ELOOP, "a symbolic link came into the path", str(path)) from error
+                raise OSError(errno.ELOOP, "a symbolic link appeared in the path", str(path)) from error
             raise
         finally:
             os.close(above)

@@ -1,1 +1,1 @@
-"""Jupyter notebooks as text: their cells, what changed in them, and how they are shown for a review."""
+"""Jupyter notebooks as text: their cells, their changes, and the display of changes for a review."""

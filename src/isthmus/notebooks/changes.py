@@ -1,8 +1,8 @@
-"""The changes between two notebooks, cell by cell, and the notebook that has only some of them.
+"""The changes between two notebooks, cell by cell, and a notebook with only some of them. Pure.
 
-Cells belong together by their ids, else by their content and place. Whatever is not accepted stays character for
-character as in the old text: metadata, outputs and ids of the other cells, blanks between them. Ids, and the way the
-JSON is written, do not count as changes. Pure. Deliberately not here: merging inside of one cell.
+Cells are matched by their ids, otherwise by content and place. Everything that is not accepted stays exactly as in the
+old text: metadata, outputs and ids of the other cells, and blanks between them. Different ids or formatting of the JSON
+are not changes. Changes within one cell are not merged.
 """
 
 import json
@@ -19,10 +19,11 @@ from isthmus.text.diff import line_opcodes, split_lines
 from isthmus.text.text_file import Newlines, newlines_of
 
 ALIKE = 0.5
-"""Minimum similarity (0 to 1) at which two cells without a common id are versions of one."""
+"""Minimum similarity (0 to 1) at which two cells without a common id are versions of the same cell."""
 MAXIMUM_COMPARED_LINES = 500
+"""Maximum number of lines of a cell that are compared."""
 MAXIMUM_CANDIDATES = 20
-"""Maximum number of following old cells that a new cell without a known id is compared with."""
+"""Maximum number of following old cells with which a new cell without a known id is compared."""
 
 
 class ChangeKind(StrEnum):
@@ -33,16 +34,16 @@ class ChangeKind(StrEnum):
     REMOVED = "removed"
     MOVED = "moved"
     NOTEBOOK = "notebook"
-    """Everything that is not a cell: metadata, format version."""
+    """Change outside the cells: metadata, format version."""
 
 
 class NoSuchChangeError(IsthmusError):
-    """Raised for a number that no change has."""
+    """Raised for an unknown number of a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change. ``number`` counts from 1 in the order of the notebook; cell indexes are 0-based, None: not there."""
+    """One change. ``number`` counts from 1 in notebook order; cell indexes are 0-based, None if there is no cell."""
 
     number: int
     kind: ChangeKind
@@ -52,7 +53,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A place in the merged order of the cells. ``change`` indexes the changes; None: both are the same."""
+    """A place in the merged order of the cells. ``change`` is the index of its change; None if both are equal."""
 
     old: int | None
     new: int | None
@@ -61,7 +62,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class NotebookChanges:
-    """The changes from ``old`` to ``new``. Made by :func:`compare`."""
+    """The changes from ``old`` to ``new``, created by :func:`compare`."""
 
     old: Notebook
     new: Notebook
@@ -74,9 +75,9 @@ class NotebookChanges:
         return None if old is None else self.old.cells[old], None if new is None else self.new.cells[new]
 
     def accept(self, numbers: Collection[int], sources: Mapping[int, str] | None = None) -> str:
-        """Return the text of the notebook with the changes of these numbers; all of them: the new text as it is.
+        """Return the text of the notebook with the changes of these numbers; the new text unchanged if these are all.
 
-        ``sources`` has the sources of new cells that the user has edited, by the number of the change.
+        ``sources`` contains the sources of new cells that the user has edited, by the number of the change.
 
         Raises:
             NoSuchChangeError: no change has this number.
@@ -92,9 +93,9 @@ class NotebookChanges:
         is_whole = any(change.kind is ChangeKind.NOTEBOOK and change.number in numbers for change in self.all)
         if is_whole:
             frame = replace(self.old, head=self.new.head, tail=self.new.tail, members=self.new.members)
-        return frame.with_cells(tuple(self._accepted(numbers, edited)))
+        return frame.with_cells(tuple(self._merge_cells(numbers, edited)))
 
-    def _accepted(self, numbers: Collection[int], edited: Mapping[int, str]) -> Iterator[Cell]:
+    def _merge_cells(self, numbers: Collection[int], edited: Mapping[int, str]) -> Iterator[Cell]:
         for step in self._steps:
             if step.change is None:
                 if step.old is not None:
@@ -105,10 +106,10 @@ class NotebookChanges:
                 if step.old is not None:
                     yield self.old.cells[step.old]
             elif step.new is not None:
-                yield self._taken(change, step.new, edited.get(change.number))
+                yield self._place_cell(change, step.new, edited.get(change.number))
 
-    def _taken(self, change: Change, index: int, source: str | None) -> Cell:
-        """Return a new cell, in the blanks of the one whose place it takes."""
+    def _place_cell(self, change: Change, index: int, source: str | None) -> Cell:
+        """Return a new cell with the surrounding blanks of the cell that it replaces."""
         cell = self.new.cells[index]
         if change.old_index is not None and _content(self.old.cells[change.old_index]) == _content(cell):
             cell = replace(cell, text=self.old.cells[change.old_index].text)  # only moved
@@ -121,7 +122,7 @@ class NotebookChanges:
         is_last = change.kind is not ChangeKind.CHANGED or place is neighbours[-1]
         text = cell.text
         if newlines_of(self.old.text) is Newlines.CRLF:
-            text = text.replace("\r\n", "\n").replace("\n", "\r\n")  # inside of strings there are none
+            text = text.replace("\r\n", "\n").replace("\n", "\r\n")  # strings contain no raw newlines
         return replace(cell, text=text, lead=place.lead, trail="" if is_last else place.trail)
 
     def _is_edited(self, number: int, source: str) -> bool:
@@ -176,17 +177,17 @@ def compare(old: Notebook, new: Notebook) -> NotebookChanges:
 
 
 def _pairs(old: Sequence[Cell], new: Sequence[Cell]) -> list[tuple[int, int]]:
-    """Return the indexes of the cells that are versions of one, ordered by the old one."""
+    """Return pairs of indexes of cells that are versions of the same cell, ordered by the old index."""
     places = dict(_identified(new))
     pairs = {index: places[identity] for identity, index in _identified(old) if identity in places}
     taken = set(pairs.values())
-    # The rest is compared between the cells that are known to belong together and to be in order.
+    # The remaining cells are compared between matched cells that are in order.
     anchors = sorted((index, pairs[index]) for index in _longest_increasing(sorted(pairs.items())))
     start, new_start = 0, 0
     for end, new_end in [*anchors, (len(old), len(new))]:
         left = [index for index in range(start, end) if index not in pairs]
         right = [index for index in range(new_start, new_end) if index not in taken]
-        pairs |= _alike(old, new, left, right)
+        pairs |= _pair_similar(old, new, left, right)
         start, new_start = end + 1, new_end + 1
     return sorted(pairs.items())
 
@@ -196,8 +197,8 @@ def _identified(cells: Sequence[Cell]) -> Iterator[tuple[str, int]]:
     return ((cell.id, index) for index, cell in enumerate(cells) if cell.id is not None and counts[cell.id] == 1)
 
 
-def _alike(old: Sequence[Cell], new: Sequence[Cell], left: list[int], right: list[int]) -> dict[int, int]:
-    """Return pairs of cells without a common id: with the same source, and between these with a similar one."""
+def _pair_similar(old: Sequence[Cell], new: Sequence[Cell], left: list[int], right: list[int]) -> dict[int, int]:
+    """Return pairs of cells without a common id: those with equal sources, and between them those with similar ones."""
     found: dict[int, int] = {}
     for tag, start, end, new_start, new_end in line_opcodes(_keys(old, left), _keys(new, right)):
         if tag == "equal":
@@ -231,7 +232,7 @@ def _are_alike(old: Cell, new: Cell) -> bool:
 
 
 def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> set[int]:
-    """Return the old indexes of the longest run of pairs that is in order on both sides."""
+    """Return the old indexes of the longest subsequence of pairs that is in order on both sides."""
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []

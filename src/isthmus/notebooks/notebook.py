@@ -1,7 +1,7 @@
-"""Jupyter notebooks (``.ipynb``) as text: where each cell stands in it, so that the others keep every character.
+"""Jupyter notebooks (``.ipynb``) as text, with the exact text of each cell, so that other cells are not changed. Pure.
 
-A cell is known by its offsets; its value is only for reading. Pure: text in, text out. Deliberately not here: what
-changed between two notebooks (:mod:`isthmus.notebooks.changes`), validation against nbformat's schema, and files.
+A cell keeps its source text; its value is only for reading. There is no validation against nbformat's schema. Not here:
+the changes between two notebooks, see :mod:`isthmus.notebooks.changes`.
 """
 
 import json
@@ -18,15 +18,15 @@ _DECODER = json.JSONDecoder()
 
 
 class NotebookError(IsthmusError):
-    """The text is not a notebook; the message says what was expected and where."""
+    """Text that is not a notebook; the message contains the expectation and the position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell. ``text`` is exactly what stands in the file, from its ``{`` to its ``}``.
+    """A cell. ``text`` is its exact text in the file, from its ``{`` to its ``}``.
 
-    ``lead`` are the blanks before it, behind the ``[`` or the comma; ``trail`` those behind it, up to the comma or
-    the ``]``.
+    ``lead`` contains the blanks between the ``[`` or comma and the cell; ``trail`` those between the cell and the comma
+    or ``]``.
     """
 
     text: str
@@ -42,13 +42,13 @@ class Cell:
 
     @property
     def kind(self) -> str:
-        """``code``, ``markdown`` or ``raw``; whatever stands there."""
+        """Kind of the cell as in the file, usually ``code``, ``markdown`` or ``raw``."""
         return str(self.value.get("cell_type", "code"))
 
     @property
     def source(self) -> str:
-        """The text that the user wrote; in the file it may be a list of lines."""
-        return _joined(self.value.get("source", ""))
+        """The user's text; in the file it may be a list of lines."""
+        return _join(self.value.get("source", ""))
 
     @property
     def outputs(self) -> tuple[JsonObject, ...]:
@@ -63,8 +63,8 @@ class Cell:
 class Notebook:
     """A parsed notebook. ``head + cells + tail`` is its text: head ends with the ``[``, tail begins with the ``]``.
 
-    ``members`` are the others of the outermost object: metadata and the format's version. ``end_blanks`` are what
-    stands between ``[`` and ``]`` where there are no cells.
+    ``members`` are the other members of the outermost object: metadata and format version. ``end_blanks`` contains the
+    blanks between ``[`` and ``]`` if there are no cells.
     """
 
     head: str
@@ -75,24 +75,24 @@ class Notebook:
 
     @property
     def text(self) -> str:
-        """All of it, as it was parsed."""
+        """The whole text, as parsed."""
         return self.with_cells(self.cells)
 
     def with_cells(self, cells: Sequence[Cell]) -> str:
-        """Return the text with other cells in it. Head, tail and the texts of the cells stay as they are."""
+        """Return the text with other cells. Head, tail and the texts of the cells are not changed."""
         if not cells:
             return f"{self.head}{'' if self.cells else self.end_blanks}{self.tail}"
         last = self.cells[-1] if self.cells else cells[-1]
-        # Blanks before a comma are a cell's own, those before the `]` belong to whichever is the last one.
+        # Blanks before a comma belong to the cell; those before the `]` belong to the last cell, whichever it is.
         parts = [f"{cell.lead}{cell.text}{'' if cell is last else cell.trail}" for cell in cells]
         return f"{self.head}{','.join(parts)}{last.trail}{self.tail}"
 
 
 def parse(text: str) -> Notebook:
-    """Return the cells of a notebook and where they are. A byte order mark in front stays in ``head``.
+    """Parse a notebook. A byte order mark stays in ``head``.
 
     Raises:
-        NotebookError: it is not JSON, or has no list of cells.
+        NotebookError: the text is not JSON, or has no list of cells.
     """
     try:
         notebook = _parse(text)
@@ -110,7 +110,7 @@ def parse(text: str) -> Notebook:
 
 
 def with_source(cell: Cell, source: str) -> Cell:
-    """Return the cell with another source, as a list of lines or one string like before. Nothing else changes."""
+    """Return the cell with another source, in the former form (list of lines or string). Nothing else changes."""
     value = {**cell.value, "source": source}
     position = _blanks(cell.text, 1)
     while cell.text[position] != "}":
@@ -118,16 +118,16 @@ def with_source(cell: Cell, source: str) -> Cell:
         start = _blanks(cell.text, _expect(cell.text, position, ":"))
         found, end = cast("tuple[object, int]", _DECODER.raw_decode(cell.text, start))
         if key == "source":
-            written = _written(cell.text[start:end], found, source)
+            written = _format_source(cell.text[start:end], found, source)
             return replace(cell, text=cell.text[:start] + written + cell.text[end:], value=value)
         position = _blanks(cell.text, end)
         if cell.text[position] == ",":
             position = _blanks(cell.text, position + 1)
     comma = "" if cell.text[1:-1].strip(" \t\r\n") == "" else ", "
-    return replace(cell, text=f'{{"source": {_written("", "", source)}{comma}{cell.text[1:]}', value=value)
+    return replace(cell, text=f'{{"source": {_format_source("", "", source)}{comma}{cell.text[1:]}', value=value)
 
 
-def _written(former: str, value: object, source: str) -> str:
+def _format_source(former: str, value: object, source: str) -> str:
     if not isinstance(value, list):
         return json.dumps(source, ensure_ascii=False)
     lines = [json.dumps(line, ensure_ascii=False) for line in source.splitlines(keepends=True)]
@@ -156,11 +156,11 @@ def _parse(text: str) -> Notebook:
         if text[position : position + 1] == ",":
             position = _blanks(text, position + 1)
             if text[position : position + 1] == "}":
-                raise json.JSONDecodeError("expected a member behind the comma", text, position)
+                raise json.JSONDecodeError("expected a member after the comma", text, position)
         elif text[position : position + 1] != "}":
             raise json.JSONDecodeError("expected a comma or }", text, position)
     if _blanks(text, position + 1) != len(text):
-        raise json.JSONDecodeError("expected nothing behind the notebook", text, position + 1)
+        raise json.JSONDecodeError("expected nothing after the notebook", text, position + 1)
     if found is None or "cells" in members:
         raise NotebookError("it is not a notebook: expected one member 'cells' with a list")
     start, end, cells, blanks = found
@@ -168,7 +168,7 @@ def _parse(text: str) -> Notebook:
 
 
 def _cells(text: str, start: int) -> tuple[tuple[Cell, ...], str, int]:
-    """Return the cells of the list whose ``[`` is at `start`, the blanks in an empty one, and where it ends."""
+    """Return the cells of the list whose ``[`` is at `start`, the blanks in an empty list, and its end."""
     cells: list[Cell] = []
     position = start + 1
     while True:
@@ -203,7 +203,7 @@ def _blanks(text: str, position: int) -> int:
     return found.end() if found is not None else position
 
 
-def _joined(value: object) -> str:
+def _join(value: object) -> str:
     if isinstance(value, list):
         return "".join(str(line) for line in cast("list[object]", value))
     return str(value)

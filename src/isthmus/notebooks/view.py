@@ -1,7 +1,7 @@
-"""The changes between two notebooks, as text for a terminal: numbered, each with the diff of what a user reads.
+"""The changes between two notebooks as text for a terminal: numbered, each with the diff of its source.
 
-Deliberately not here: what a change is (:mod:`isthmus.notebooks.changes`), colours, and what a terminal must not obey
-(whoever prints it takes that out).
+The text may contain control characters, which the caller must remove before printing. Not here: the changes, see
+:mod:`isthmus.notebooks.changes`.
 """
 
 import json
@@ -16,7 +16,7 @@ from isthmus.text.units import show_count
 from isthmus.text.visible import with_ellipsis
 
 LONGEST_VALUE = 500
-"""Characters of metadata that are shown of one change."""
+"""Maximum length in characters of a displayed value of metadata."""
 
 
 def is_notebook(path: str) -> bool:
@@ -35,7 +35,7 @@ def changes_between(path: str, old: str | None, new: str) -> NotebookChanges | N
 
 
 def heading(changes: NotebookChanges, change: Change) -> str:
-    """Return one change as a line, such as ``code cell 3 is changed``. Cells count from 1."""
+    """Return a line about a change, such as ``code cell 3 is changed``. Cells count from 1."""
     old, new = changes.cells(change)
     old_number, new_number = (change.old_index or 0) + 1, (change.new_index or 0) + 1
     shown = new or old
@@ -72,7 +72,7 @@ def remarks(old: Cell | None, new: Cell | None) -> tuple[str, ...]:
 
 
 def describe(changes: NotebookChanges) -> str:
-    """All changes, numbered as ``isthmus ide accept --cells`` takes them."""
+    """Return all changes, numbered as ``isthmus ide accept --cells`` expects."""
     return "\n".join(line for change in changes.all for line in _describe(changes, change))
 
 
@@ -85,7 +85,7 @@ def _describe(changes: NotebookChanges, change: Change) -> Iterator[str]:
     for remark in remarks(old, new):
         yield f"    {remark}"
     before, after = old.source if old is not None else "", new.source if new is not None else ""
-    # The names of the files and the place in the file say nothing here.
+    # The file names and the position in the diff have no meaning for a cell.
     for line in unified_diff(before, after, "cell").splitlines()[2:]:
         if not line.startswith("\\"):
             yield f"    {line}"

@@ -19,7 +19,7 @@ from isthmus.sandbox.policy import SandboxError, SandboxPolicy
 from isthmus.sandbox.system_calls import filter_of
 
 PASSED = ("COLORTERM", "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER")
-"""Variables that every confined program gets, besides those that begin with ``LC_``."""
+"""Variables that every confined program receives, besides those that begin with ``LC_``."""
 
 
 MAXIMUM_ENTRIES = 10_000
@@ -54,7 +54,7 @@ class Confinement:
         """Return the launch of a program that is confined to `workspace` and what `policy` opens.
 
         `surrounding` is the environment from which the policy passes variables on; `readable` are further readable
-        folders. Looks at the file system: call it in a thread where that may be slow.
+        folders. Looks at the file system: call it in a thread if that may be slow.
 
         Raises:
             SandboxError: the policy cannot be enforced, or the program or its folder would not be visible.
@@ -85,7 +85,7 @@ class Confinement:
 
 @cache
 def filter_file() -> Path | None:
-    """Return the filter of system calls as a file in memory, kept open by this process; None without one here."""
+    """Return the filter of system calls as a file in memory, kept open by this process; None if there is no filter."""
     content = filter_of(platform.machine())
     if content is None or not hasattr(os, "memfd_create"):
         return None

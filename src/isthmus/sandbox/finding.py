@@ -18,7 +18,7 @@ class SandboxFinder:
         self._found: Confinement | NoSandbox | None = None
 
     def find(self) -> Confinement | NoSandbox:
-        """Return the sandbox, or why there is none. The first call blocks, for up to 10 s."""
+        """Return the sandbox, or the reason why it is not available. The first call blocks for up to 10 s."""
         with self._lock:
             if self._found is None:
                 support = find_support(self._environment)

@@ -1,4 +1,4 @@
-"""Files of a workspace that other programs act on by themselves: one table for edits and for the sandbox.
+"""Files of a workspace on which other programs act without being asked: one table for edits and for the sandbox.
 
 Each edit of such a file needs an approval (:mod:`isthmus.agent.approval.policy`), and a confined command cannot write
 it (:mod:`isthmus.sandbox.mounts`). Names count in any folder and in any case, because some file systems ignore case.
@@ -184,7 +184,7 @@ _IGNORABLE = dict.fromkeys([0x00AD, *range(0x200B, 0x2010), *range(0x202A, 0x202
 
 
 def effect_of(path: PurePath, context_files: Iterable[str] = ()) -> Effect | None:
-    """Return the kind of program that acts on a file by itself; None when only users and builds do.
+    """Return the kind of program that acts on a file by itself; None if only users and builds do.
 
     `context_files` are further names of files that are part of an agent's prompt.
     """

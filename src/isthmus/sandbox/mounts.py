@@ -24,7 +24,7 @@ _FOLDERS_OF_GUARDED = frozenset(
 
 
 class MountKind(IntEnum):
-    """Kind of a mount; of two for the same path the higher one wins."""
+    """Kind of a mount; if two mounts have the same path, the higher kind wins."""
 
     EMPTY = 0
     """Empty folder of the sandbox's own; it is removed with the sandbox."""
@@ -64,7 +64,7 @@ class Tree(Protocol):
         ...
 
     def is_folder(self, path: Path) -> bool | None:
-        """Return whether the path is a folder; None when it does not exist."""
+        """Return whether the path is a folder; None if it does not exist."""
         ...
 
     def can_write(self, folder: Path) -> bool:
@@ -142,7 +142,7 @@ def view_of(
             view.add(path, MountKind.READ_ONLY, within=home)
     _protect(view, workspace, home)
     secrets = (*map(Path, known.SYSTEM_SECRETS), *(home / name for name in known.HOME_SECRETS), *private.own)
-    view.drop_what_nobody_listed_in({tree.resolve(path) for path in secrets} - {workspace, *workspace.parents})
+    view.drop_unlisted_mounts_in({tree.resolve(path) for path in secrets} - {workspace, *workspace.parents})
     for path in secrets:
         if view.shows(path):
             view.add(path, MountKind.CLOSED)
@@ -160,7 +160,9 @@ def _listed(wanted: OpenPath, home: Path, workspace: Path, tree: Tree) -> Mount:
         raise SandboxError(f"sandbox.paths: {wanted.path} is a link that leads out of the workspace, to {path}")
     is_folder = tree.is_folder(path)
     if is_folder is None:
-        raise SandboxError(f"sandbox.paths: {wanted.path} does not exist ({path}); create it, or take it off the list")
+        raise SandboxError(
+            f"sandbox.paths: {wanted.path} does not exist ({path}); create it, or remove it from the list"
+        )
     if path == Path("/") and wanted.is_writable:
         raise SandboxError("sandbox.paths: / would open everything; name the folders that are needed")
     return Mount(path, MountKind.LISTED_WRITABLE if wanted.is_writable else MountKind.LISTED_READ_ONLY, is_folder)
@@ -173,8 +175,8 @@ def _absolute(wanted: OpenPath, home: Path, workspace: Path) -> Path:
 
 
 def _protect(view: "_Builder", workspace: Path, home: Path) -> None:
-    # A mount cannot be renamed, so that a command cannot put a folder with other hooks in its place. A file there
-    # names another folder, and could be changed to name any.
+    # A mount cannot be renamed, so that a command cannot replace it by a folder with other hooks. A file named .git
+    # refers to another folder, and could be changed to refer to any.
     git = workspace / ".git"
     view.add(git, MountKind.WRITABLE if view.is_usable_folder(git) else MountKind.PROTECTED, within=workspace)
     for name in known.WORKSPACE_RULES:
@@ -256,7 +258,7 @@ class _Builder:
         nearest = _nearest(path, self._mounts.values())
         return nearest is not None and nearest.kind in (MountKind.WRITABLE, MountKind.LISTED_WRITABLE)
 
-    def drop_what_nobody_listed_in(self, secrets: set[Path]) -> None:
+    def drop_unlisted_mounts_in(self, secrets: set[Path]) -> None:
         """Remove links to secret folders from opened folders, so that a link does not open a secret."""
         for path, mount in list(self._mounts.items()):
             if mount.kind < MountKind.CLOSED and not secrets.isdisjoint(path.parents):

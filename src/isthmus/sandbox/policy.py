@@ -13,14 +13,14 @@ from isthmus.errors import DecodeError, IsthmusError
 
 
 class SandboxError(IsthmusError):
-    """A program cannot be confined as demanded; the text says why and what to do."""
+    """Failure to confine a program as required; the text contains the reason and advice."""
 
 
 class Demand(Enum):
-    """Behaviour where the sandbox does not work."""
+    """Behaviour if the sandbox does not work."""
 
     AUTO = "auto"
-    """Run the program without a sandbox, and say so."""
+    """Run the program without a sandbox, and report that."""
     REQUIRE = "require"
     """Run nothing."""
 
@@ -66,7 +66,7 @@ def decode_policy(value: object, where: str) -> WithSandbox:
     ``enabled``, ``command``, ``image``, ``allowedPaths`` and ``networkAccess``.
 
     Raises:
-        DecodeError: it is none of these; the text names the key, the expected values and the actual one.
+        DecodeError: the value is invalid; the text names the key, the expected values and the received one.
     """
     match value:
         case None | False:
@@ -92,7 +92,7 @@ def decode_paths(value: object, where: str) -> tuple[OpenPath, ...]:
     """Return the paths of a list of ``PATH``, ``PATH:rw`` (the same) and ``PATH:ro``.
 
     Raises:
-        DecodeError: it is not such a list.
+        DecodeError: the value is not a list of paths.
     """
     return tuple(_decode_path(item, f"{where}[{index}]") for index, item in enumerate(_list(value, where)))
 

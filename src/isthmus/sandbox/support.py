@@ -1,6 +1,6 @@
-"""Finds out whether bubblewrap works here, by running it once, and says what to do when it does not.
+"""Determines whether bubblewrap works here, by running it once, with advice if it does not.
 
-Versions and system files do not show it: user namespaces are switched off in many ways.
+Versions and system files are not sufficient: user namespaces can be disabled in many ways.
 """
 
 import os
@@ -32,7 +32,7 @@ _NAMESPACES = (
 
 @dataclass(frozen=True, slots=True)
 class NoSandbox:
-    """A machine without a usable sandbox; ``reason`` says why, and what to do."""
+    """A machine without a usable sandbox; ``reason`` contains the cause and advice."""
 
     reason: str
 
@@ -43,7 +43,7 @@ Support: TypeAlias = Bubblewrap | NoSandbox
 def find_support(environment: Mapping[str, str] = os.environ, *, seconds: float = 10.0) -> Support:
     """Run bubblewrap, found by PATH, once.
 
-    Takes about 20 ms, and at most ``seconds``. Blocks: call it in a thread where that is too long.
+    Takes about 20 ms, and at most ``seconds``. Blocking; call it in a thread if that is too long.
     """
     if sys.platform != "linux":
         return NoSandbox("the sandbox is bubblewrap, which exists on Linux only")

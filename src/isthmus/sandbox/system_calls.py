@@ -1,4 +1,4 @@
-"""The system calls that confined programs do not get, as a seccomp filter: a program of the kernel's packet filter.
+"""Seccomp filter that blocks system calls of confined programs: a program for the kernel's packet filter.
 
 Blocked are sockets that lead past the network namespace (AF_VSOCK reaches a virtual machine's host), typing into an
 inherited terminal (TIOCSTI), files that run with their owner's rights (set-user-ID: one of root's in the workspace
@@ -62,7 +62,7 @@ _MACHINES = {
 
 
 def filter_of(machine: str) -> bytes | None:
-    """Return the filter for a machine as named by ``platform.machine()``; None when it is unknown."""
+    """Return the filter for a machine as named by ``platform.machine()``; None if it is unknown."""
     known = _MACHINES.get(machine)
     return None if known is None else _encoded(_instructions(known))
 

@@ -1,1 +1,1 @@
-"""Slash commands: the tree of commands, and the arguments behind a name."""
+"""Slash commands: the tree of commands, and the arguments after a name."""

@@ -1,12 +1,12 @@
 """Named arguments of a slash command, as typed: ``/poem --title="Gemini CLI" reverent``. Pure.
 
-Words are read as a POSIX shell reads them: quotes of both kinds, and the backslash. Nothing else of a shell means
-anything here: no variables, patterns or comments. An argument is given as ``--name=value``, ``--name value`` or by its
-place; what stands behind ``--`` is given by its place, whatever it looks like.
+Words are split as in a POSIX shell, with both kinds of quotes and the backslash, but without variables, patterns or
+comments. An argument is given as ``--name=value``, ``--name value`` or by its position; every word after ``--`` is
+given by its position, even if it looks like a name.
 
-Words without a name are given to the arguments that have no value yet, in their declared order; when there are fewer
-words than such arguments, to the required ones first. More words than arguments become the value of the last one,
-joined by spaces. Deliberately not here: which commands there are, and what a value means.
+Words without a name become the values of the arguments that have none yet, in declared order; if there are too few
+words, required arguments come first. Surplus words are added to the value of the last argument, joined by spaces. Not
+here: the commands, see `isthmus.slash_commands.tree`.
 """
 
 import difflib
@@ -23,12 +23,12 @@ _ESCAPED_IN_QUOTES = '$`"\\'
 
 
 class CommandArgumentError(IsthmusError):
-    """Typed words do not fit the arguments; the text says which, and what to do."""
+    """Words that do not match the arguments; the text names them, with advice."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentWord:
-    """A word as a shell reads it, and where it begins in the text. ``open_quote`` is a quote that is not closed."""
+    """A word as split by a shell, and its offset in the text. ``open_quote`` is a quote that is not closed."""
 
     text: str
     start: int
@@ -77,22 +77,22 @@ def _word(text: str, start: int) -> tuple[ArgumentWord, int]:
 
 
 @dataclass(slots=True)
-class _Reading:
-    """Words sorted into those with a name and those without."""
+class _WordReader:
+    """Reader that divides words into named and unnamed values."""
 
     arguments: Sequence[SlashCommandArgument]
     named: dict[str, str] = field(default_factory=dict[str, str])
     free: list[str] = field(default_factory=list[str])
     expects: str | None = None
-    """The argument whose value the next word is."""
+    """Name of the argument whose value is the next word."""
     has_ended: bool = False
-    """``--`` was there."""
+    """Whether ``--`` has been read."""
 
     def take(self, word: str) -> None:
         if self.expects is not None:
             name, self.expects = self.expects, None
             if word == "--" or self._option(word) is not None:
-                raise CommandArgumentError(f"--{name} needs a value, and {word[:80]} follows; write --{name}=VALUE.")
+                raise CommandArgumentError(f"--{name} needs a value, but {word[:80]} follows; write --{name}=VALUE.")
             self.named[name] = word
         elif self.has_ended or not word.startswith("--"):
             self.free.append(word)
@@ -114,7 +114,7 @@ class _Reading:
             self.named[name] = value
 
     def _option(self, word: str) -> tuple[str, str | None] | None:
-        # The longest name first: one may begin as another does, with a "=" behind it.
+        # The longest name first: another name followed by "=" may be a prefix of it.
         for name in sorted((item.name for item in self.arguments), key=len, reverse=True):
             if word == f"--{name}":
                 return name, None
@@ -129,7 +129,7 @@ class _Reading:
         meant = f" Did you mean {' or '.join(near)}?" if near else ""
         taken = f" It takes {', '.join(known.values())}." if known and not near else ""
         return (
-            f"There is no argument {typed[:80]}.{meant}{taken} A value that begins with -- is given behind a lone --."
+            f"There is no argument {typed[:80]}.{meant}{taken} A value that begins with -- must follow a separate --."
         )
 
     def unfilled(self) -> list[SlashCommandArgument]:
@@ -137,13 +137,13 @@ class _Reading:
 
 
 def read_arguments(text: str, arguments: Sequence[SlashCommandArgument]) -> dict[str, str]:
-    """Return the values of the arguments, in their declared order; those that were not given are left out.
+    """Return the values of the given arguments, in declared order.
 
     Raises:
-        ArgumentError: a quote is not closed, a name is unknown or given twice, a word is too many, or a required
-            argument is missing.
+        CommandArgumentError: a quote is not closed, a name is unknown or given twice, there are too many words, or a
+            required argument is missing.
     """
-    reading = _Reading(arguments)
+    reading = _WordReader(arguments)
     for word in shell_words(text):
         if word.open_quote:
             raise CommandArgumentError(f"The quote {word.open_quote} is not closed: {text[word.start :].strip()[:80]}.")
@@ -166,7 +166,7 @@ def read_arguments(text: str, arguments: Sequence[SlashCommandArgument]) -> dict
 
 
 def _by_place(unfilled: Sequence[SlashCommandArgument], words: int) -> list[SlashCommandArgument]:
-    """Return the arguments that so many words without a name are for, in order."""
+    """Return the arguments to which this number of unnamed words applies, in order."""
     if words >= len(unfilled):
         return list(unfilled)
     first = [item for item in unfilled if item.is_required][:words]
@@ -182,9 +182,9 @@ def usage(name: str, arguments: Sequence[SlashCommandArgument]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ValuePlace:
-    """The end of a text is the value of ``argument`` so far; it began at ``start``, behind ``before``.
+    """Incomplete value of ``argument`` at the end of a text: it begins at ``start``, after ``before``.
 
-    ``given`` are the values of other arguments.
+    ``given`` contains the values of other arguments.
     """
 
     argument: str
@@ -194,25 +194,25 @@ class ValuePlace:
     given: Mapping[str, str]
 
     def completed(self, value: str) -> str:
-        """Return the text from ``start`` on with a complete value."""
+        """Return the text from ``start`` on with the complete value."""
         return self.before + shlex.quote(value)
 
 
 @dataclass(frozen=True, slots=True)
 class NamePlace:
-    """The end of a text is the beginning of a name, from ``start`` on; these names fit."""
+    """Incomplete name at the end of a text, from ``start`` on; ``names`` are its completions."""
 
     names: tuple[str, ...]
     start: int
 
 
 def place_at_end(text: str, arguments: Sequence[SlashCommandArgument]) -> ValuePlace | NamePlace | None:
-    """Return the name or value that is being typed at the end of a text; None where nothing fits."""
+    """Return the name or value that is being typed at the end of a text; None if nothing matches."""
     words = shell_words(text)
-    # A blank behind the last word ends it, unless it is quoted or escaped.
+    # A blank after the last word ends it, unless the blank is quoted or escaped.
     is_ended = not words or len(shell_words(f"{text}x")) > len(words)
     done, last = (words, ArgumentWord("", len(text))) if is_ended else (words[:-1], words[-1])
-    reading = _Reading(arguments)
+    reading = _WordReader(arguments)
     try:
         for word in done:
             reading.take(word.text)

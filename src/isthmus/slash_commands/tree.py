@@ -1,7 +1,7 @@
-"""Slash commands as a tree: a typed line or a path held against it, near matches, completion. Pure.
+"""The tree of slash commands: resolving a typed line or a path, near matches, and completion. Pure.
 
-For the fronts, where a user types, and for the engine, where a path comes in. Deliberately not here: what a command
-does, and which there are.
+Used by front ends, where a user types a line, and by the engine, which receives a path. Not here: the commands, see
+`isthmus.agent.commands`.
 """
 
 import difflib
@@ -12,7 +12,7 @@ from typing import Protocol, Self, TypeVar
 from isthmus.development_tool import SlashCommand, SlashCommandArgument
 
 SUBCOMMAND = "subcommand"
-"""The required argument of a command that only holds others."""
+"""Name of the required argument of a command that only groups others."""
 
 ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("?",): ("help",),
@@ -25,15 +25,15 @@ ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("memory", "ls"): ("memory", "list"),
     ("memory", "reload"): ("memory", "refresh"),
 }
-"""Other names of commands; one that the tree has under such a name counts more."""
+"""Other names of commands; a command of the tree with such a name takes precedence."""
 
 FRONT_COMMANDS = frozenset({"clear", "exit", "help", "quit", "sessions"})
-"""Commands of a terminal's own, which hide an agent's of the same name."""
+"""Commands of the terminal itself, which hide commands of an agent with the same name."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A command and its arguments, as typed. ``command`` is None when the tree has none with this path."""
+    """A command and its arguments, as typed. ``command`` is None if the tree has no command with this path."""
 
     path: tuple[str, ...]
     args: str = ""
@@ -51,7 +51,7 @@ class Completion:
 def all_commands(
     tree: Sequence[SlashCommand], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], SlashCommand]]:
-    """Every command with its path, those above before those below."""
+    """Yield every command with its path, parents before subcommands."""
     for command in tree:
         path = (*above, command.name)
         yield path, command
@@ -59,16 +59,16 @@ def all_commands(
 
 
 class Node(Protocol):
-    """A command of a tree, whoever's."""
+    """A command in any tree of commands."""
 
     @property
     def name(self) -> str:
-        """The name, without those of the commands above it."""
+        """The name, without the names of its parents."""
         ...
 
     @property
     def sub_commands(self) -> Sequence[Self]:
-        """The commands below it."""
+        """The subcommands."""
         ...
 
 
@@ -87,9 +87,9 @@ def find(path: Sequence[str], tree: Sequence[AnyNode]) -> AnyNode | None:
 
 
 def resolve(path: Sequence[str], tree: Sequence[SlashCommand]) -> tuple[str, ...] | None:
-    """Return the path as the tree has it.
+    """Return the path of a command in the tree; None if there is no such command.
 
-    Also of ``("git:commit",)``, ``("/memory", "add")``, ``("memory add",)`` and of an alias.
+    Also accepts ``("git:commit",)``, ``("/memory", "add")``, ``("memory add",)`` and aliases.
     """
     named = tuple(path)
     if named and named[0].startswith("/"):
@@ -122,7 +122,7 @@ def command_line(path: Sequence[str], args: str, tree: Sequence[SlashCommand]) -
 
 
 def read_line(line: str, tree: Sequence[SlashCommand]) -> CommandLine | None:
-    """Return a typed line as a command; None when it does not begin with ``/`` and a name that exists."""
+    """Return a typed line as a command; None if it does not begin with ``/`` and an existing name."""
     text = line.strip()
     if not text.startswith("/"):
         return None
@@ -135,7 +135,7 @@ def read_line(line: str, tree: Sequence[SlashCommand]) -> CommandLine | None:
 
 
 def near(path: Sequence[str], tree: Sequence[SlashCommand], count: int = 3) -> tuple[str, ...]:
-    """Commands of a similar name, in whatever case, the nearest first, as typed."""
+    """Return commands with a similar name, ignoring case, nearest first, as typed."""
     wanted = " ".join(path).removeprefix("/")
     known = [" ".join(names) for names, _ in all_commands(tree)]
     folded = {name.casefold(): name for name in reversed(known)}
@@ -162,19 +162,19 @@ def completions(line: str, tree: Sequence[SlashCommand]) -> tuple[Completion, ..
 
 
 def missing_argument(command: SlashCommand, args: str) -> SlashCommandArgument | None:
-    """Return the first required argument, when none was given."""
+    """Return the first required argument if no arguments were given."""
     required = (argument for argument in command.arguments if argument.is_required)
     return None if args.strip() else next(required, None)
 
 
 def usage_of(command: SlashCommand) -> str:
-    """Return the arguments as shown behind a command's name, such as `` FACT [PLACE]``; empty for none."""
+    """Return the arguments as shown after a command's name, such as `` FACT [PLACE]``; empty for none."""
     shown = [item for item in command.arguments if item.name != SUBCOMMAND]
     return "".join(f" {item.name.upper()}" if item.is_required else f" [{item.name.upper()}]" for item in shown)
 
 
 def _first_word(text: str) -> tuple[str, str]:
-    """Return the first word, and the rest as it is."""
+    """Return the first word, and the unchanged rest."""
     words = text.split(maxsplit=1)
     return (words[0], words[1] if len(words) > 1 else "") if words else ("", "")
 

@@ -87,9 +87,9 @@ class ProcessGroup:
         self._signal(signal.SIGKILL)
 
     async def terminate(self, *, also_strays: bool = False) -> None:
-        """Send SIGTERM to the group, and SIGKILL to what is left after the grace period or when this is cancelled.
+        """Send SIGTERM to the group, and SIGKILL to remaining processes after the grace period or on cancellation.
 
-        `also_strays`: also end descendants that left the group, such as daemons, as far as they can be found.
+        `also_strays` also ends descendants that left the group, such as daemons, as far as they can be found.
         """
         strays = self._strays() if also_strays else ()
         asked = signal_followers(self.id, signal.SIGTERM) if self.spares_leader else self._signal(signal.SIGTERM)

@@ -1,8 +1,8 @@
-"""Two engines that find matching lines in given files: ripgrep, and our own where ripgrep is not installed.
+"""Two engines that find matching lines in given files: ripgrep, and our own if ripgrep is not installed.
 
 Both return the same matches for the same files; the caller decides on the files, their order and the limits.
-Expressions have Python's syntax. Ripgrep gets only those that mean the same to it, our own engine the rest. Both run as
-processes whose output is limited, and are killed at the deadline or when the task is cancelled.
+Expressions have Python's syntax. Ripgrep receives only those with the same meaning in its syntax, our own engine the
+rest. Both run as processes whose output is limited, and are killed at the deadline or when the task is cancelled.
 """
 
 import asyncio

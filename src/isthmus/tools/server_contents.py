@@ -75,7 +75,7 @@ class ServerContents(Protocol):
         """Return a server's prompt with its arguments filled in; non-text parts are written to ``folder``.
 
         Raises:
-            ToolFailure: the server or the prompt is missing, or the server refused; the text says why.
+            ToolFailure: the server or the prompt is missing, or the server refused; the text contains the reason.
         """
         ...
 

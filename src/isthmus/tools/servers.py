@@ -44,9 +44,9 @@ class ServerTool:
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """Status of a server. ``problem`` says why it is not connected, or which of its tools were dropped and why.
+    """Status of a server. ``problem`` is the reason why it is not connected, or why tools were dropped.
 
-    ``summary`` describes in lines how it is reached, without secrets. ``notes`` are further lines, such as the source
+    ``summary`` describes its command or URL in lines, without secrets. ``notes`` are further lines, such as the source
     of its configuration or of its list of tools. ``is_container``: it runs in a container of its own.
     ``is_missing``: it is enabled, but offers nothing now.
     ``is_file``: it represents a configuration file that cannot be read, for the reason in ``problem``.

@@ -94,4 +94,4 @@ class AskUser(Protocol):
 
 async def nobody_to_ask(question: UserQuestion, withdrawn: "asyncio.Future[str] | None" = None) -> Reply:
     """Decline a question because no user can be asked."""
-    return NoAnswer("Nobody can be asked here", is_refusal=True)
+    return NoAnswer("No user can be asked here", is_refusal=True)

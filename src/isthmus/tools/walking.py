@@ -47,7 +47,7 @@ class Walk:
 
     @property
     def note(self) -> str:
-        """Note for the model that the walk ended early, else empty."""
+        """Note for the model if the walk ended early; otherwise empty."""
         if not self.has_ended_early:
             return ""
         return (

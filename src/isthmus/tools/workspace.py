@@ -57,7 +57,7 @@ class FoundFile:
 
 
 class Workspace:
-    """The folder that a task works in, and the paths in it that are closed."""
+    """The folder of a task, and the closed paths in it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
@@ -66,7 +66,7 @@ class Workspace:
         """Return the absolute path of `path` without symbolic links; it may be relative, and need not exist.
 
         Raises:
-            ToolFailure: it is outside the workspace, or not a valid path.
+            ToolFailure: the path is outside the workspace or invalid.
         """
         try:
             expanded = Path(path).expanduser() if path == "~" or path.startswith("~/") else Path(path)
@@ -82,7 +82,7 @@ class Workspace:
         return resolved
 
     def open_path(self, path: str, outputs: Path | None = None) -> Path:
-        """Resolve a path whose content is to be read; files below `outputs` may be read, too.
+        """Resolve a path in order to read it; files below `outputs` may be read, too.
 
         Raises:
             ToolFailure: as :meth:`resolve`, or a .geminiignore file names the path or a folder above it.
@@ -96,7 +96,7 @@ class Workspace:
         return resolved
 
     def writable_path(self, path: str) -> Path:
-        """Resolve the path of a file that is to be written.
+        """Resolve the path of a file in order to write it.
 
         Raises:
             ToolFailure: as :meth:`open_path`, or the path is in a .git folder, where a file can become a command.
@@ -181,7 +181,7 @@ class Workspace:
 
 
 def _resolved_in(path: str, folder: Path) -> Path | None:
-    """Return an absolute path without symbolic links if it is below a folder, else None."""
+    """Return an absolute path without symbolic links if it is below a folder; otherwise None."""
     try:
         resolved = Path(path).resolve() if Path(path).is_absolute() else None
         return resolved if resolved is not None and folder.resolve() in resolved.parents else None

@@ -223,7 +223,7 @@ async def test_a_file_that_is_too_large_to_keep_is_said(store: CheckpointStore, 
     taken = await edit(store, path, b"small")
     (file,) = (await store.plan("c", taken)).files
     assert file.action is RestoreAction.IMPOSSIBLE
-    assert "more than 20971520 bytes" in (file.why or "")
+    assert "more than 20971520 bytes" in (file.reason or "")
     assert (await store.restore(reason(workspace), taken)).problems
     assert path.read_bytes() == b"small"
 

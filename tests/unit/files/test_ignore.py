@@ -196,7 +196,7 @@ def test_ignore_files_of_a_deep_tree_count_up_to_a_total_size(caplog: pytest.Log
         for depth in range(20):
             scope = scope.with_file("a/" * depth, IgnoreFile(b"x" * 199_999))
     assert len(scope.files) == 5
-    assert "no effect: over 1000000 bytes of such files count there" in caplog.text
+    assert "no effect: all ignore files for a folder may have at most 1000000 bytes" in caplog.text
 
 
 def test_a_walk_ends_within_a_folder_when_it_is_to_stop(workspace: Path) -> None:

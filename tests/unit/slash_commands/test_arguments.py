@@ -72,7 +72,7 @@ def test_words_without_a_name_go_by_place(
         ("--tilte=x", POEM, "no argument --tilte. Did you mean --title?"),
         ("--zzz", POEM, "It takes --title, --mood"),
         ("--title", POEM, "--title needs a value"),
-        ("--title --mood=x", POEM, "--title needs a value, and --mood=x follows; write --title=VALUE"),
+        ("--title --mood=x", POEM, "--title needs a value, but --mood=x follows; write --title=VALUE"),
         ("--title=a --title=b", POEM, "--title is given twice"),
         ('"half open', POEM, 'The quote " is not closed'),
         ("'half open", POEM, "The quote ' is not closed"),

@@ -139,14 +139,14 @@ def _question(plan: RestorePlan) -> str:
     lines = [f"Go back to checkpoint {plan.checkpoint_id}. Files:", *map(_line, plan.files[:SHOWN_FILES])]
     if len(plan.files) > SHOWN_FILES:
         lines.append(f"- and {len(plan.files) - SHOWN_FILES} more")
-    if any(file.changed_by_others and file.why is None for file in plan.files):
+    if any(file.changed_by_others and file.reason is None for file in plan.files):
         lines.append("Changes by others are kept as another checkpoint, which can be restored in turn.")
     return "\n".join(lines)
 
 
 def _line(file: FileRestore) -> str:
     changed = " (changed by another program since)" if file.changed_by_others else ""
-    return f"- {file.path}: {file.action}{changed}" + (f": {file.why}" if file.why else "")
+    return f"- {file.path}: {file.action}{changed}" + (f": {file.reason}" if file.reason else "")
 
 
 def _format(report: RestoreReport) -> str:

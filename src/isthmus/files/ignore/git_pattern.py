@@ -1,8 +1,8 @@
-"""One line of an ignore file, compiled by git's rules (gitignore(5); dir.c and wildmatch.c where that is silent).
+"""A line of an ignore file, compiled by git's rules (gitignore(5); otherwise dir.c and wildmatch.c).
 
 git compares bytes. Here each byte is a character of Latin-1, in patterns and in paths (:func:`as_bytes`). A name is
-matched piece by piece: the text between two asterisks is looked for once, from left to right, which takes time in
-proportion to the name, whatever the pattern.
+matched piece by piece: each text between two asterisks is searched for once, from left to right, so that the time is
+proportional to the length of the name for any pattern.
 """
 
 import re
@@ -16,9 +16,9 @@ from isthmus.errors import IsthmusError
 from isthmus.files.ignore.path_pattern import Gap, NameMatcher, PathPattern
 
 MAXIMUM_LENGTH = 1_000
-"""Bytes of a pattern with wildcards: a name in a path has at most 255."""
+"""Maximum length in bytes of a pattern with wildcards; a name in a path has at most 255."""
 MAXIMUM_WILDCARDS = 100
-"""Asterisks, question marks, brackets and backslashes of one pattern; everyday patterns have fewer than 40."""
+"""Maximum number of asterisks, question marks, brackets and backslashes in a pattern; usual ones have below 40."""
 
 _SPECIAL = re.compile(r"[*?\[\\]")
 _BYTES = frozenset(map(chr, range(256)))
@@ -36,24 +36,25 @@ _CLASSES = {
     "upper": string.ascii_uppercase,
     "xdigit": string.hexdigits,
 }
-"""Members of ``[:name:]`` in git, whatever the language of the system."""
+"""Members of ``[:name:]`` in git, regardless of the locale."""
 
 _Token: TypeAlias = str | frozenset[str] | int
-"""A character that stands for itself, the characters that may stand in its place, or a number of asterisks."""
+"""A literal character, a set of alternative characters, or a number of asterisks."""
 PathMatcher: TypeAlias = Callable[[str, Sequence[str]], bool]
-"""Returns whether a path fits; it gets the names in it as well."""
+"""Returns whether a path matches; called with the path and its names."""
 _SLASH, _ESCAPED_SLASH = "/", "\\/"
 
 
 class TooComplexPattern(IsthmusError):
-    """The pattern is longer, or has more wildcards, than is taken."""
+    """A pattern that is too long or has too many wildcards."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitPattern:
-    """A compiled line. One with a slash in it is about paths and has ``matches_path``, any other is about names alone.
+    """A compiled line. A line with a slash matches paths, by ``matches_path``; any other line matches names.
 
-    ``is_literal`` says that only one text fits; that of a line about names is ``name``, others have ``matches_name``.
+    ``is_literal`` is whether only one text matches. For a line that matches names, ``name`` is this text; otherwise the
+    line has ``matches_name``.
     """
 
     ignores: bool
@@ -65,10 +66,10 @@ class GitPattern:
 
 
 def compile_line(line: str) -> GitPattern | None:
-    """Compile a line without its newline; None: it is empty, a comment, or never matches.
+    """Compile a line without its newline. Return None if it is empty, a comment, or never matches.
 
     Raises:
-        TooComplexPattern: it is longer, or has more wildcards, than is taken.
+        TooComplexPattern: the line is too long or has too many wildcards.
     """
     line = _without_trailing_spaces(line.removesuffix("\r").partition("\0")[0])
     if not line or line.startswith("#"):
@@ -88,7 +89,7 @@ def compile_line(line: str) -> GitPattern | None:
         return GitPattern(ignores, is_for_folders, is_literal=True, matches_path=partial(_is_path, pattern))
     if len(pattern) > MAXIMUM_LENGTH or len(_SPECIAL.findall(pattern)) > MAXIMUM_WILDCARDS:
         raise TooComplexPattern
-    # git compares the literal beginning first, and takes the rest for a pattern of its own.
+    # git compares the literal beginning first, and treats the rest as a separate pattern.
     beginning = "" if is_by_name else pattern[: special.start()]
     tokens = _tokens(pattern[len(beginning) :])
     if tokens is None:
@@ -101,7 +102,7 @@ def compile_line(line: str) -> GitPattern | None:
 
 
 def as_bytes(path: str) -> str:
-    """Return a path with one character for each byte that it has on the disk."""
+    """Return a path with one character for each of its bytes on the disk."""
     if path.isascii():
         return path
     try:
@@ -115,7 +116,10 @@ def _is_path(pattern: str, path: str, names: Sequence[str]) -> bool:
 
 
 def _path_matches(beginning: str, depth: int | None, rest: PathPattern, path: str, names: Sequence[str]) -> bool:
-    """Whether a path begins so and the rest fits. ``depth``: so many whole names are the beginning; None: not whole."""
+    """Return whether a path starts with ``beginning`` and its remainder matches ``rest``.
+
+    ``depth`` is the number of names in the beginning; None if it ends within a name.
+    """
     if not path.startswith(beginning):
         return False
     return rest.matches(path[len(beginning) :].split("/") if depth is None else names[depth:] if depth else names)
@@ -130,7 +134,7 @@ def _without_trailing_spaces(line: str) -> str:
 
 
 def _tokens(pattern: str) -> list[_Token] | None:
-    """Return the tokens of a pattern; None: it is malformed, and matches nothing."""
+    """Return the tokens of a pattern; None if it is malformed and matches nothing."""
     tokens: list[_Token] = []
     index = 0
     while index < len(pattern):
@@ -160,7 +164,7 @@ def _tokens(pattern: str) -> list[_Token] | None:
 
 
 def _members(pattern: str, index: int) -> tuple[frozenset[str], int] | None:
-    """Return the characters of the set that begins before `index`, and the place after it; None: it is malformed."""
+    """Return the characters of the set that begins before `index`, and its end; None if it is malformed."""
     is_negated = pattern[index : index + 1] in ("!", "^")
     index += is_negated
     start = index
@@ -196,7 +200,7 @@ def _members(pattern: str, index: int) -> tuple[frozenset[str], int] | None:
 
 
 def _parts(tokens: Iterable[_Token]) -> list[NameMatcher | Gap]:
-    """Return the parts between a pattern's slashes; two or more asterisks that fill a part stand for any folders."""
+    """Return the parts between a pattern's slashes; a part of two or more asterisks matches any folders."""
     parts: list[NameMatcher | Gap] = []
     name: list[_Token] = []
     for token in (*tokens, ""):
@@ -211,7 +215,7 @@ def _parts(tokens: Iterable[_Token]) -> list[NameMatcher | Gap]:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """The part between two asterisks. ``regex`` is None when it is only the literal ``text``."""
+    """The part between two asterisks. ``regex`` is None if it is the literal ``text``."""
 
     length: int
     text: str
@@ -230,7 +234,7 @@ class _Piece:
         return self.regex.match(name, start) is not None
 
     def end_of_first(self, name: str, start: int, end: int) -> int:
-        """Return the end of the first match, or -1 when there is none."""
+        """Return the end of the first match, or -1 without a match."""
         if self.regex is None:
             found = name.find(self.text, start, end)
             return found + self.length if found >= 0 else -1

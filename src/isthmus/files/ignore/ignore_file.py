@@ -1,9 +1,8 @@
 """Ignore files (.gitignore, .geminiignore) with git's rules: per folder, the deepest and then the last match counts.
 
-A scope holds the rules that count inside one folder; a walk makes the scope of a folder from that of its parent, and
-must not enter a folder that is ignored. Answers are remembered: by name for patterns without a slash, by path for the
-others. Of a file or a scope that is larger than any made by hand, the part over the limit has no effect, which the log
-says once.
+A scope contains the rules for one folder; a walk derives the scope of a folder from that of its parent, and must not
+enter an ignored folder. Verdicts are cached, by name for patterns without a slash and by path for the others. Limits
+prevent slow matching: the part of a file or a scope above its limit has no effect, which is logged once.
 """
 
 import logging
@@ -29,20 +28,20 @@ from isthmus.text.visible import printable
 _log = logging.getLogger(__name__)
 
 MAXIMUM_IGNORE_FILE = 200_000
-"""Bytes of an ignore file that count: each is compared with each name. Files made by hand have some hundred."""
+"""Maximum size in bytes of an ignore file, since every rule is compared with every name. Usual ones have hundreds."""
 MAXIMUM_LINES = 10_000
-"""Lines of an ignore file that count, for the same reason."""
+"""Maximum number of lines of an ignore file, for the same reason."""
 MAXIMUM_PATTERNS = 2_000
-"""Lines with wildcards that count, which take longer to compare."""
+"""Maximum number of lines with wildcards, which take longer to compare."""
 MAXIMUM_SCOPE = 5 * MAXIMUM_IGNORE_FILE
-"""Bytes of the ignore files that count in one folder: there may be one in each folder above it."""
+"""Maximum size in bytes of all ignore files that apply in one folder: each folder above it may have one."""
 MAXIMUM_ANSWERS = 10_000
-"""Answers of one ignore file that are remembered; over it all are found anew."""
+"""Maximum number of cached verdicts of one ignore file; above it the cache is cleared."""
 KEPT_FILES = 16
-"""Ignore files that are kept compiled, by their content: the same ones are read for each path that is opened."""
-MAXIMUM_SAID = 1_000
-"""Ignore files of which it is remembered that the log says that they are too large."""
-_said: set[Path] = set()
+"""Maximum number of compiled ignore files that are cached, by content: every opened path needs the same ones."""
+MAXIMUM_LOGGED = 1_000
+"""Maximum number of ignore files whose problems are logged."""
+_logged: set[Path] = set()
 
 _Answer = TypeVar("_Answer")
 
@@ -50,7 +49,7 @@ _Answer = TypeVar("_Answer")
 class IgnoreFile:
     """The rules of one ignore file, for paths relative to its folder.
 
-    ``problems`` say which part of it has no effect, and why; ``size`` is the number of bytes that count.
+    ``problems`` explain which parts have no effect; ``size`` is the number of bytes that have one.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -101,16 +100,16 @@ class IgnoreFile:
         self._by_path: dict[str, bool | None] = {}
 
     def verdict(self, path: str, name: str) -> bool | None:
-        """Whether the entry is ignored, or None when no rule is about it. Both strings end in a slash for a folder."""
+        """Return whether the entry is ignored; None if no rule matches. Both strings end in a slash for a folder."""
         if not self._paths:
-            return self._of_name(name)[1]
-        return _remembered(self._by_path, path, lambda: self._of_path(path, name))
+            return self._verdict_by_name(name)[1]
+        return _cached(self._by_path, path, lambda: self._verdict_by_path(path, name))
 
-    def _of_name(self, name: str) -> tuple[int, bool | None]:
-        return _remembered(self._by_name, name, lambda: self._last_about_name(name))
+    def _verdict_by_name(self, name: str) -> tuple[int, bool | None]:
+        return _cached(self._by_name, name, lambda: self._last_match_by_name(name))
 
-    def _of_path(self, path: str, name: str) -> bool | None:
-        last, verdict = self._of_name(name)
+    def _verdict_by_path(self, path: str, name: str) -> bool | None:
+        last, verdict = self._verdict_by_name(name)
         is_folder = path.endswith("/")
         compared = as_bytes(path.removesuffix("/"))
         names = compared.split("/")
@@ -121,8 +120,8 @@ class IgnoreFile:
                 return rule.ignores
         return verdict
 
-    def _last_about_name(self, name: str) -> tuple[int, bool | None]:
-        """Return number and verdict of the last line without a slash that matches a name; 0 and None for none."""
+    def _last_match_by_name(self, name: str) -> tuple[int, bool | None]:
+        """Return number and verdict of the last line without a slash that matches a name; 0 and None without one."""
         is_folder = name.endswith("/")
         compared = as_bytes(name.removesuffix("/"))
         last, verdict = 0, None
@@ -137,7 +136,7 @@ class IgnoreFile:
         return last, verdict
 
 
-def _remembered(answers: dict[str, _Answer], key: str, find: Callable[[], _Answer]) -> _Answer:
+def _cached(answers: dict[str, _Answer], key: str, find: Callable[[], _Answer]) -> _Answer:
     try:
         return answers[key]
     except KeyError:
@@ -150,7 +149,7 @@ def _remembered(answers: dict[str, _Answer], key: str, find: Callable[[], _Answe
 
 @dataclass(frozen=True, slots=True)
 class IgnoreScope:
-    """The rules of one kind that count inside a folder, the deepest file first, with the folder of each.
+    """The rules of one kind that apply in a folder: the ignore files with their folders, deepest first.
 
     Folders are relative to `top`, with forward slashes and a final slash; the top itself is the empty string.
     """
@@ -162,7 +161,7 @@ class IgnoreScope:
     def inside(self, folder: Path, relative: str, names: Container[str]) -> "IgnoreScope":
         """Return the scope inside `folder`, which has entries of these `names`.
 
-        A repository of its own does not see the .gitignore files around it.
+        The .gitignore files around a nested repository do not apply in it.
         """
         is_other_repository = relative != "" and ".git" in names and self.file_name == ".gitignore"
         around = IgnoreScope(self.file_name) if is_other_repository and self.files else self
@@ -170,14 +169,14 @@ class IgnoreScope:
         return around.with_file(relative, own)
 
     def with_file(self, relative: str, file: IgnoreFile | None) -> "IgnoreScope":
-        """Return the scope with one more file, whose rules count most; the same scope if there would be too many."""
+        """Return the scope with one more file, which takes precedence; the same scope if it would be too large."""
         if file is None:
             return self
         size = self.size + file.size
         if size > MAXIMUM_SCOPE:
-            _say(
+            _log_once(
                 Path(relative, self.file_name),
-                f"it has no effect: over {MAXIMUM_SCOPE} bytes of such files count there",
+                f"it has no effect: all ignore files for a folder may have at most {MAXIMUM_SCOPE} bytes",
             )
             return self
         return IgnoreScope(self.file_name, ((relative, file), *self.files), size)
@@ -192,17 +191,17 @@ class IgnoreScope:
 
 
 def read_ignore_file(path: Path) -> IgnoreFile | None:
-    """Return the rules in `path`; None when there is no such file or it cannot be read."""
+    """Return the rules in `path`; None if the file does not exist or cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with reader_of(descriptor) as file:
-            require_regular(os.fstat(descriptor))  # what was just cloned may have a link to a terminal there
+            require_regular(os.fstat(descriptor))  # an untrusted clone may contain a link to a terminal
             data = file.read(MAXIMUM_IGNORE_FILE + 1)
     except OSError:
         return None
     rules = _rules_of(data)
     if rules.problems:
-        _say(path, "; ".join(rules.problems))
+        _log_once(path, "; ".join(rules.problems))
     return rules
 
 
@@ -211,7 +210,7 @@ def _rules_of(data: bytes) -> IgnoreFile:
     return IgnoreFile(data)
 
 
-def _say(path: Path, problem: str) -> None:
-    if path not in _said and len(_said) < MAXIMUM_SAID:
-        _said.add(path)
+def _log_once(path: Path, problem: str) -> None:
+    if path not in _logged and len(_logged) < MAXIMUM_LOGGED:
+        _logged.add(path)
         _log.warning("ignore file %s: %s", printable(str(path)), problem)

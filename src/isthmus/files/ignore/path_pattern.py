@@ -1,8 +1,8 @@
 """Patterns over paths as lists of names, matched from left to right without backtracking.
 
-A pattern is a list of name matchers with gaps between some of them; a gap stands for any names. The first place where
-what is between two gaps fits is as good as any later one, so that nothing is ever tried twice. Deliberately not here:
-the syntax of patterns (:mod:`isthmus.files.ignore.git_pattern`, :mod:`isthmus.tools.glob_pattern`).
+A pattern is a list of name matchers with gaps between some of them; a gap matches any names. The first place where the
+matchers between two gaps match is as good as any later one, so that no backtracking is needed. Not here: the syntax of
+patterns, see :mod:`isthmus.files.ignore.git_pattern` and :mod:`isthmus.tools.glob_pattern`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 NameMatcher: TypeAlias = Callable[[str], object]
-"""Returns whether a whole name fits, as a value that is true or not."""
+"""Returns a true value if a whole name matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Any names, of which there are at least `minimum`."""
+    """Gap of at least `minimum` names."""
 
     minimum: int = 0
 
@@ -38,7 +38,7 @@ class PathPattern:
         self._gaps = gaps
 
     def matches(self, names: Sequence[str]) -> bool:
-        """Return whether all of `names`, in their order, fit."""
+        """Return whether the pattern matches all of `names`, in order."""
         first = self._first
         if not self._gaps:
             return len(names) == len(first) and _fits(first, names, 0)
