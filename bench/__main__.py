@@ -17,11 +17,13 @@ BENCHMARKS = ("start", "headless", "a2a", "waiting", "ide", "mcp_host")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the named benchmarks; 0 also when a budget is missed, 1 when a benchmark could not be run."""
+    """Run the named benchmarks; return 1 if a benchmark could not be run, otherwise 0, even if a budget is missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Benchmarks beside their peers.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; default: all")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file, too")
-    parser.add_argument("--rounds", type=int, metavar="N", help="interleaved rounds; default: what each one needs")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
+    parser.add_argument(
+        "--rounds", type=int, metavar="N", help="number of interleaved rounds; default: as each benchmark needs"
+    )
     options = parser.parse_args(arguments)
     names: list[str] = options.names or list(BENCHMARKS)
     if unknown := [name for name in names if name not in BENCHMARKS]:

@@ -1,8 +1,8 @@
 """A2A tasks, long streams and re-subscribing at our server, on a durable journal, beside minimal a2a-sdk servers.
 
-CPU is that of the server process. All servers emit the same events, the client and its A2A 0.3 requests are the same.
-Which servers, and which of them the budgets are set for: :mod:`bench.sdk_peers`. One of them is on SQLite, with a few
-tasks only; when it fails at them (its database is locked now and then) that is said, and it has fewer figures.
+CPU is that of the server process. All servers emit the same events, and the client and its A2A 0.3 requests are the
+same for each. :mod:`bench.sdk_peers` lists the servers and their budgets. One of them is on SQLite and gets only a few
+tasks; if it fails (its database is locked now and then), that is printed, and it has fewer figures.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ TASK_EVENTS = 4
 
 @dataclass(slots=True)
 class Server:
-    """Ours or a peer, and what was measured of it."""
+    """Our server or a peer, with its measurements."""
 
     program: ServerProgram
     peer: SdkPeer | None = None
@@ -49,7 +49,7 @@ class Server:
     """Measurements in which the peer failed, and which are skipped from then on."""
 
     def add(self, name: str, value: float) -> None:
-        """Keep a value of this round."""
+        """Add a value of this round."""
         self.found.setdefault(name, []).append(value)
 
     def median(self, name: str) -> float:
@@ -66,7 +66,7 @@ class Server:
 
 
 def run(rounds: int | None) -> list[Figure]:
-    """Interleaved rounds; medians."""
+    """Run interleaved rounds and return medians."""
     with clean_home() as environment, ExitStack() as stack:
         ours = Server(
             stack.enter_context(server(python_program("bench.programs.isthmus_a2a"), environment)),
@@ -79,7 +79,7 @@ def run(rounds: int | None) -> list[Figure]:
         ]
         if not INSTALLED.is_file():
             print(
-                "  a2a-sdk 1.3, which the budgets are set for, is not there (make bench installs it): only 0.3 is.",
+                "  a2a-sdk 1.3, for which the budgets are set, is not installed; `make bench` installs it.",
                 flush=True,
             )
         asyncio.run(_measure(ours, peers, rounds))
@@ -110,7 +110,7 @@ async def _measure(ours: Server, peers: Sequence[Server], rounds: int | None) ->
 
 
 async def _bear(each: Server, what: str, measure: Callable[[Server], Awaitable[None]]) -> None:
-    """Measure; a peer that fails at something is left out of it, which is said. Ours must not fail."""
+    """Measure a server. A peer that fails is left out of this measurement, with a message; ours must not fail."""
     for attempt in range(1, ATTEMPTS + 1):
         if what in each.failed:
             return
@@ -159,7 +159,7 @@ async def _tasks(each: Server, clients: int, count: int) -> None:
 async def _stream(each: Server, count: int) -> None:
     total = count + TASK_EVENTS - 1
     tenth = count // 10
-    # Not the very first and last events: the server is a little ahead of what has arrived here.
+    # Not the very first and last events: the server is slightly ahead of the events received here.
     marks = [tenth // 2, tenth // 2 + tenth, count - tenth // 2 - tenth, count - tenth // 2]
     cpu: list[float] = []
 
@@ -175,7 +175,7 @@ async def _stream(each: Server, count: int) -> None:
 
 
 def _check(answer: Answer, events: int) -> None:
-    """All servers must have done the same work, to its end."""
+    """Check that a server has done the same work as the others, to its end."""
     if answer.status != 200 or answer.events != events:
         raise RuntimeError(f"expected {events} events, received {answer.events}: {answer.body[-500:]!r}")
     last: Mapping[str, Any] = json.loads(answer.body[answer.body.rindex(b"data: ") + 6 :].partition(b"\r\n")[0].strip())
@@ -204,7 +204,7 @@ def _figures(ours: Server, peers: Sequence[Server]) -> Iterator[Figure]:
 
 
 def _beside(peer: SdkPeer, title: str, name: str, value: float, unit: str, theirs: float) -> Figure:
-    """Return a figure beside a peer's; only CPU and rate of tasks have budgets, with one client and with many."""
+    """Return a figure beside a peer's. Only CPU and task rate have budgets, with one client and with many."""
     is_cpu, is_rate = name in ("task 1", f"task {CLIENTS}"), name == f"rate {CLIENTS}"
     cpu = peer.cpu_at_most if is_cpu else None
     rate = peer.rate_at_least if is_rate else None

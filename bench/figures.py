@@ -1,4 +1,4 @@
-"""Results of benchmarks: a figure, its peer's in the same run, the ratio, the budget, and whether it is met."""
+"""Results of benchmarks: a figure, the peer's in the same run, their ratio, the budget, and whether it is met."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Figure:
 
     @property
     def ratio(self) -> float | None:
-        """Ours to the peer's."""
+        """Our value divided by the peer's, or None."""
         return None if not self.peer_value else self.value / self.peer_value
 
 
@@ -38,7 +38,7 @@ def beside(
     at_least: float | None = None,
     no_budget: str = "",
 ) -> Figure:
-    """Return a figure beside a peer's, with a budget for the ratio if given; `no_budget` says why there is none."""
+    """Return a figure beside a peer's, with a budget for the ratio if given, otherwise with the reason `no_budget`."""
     ratio = value / peer_value
     if at_most is not None:
         return Figure(name, value, unit, peer, peer_value, f"<= {at_most:.3g}x", ratio <= at_most)

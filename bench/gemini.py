@@ -1,4 +1,4 @@
-"""The real Gemini CLI as a peer: its command, a home where it asks nothing, and an endpoint that answers at once."""
+"""The real Gemini CLI as a peer: its command, a home in which it asks nothing, and an endpoint that answers at once."""
 
 import json
 from collections.abc import Generator, Mapping
@@ -35,7 +35,7 @@ class GeminiCli:
         settings.parent.mkdir(exist_ok=True)
         settings.write_text(json.dumps(_SETTINGS), encoding="utf-8")
         more = {"GOOGLE_GEMINI_BASE_URL": endpoint} if endpoint else {}
-        # Offline every look-up stalls for as long as the resolver is patient.
+        # Offline, every look-up stalls until the resolver's timeout.
         self.environment = {**environment, "GEMINI_API_KEY": "none", "RES_OPTIONS": "timeout:1 attempts:1", **more}
 
     def command(self, *arguments: str) -> list[str]:
@@ -45,7 +45,7 @@ class GeminiCli:
 
 @contextmanager
 def endpoint(environment: Mapping[str, str]) -> Generator[str]:
-    """Run a Gemini endpoint in a process of its own that answers every prompt at once, and yield its URL."""
+    """Run a Gemini endpoint that answers every prompt at once, in its own process, and yield its URL."""
     script = Path(environment["TMPDIR"]) / "replies.yaml"
     script.write_text("- {text: Hello., finish: stop}\n", encoding="utf-8")
     with server(python_program("support.gemini_wire", "--script", str(script)), environment) as running:

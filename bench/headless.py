@@ -1,6 +1,6 @@
 """One prompt without a user: `isthmus -p hi` beside `gemini -p hi`, against the same endpoint that answers at once.
 
-And with the scripted model, which is all overhead of our own.
+Also with the scripted model, where all time is our own overhead.
 """
 
 from statistics import median
@@ -13,13 +13,13 @@ ROUNDS = 3
 
 
 def run(rounds: int | None) -> list[Figure]:
-    """Interleaved rounds; medians of CPU and of the largest memory of the process tree."""
+    """Run interleaved rounds and return medians of CPU and of the largest memory of the process tree."""
     found: dict[str, list[Usage]] = {"isthmus": [], "scripted": [], "gemini": [], "no relaunch": []}
     with clean_home() as environment, endpoint(environment) as url:
         gemini = GeminiCli(environment, url)
         ours = [program("isthmus"), "-p", "hi"]
         with_gemini = {**environment, "GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": url}
-        # The first run of each writes byte code, databases and caches.
+        # The first run of each program writes byte code, databases and caches.
         measure([*ours, "-m", f"gemini:{MODEL}"], with_gemini)
         measure(gemini.command("-p", "hi"), gemini.environment)
         for _ in range(rounds or ROUNDS):

@@ -1,6 +1,6 @@
 """The companion: its start, its memory, and the time of a tool call.
 
-Beside the MCP SDK's server over the same HTTP, and a bare JSON echo over ``websockets``: the least that any can do.
+The peers are the MCP SDK's server over the same HTTP and a bare JSON echo over ``websockets``, the least possible work.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ Call = Callable[[], Awaitable[object]]
 
 
 def run(rounds: int | None) -> list[Figure]:
-    """Interleaved rounds; best p50 of calls, medians of the others."""
+    """Run interleaved rounds; return the best p50 of calls, and medians of the other figures."""
     with clean_home() as environment:
         workspace = environment["PWD"]
         companion = [program("isthmus"), "companion", "--editor", "headless", "--workspace", workspace, "--json"]
@@ -73,7 +73,7 @@ def run(rounds: int | None) -> list[Figure]:
 
 
 def _socket_figures(socket: ide_socket.Found, sdk: float) -> list[Figure]:
-    """Return the figures of the Claude IDE protocol's WebSocket. p99 has room for other work of the machine."""
+    """Return the figures of the Claude IDE protocol's WebSocket; p99 leaves room for other work of the machine."""
     echo, name = "websockets echo", "WebSocket tools/call, best"
     calls, bare = socket.calls, socket.echo
     return [
@@ -87,7 +87,7 @@ def _socket_figures(socket: ide_socket.Found, sdk: float) -> list[Figure]:
 
 
 async def _calls(servers: dict[str, ServerProgram], workspace: str, rounds: int) -> dict[str, float]:
-    """Return the best p50 of each, in ms."""
+    """Return the best p50 of each server, in milliseconds."""
     best: dict[str, float] = {}
     async with AsyncExitStack() as stack:
         calls: dict[str, Call] = {}
@@ -107,7 +107,7 @@ async def _timed(call: Call) -> float:
 
 
 async def _mcp(running: ServerProgram, workspace: str, stack: AsyncExitStack) -> Call:
-    """Return a session with a server over streamable HTTP."""
+    """Open a session with a server over streamable HTTP; return a function that calls a tool in it."""
     headers = {"Accept": "application/json, text/event-stream"}
     if running.first_line.startswith("{"):
         ready = json.loads(running.first_line)

@@ -1,7 +1,7 @@
-"""Delay of a selection from the editor's event to an agent, beside the intended debounce.
+"""Delay of a selection from the editor's event to an agent, without the intended debounce.
 
-This process is both: the plugin of an editor, over the standard streams of a companion of its own (as in
-docs/reference/editor-port.md), and an agent at its WebSocket. Used by :mod:`bench.ide`.
+This process is both the plugin of an editor, over the standard streams of its own companion (see
+docs/reference/editor-port.md), and an agent at the companion's WebSocket. Used by :mod:`bench.ide`.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ DEADLINE_SECONDS = 60.0
 
 
 class Plugin:
-    """An editor with one file, of which the user selects another part again and again."""
+    """An editor with one file, in which the user keeps changing the selection."""
 
     def __init__(self, process: asyncio.subprocess.Process, file: Path) -> None:
         assert process.stdin is not None
@@ -55,7 +55,7 @@ class Plugin:
                     pass
 
     def select(self, characters: int) -> None:
-        """Select the first ``characters`` of the first line, as the user would."""
+        """Select the first ``characters`` of the first line, as a user would."""
         end = {"line": 0, "character": characters}
         self._file |= {
             "selection": {"start": {"line": 0, "character": 0}, "end": end},
@@ -76,7 +76,7 @@ class Plugin:
 
 
 async def measure(environment: dict[str, str]) -> float:
-    """Seconds from the event to the agent, without the debounce; the median."""
+    """Return the median time in seconds from the event to the agent, without the debounce."""
     file = Path(environment["PWD"]) / "selected.py"
     file.write_text("x" * (SELECTIONS + 1) + "\n", encoding="utf-8")
     process = await asyncio.create_subprocess_exec(
@@ -91,7 +91,7 @@ async def measure(environment: dict[str, str]) -> float:
             (lock,) = [path for path in map(Path, ready["discoveryFiles"]) if ".claude" in path.parts]
             async with attached(lock) as agent:
                 await greet(agent)
-                return median([await _told(plugin, agent, number) for number in range(1, SELECTIONS + 1)])
+                return median([await _delay(plugin, agent, number) for number in range(1, SELECTIONS + 1)])
     finally:
         assert process.stdin is not None
         process.stdin.close()
@@ -99,10 +99,10 @@ async def measure(environment: dict[str, str]) -> float:
         await running
 
 
-async def _told(plugin: Plugin, agent: ClientConnection, characters: int) -> float:
+async def _delay(plugin: Plugin, agent: ClientConnection, characters: int) -> float:
     begin = time.perf_counter()
     plugin.select(characters)
     while True:
-        told = json.loads(await agent.recv())
-        if told.get("method") == "selection_changed" and told["params"]["text"] == "x" * characters:
+        message = json.loads(await agent.recv())
+        if message.get("method") == "selection_changed" and message["params"]["text"] == "x" * characters:
             return time.perf_counter() - begin - DEBOUNCE_SECONDS

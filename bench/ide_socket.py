@@ -1,6 +1,6 @@
 """The companion's WebSocket for the Claude IDE protocol beside a bare ``websockets`` echo.
 
-Used by :mod:`bench.ide`, in one run with its other figures. Each client here is the same `websockets` client.
+Used by :mod:`bench.ide`, in one run with its other figures. Both servers have the same `websockets` client.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from isthmus.ide.control import control_client
 
 CALLS = 2_000
 LARGE = 1024 * 1024
-"""Characters of the proposal in the large review."""
+"""Number of characters of the proposal in the large review."""
 LARGE_REVIEWS = 10
 IDLE_SECONDS = 10.0
 FILES = 10
@@ -32,7 +32,7 @@ Call = Callable[[], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Seconds: the middle and the 99th percentile of many calls."""
+    """Median and 99th percentile of many calls, in seconds."""
 
     p50: float
     p99: float
@@ -45,10 +45,10 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """``calls``, ``echo``: the best of each percentile over the rounds, s. ``large``, ``large_echo``: medians, s.
+    """Results: ``calls`` and ``echo`` are the best percentiles of all rounds, ``large`` and ``large_echo`` medians (s).
 
-    ``idle_cpu`` is the part of one processor that an idle companion with ten open files and an agent takes; ``memory``
-    its MiB.
+    ``idle_cpu`` is the share of one processor that an idle companion with ten open files and an agent takes, ``memory``
+    its memory in MiB.
     """
 
     calls: Round
@@ -60,7 +60,7 @@ class Found:
 
 
 async def measure(companion: ServerProgram, echo: ServerProgram, environment: dict[str, str], rounds: int) -> Found:
-    """Interleaved rounds of calls, then the rest; the companion is headless, on ``environment``'s folder."""
+    """Measure interleaved rounds of calls, then the rest; the companion is headless, in ``environment``'s folder."""
     workspace = Path(environment["PWD"])
     async with AsyncExitStack() as stack:
         server = json.loads(companion.first_line)["servers"]["claude"]
@@ -117,7 +117,7 @@ async def _timed(call: Call, count: int) -> list[float]:
 
 
 async def _ask(agent: ClientConnection, method: str, params: dict[str, Any]) -> Any:
-    """One request; what is told meanwhile is passed over."""
+    """Send a request and return its result; skip notifications in between."""
     await agent.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
     return await _answer(agent, 1)
 
@@ -137,7 +137,7 @@ async def _echoed(bare: ClientConnection, message: dict[str, Any]) -> None:
 
 
 async def _large(agent: ClientConnection, bare: ClientConnection, workspace: Path) -> tuple[float, float]:
-    """Return a review of 1 MB that is shown and taken back, and the same JSON both ways."""
+    """Return the times of showing and closing a review of 1 MB, and of echoing the same JSON."""
     path = str(workspace / "large.py")
     proposal = {
         "old_file_path": path,

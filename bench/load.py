@@ -1,4 +1,4 @@
-"""The load: a raw HTTP/1.1 keep-alive client, the same for every server, cheap enough not to be what is measured."""
+"""The load: a raw HTTP/1.1 keep-alive client, the same for every server, and too cheap to affect the measurement."""
 
 import asyncio
 import itertools
@@ -13,15 +13,15 @@ from urllib.parse import urlsplit
 DEADLINE_SECONDS = 60.0
 FIRST_EVENT_SECONDS = 5.0
 RECEIVE_BYTES = 65536
-"""The receive buffer, so that a server cannot be far ahead of what was counted here."""
+"""Size of the receive buffer in bytes; small, so that a server cannot be far ahead of the events counted here."""
 _NUMBERS = itertools.count(1)
 TOKEN = "benchmark"
-"""The token of our server."""
+"""Token of our server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer; ``head`` is in lower case. ``events`` counts the events of a stream, ``seconds`` is its time."""
+    """A whole answer; ``head`` is in lower case. ``events`` is the number of stream events, ``seconds`` their time."""
 
     status: int
     head: bytes
@@ -31,7 +31,7 @@ class Answer:
 
 
 class Connection:
-    """One connection, one request at a time."""
+    """A connection for one request at a time."""
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
         self.headers = headers
@@ -42,7 +42,7 @@ class Connection:
         self._writer: asyncio.StreamWriter | None = None
 
     async def __aenter__(self) -> Self:
-        # Before it connects, or the kernel makes the window as large as it likes.
+        # Before it connects; otherwise the kernel chooses the size of the window.
         connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
         connection.setblocking(False)
@@ -56,7 +56,7 @@ class Connection:
             await self._writer.wait_closed()
 
     async def post(self, body: bytes, on_event: Callable[[int], None] | None = None) -> Answer:
-        """Send a request and read the answer to its end. ``on_event`` gets the number of events so far."""
+        """Send a request and read the answer to its end. ``on_event`` receives the number of events so far."""
         assert self._reader is not None
         assert self._writer is not None
         reader = self._reader
@@ -75,7 +75,7 @@ class Connection:
         return Answer(status, head, content, _events(content), time.perf_counter() - begin)
 
     async def first_event(self, body: bytes) -> Answer:
-        """Send a request and read its stream up to the first whole event; the connection is of no use afterwards."""
+        """Send a request and read its stream up to the first whole event; afterwards the connection is unusable."""
         assert self._reader is not None
         assert self._writer is not None
         begin = time.perf_counter()
@@ -101,7 +101,7 @@ class Connection:
         return f"POST {self._path} HTTP/1.1\r\n{fields}\r\n".encode()
 
     async def _chunks(self, on_event: Callable[[int], None] | None) -> bytes:
-        """Return the body, whose last bytes are the last chunk; chunk heads stay in it, which nobody here minds."""
+        """Return the body up to its last chunk; chunk heads are left in it, which is harmless here."""
         assert self._reader is not None
         pieces: list[bytes] = []
         end, events = b"", 0
@@ -123,7 +123,7 @@ def _events(content: bytes) -> int:
 
 
 def message(text: str, metadata: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """Return a message of A2A 0.3, with an id of its own: one that comes again begins no task."""
+    """Return a message of A2A 0.3 with a new id: a message with a repeated id would begin no task."""
     content: dict[str, Any] = {
         "kind": "message",
         "role": "user",

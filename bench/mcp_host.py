@@ -1,9 +1,9 @@
-"""Calls of MCP tools beside the bare SDK client on the same server; discovery of many servers beside the slowest one.
+"""Calls of MCP tools beside the bare SDK client on the same server, and discovery beside the slowest server.
 
-The servers are real: mcp-server-time of PyPI, server-everything of npm, and one of the SDK's low level. The SDK's
-client is the peer for calls. A turn also checks the arguments, watches for silence, and renders the
-result. Discovery is that of a host in this process, with an empty cache and with what the first start kept. The first
-prompt is that of ``isthmus`` in a terminal; the turn without a user waits for those that are still connecting.
+The servers are real: mcp-server-time from PyPI, server-everything from npm, and one on the SDK's low-level API. The
+SDK's client is the peer for calls; a turn also checks the arguments, watches for silence, and renders the result.
+Discovery is that of a host in this process, with an empty cache and with the cache of the first start. The first prompt
+is that of ``isthmus`` in a terminal; a turn without a user waits for servers that are still connecting.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ PROMPT_SECONDS = 60.0
 
 
 def run(rounds: int | None) -> list[Figure]:
-    """Interleaved rounds; medians."""
+    """Run interleaved rounds and return medians."""
     with clean_home() as environment:
         return asyncio.run(_run(rounds or ROUNDS, {**environment, MARK: environment["HOME"]}))
 
@@ -59,7 +59,7 @@ async def _run(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
 
 
 async def _calls(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
-    """Return the time of a call, over a connection of the host and as a turn makes it, beside the SDK's client."""
+    """Return the time of a call over a connection of the host, and in a turn, beside the SDK's client."""
     folder = Path(environment["PWD"])
     found: dict[str, list[float]] = {"bare": [], "connection": [], "tool": []}
     async with _bare(environment) as bare, _hosting({"echo": _echo(environment)}, environment) as host:
@@ -87,7 +87,7 @@ async def _calls(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
         for _ in range(rounds):
             for name, call in ways.items():
                 found[name].append(await _timed(call, CALLS))
-    # Each round beside its own: the machine is another one in the next.
+    # Ratios are taken within each round, because the load of the machine changes.
     ratio = {name: median(a / b for a, b in zip(found[name], found["bare"], strict=True)) for name in found}
     peer = median(found["bare"])
     return [
@@ -97,7 +97,7 @@ async def _calls(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
 
 
 async def _timed(call: Callable[[], Awaitable[None]], count: int) -> float:
-    """Return the median in milliseconds."""
+    """Return the median time of a call in milliseconds."""
     seconds: list[float] = []
     for _ in range(count):
         begin = time.perf_counter()
@@ -117,7 +117,7 @@ async def _turn_call(tool: Tool, context: ToolContext) -> None:
 
 @contextlib.asynccontextmanager
 async def _bare(environment: Mapping[str, str]) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
-    """Yield a function that makes a call by the SDK's own client and transport."""
+    """Yield a function that makes a call with the SDK's own client and transport."""
     from mcp import Client, StdioServerParameters
 
     parameters = StdioServerParameters(command=ECHO[0], args=ECHO[1:], env=dict(environment), cwd=environment["PWD"])
@@ -149,7 +149,7 @@ def _mark(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _servers(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Five servers of Python and five of Node."""
+    """Return five servers in Python and five in Node."""
     env = _mark(environment)
     python = [
         {"command": program("mcp-server-time"), "args": ["--local-timezone", "UTC"], "env": {**env, "N": str(number)}}
@@ -189,7 +189,7 @@ async def _discovery(rounds: int, environment: Mapping[str, str]) -> list[Figure
 
 
 async def _discover(servers: Mapping[str, Any], environment: Mapping[str, str], cache: Path) -> tuple[float, float]:
-    """Seconds until all servers are connected, and until the slowest one was, by its own time."""
+    """Return the seconds until all servers were connected, and the slowest server's own connecting time."""
     async with _hosting(servers, environment, cache=cache, patience=DISCOVERY_SECONDS) as host:
         scope = ToolScope(Path(environment["PWD"]))
         begin = time.perf_counter()
@@ -224,7 +224,7 @@ def _write(home: Path, servers: Mapping[str, Any]) -> None:
 
 
 def _first_prompt(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
-    """Measure the first prompt with twenty servers, one of which hangs, and without any."""
+    """Measure the first prompt with twenty servers, one of which hangs, and without servers."""
     home = Path(environment["HOME"])
     env = {"PYTHONPATH": environment["PYTHONPATH"], **_mark(environment)}
     hanging = {"command": sys.executable, "args": ["-S", "-c", "import time; time.sleep(1000)"], "env": env}
@@ -272,7 +272,7 @@ def _prompt_seconds(environment: Mapping[str, str]) -> float:
     try:
         while PROMPT not in output:
             if not select.select([ours], [], [], PROMPT_SECONDS)[0]:
-                raise RuntimeError(f"no prompt came: {output[-500:]!r}")
+                raise RuntimeError(f"expected a prompt, received {output[-500:]!r}")
             output += os.read(ours, 2**16)
         return time.perf_counter() - begin
     finally:

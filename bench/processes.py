@@ -1,7 +1,7 @@
-"""Programs under measurement: run to their end, or kept as servers that tell their own figures.
+"""Programs under measurement: run to their end, or kept running as servers that report their own figures.
 
-CPU is user plus system time. Of a program that ends it is that of its whole tree (wait4); memory is the largest sum
-over the tree seen while it ran, and never less than what the kernel says of its largest process.
+CPU is user plus system time, for a program that ends that of its whole process tree (wait4). Memory is the largest
+sample of the tree's sum while it ran, and at least what the kernel reports for its largest process.
 """
 
 import json
@@ -36,18 +36,18 @@ class Usage:
 
 
 def program(name: str) -> str:
-    """Return a program of the virtual environment that runs this."""
+    """Return the path of a program in this virtual environment."""
     return str(Path(sys.executable).with_name(name))
 
 
 def python_program(module: str, *arguments: str) -> list[str]:
-    """Return a module of ours as a program."""
+    """Return the command that runs a module as a program."""
     return [sys.executable, "-m", module, *arguments]
 
 
 @contextmanager
 def clean_home() -> Generator[dict[str, str]]:
-    """Yield an environment with its own home and temporary folder, without the keys of the user."""
+    """Yield an environment with its own home and temporary folder, without the user's keys."""
     with tempfile.TemporaryDirectory(prefix="isthmus-bench-") as folder:
         home = Path(folder)
         for name in ("home", "tmp", "work"):
@@ -101,7 +101,7 @@ def measure(command: Sequence[str], environment: Mapping[str, str]) -> Usage:
 
 
 class _MemoryWatch:
-    """The largest resident memory of a process tree, looked at from a thread."""
+    """Watch over the largest resident memory of a process tree, sampled by a thread."""
 
     def __init__(self, pid: int) -> None:
         self.peak = 0.0
@@ -120,7 +120,7 @@ class _MemoryWatch:
 
 
 def tree_memory(pid: int) -> float:
-    """Resident MiB of a process and all below it; 0 when it is gone."""
+    """Return the resident memory in MiB of a process and its descendants; 0 if it is gone."""
     try:
         root = psutil.Process(pid)
         tree = [root, *root.children(recursive=True)]
@@ -137,14 +137,14 @@ def tree_memory(pid: int) -> float:
 
 @dataclass(slots=True)
 class ServerProgram:
-    """A server that says one line when it is ready."""
+    """A server that prints one line when it is ready."""
 
     process: "subprocess.Popen[str]"
     first_line: str
     ready_seconds: float
-    """Time from its start to its line."""
+    """Time in seconds from its start to its line."""
     ready_cpu: float
-    """CPU seconds up to then; in steps of 0.01 s."""
+    """CPU seconds until its line, in steps of 0.01 s."""
 
     def ask(self) -> dict[str, float]:
         """Return a server's figures (:mod:`bench.programs`): ``cpu`` (s), ``memory`` (MiB), ``tasks`` (of asyncio)."""
@@ -154,22 +154,22 @@ class ServerProgram:
         return found
 
     def cpu(self) -> float:
-        """CPU seconds used up to now, of a server of :mod:`bench.programs`."""
+        """Return the CPU seconds used so far by a server of :mod:`bench.programs`."""
         return self.ask()["cpu"]
 
     def process_cpu(self) -> float:
-        """CPU seconds used up to now, of any server; in steps of 0.01 s."""
+        """Return the CPU seconds used so far by any server, in steps of 0.01 s."""
         times = psutil.Process(self.process.pid).cpu_times()
         return times.user + times.system
 
     def memory(self) -> float:
-        """Resident MiB now."""
+        """Return the current resident memory in MiB."""
         return psutil.Process(self.process.pid).memory_info().rss / MIB
 
 
 @contextmanager
 def server(command: Sequence[str], environment: Mapping[str, str]) -> Generator[ServerProgram]:
-    """Run a server; it is ended afterwards."""
+    """Run a server and end it afterwards."""
     begin = time.monotonic()
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
@@ -188,8 +188,8 @@ def server(command: Sequence[str], environment: Mapping[str, str]) -> Generator[
             if not first_line:
                 process.wait(10)
                 errors.seek(0)
-                said = errors.read().decode(errors="replace")
-                raise RuntimeError(f"{' '.join(command)} did not start: {said[-2000:]}")
+                output = errors.read().decode(errors="replace")
+                raise RuntimeError(f"{' '.join(command)} did not start: {output[-2000:]}")
             times = psutil.Process(process.pid).cpu_times()
             yield ServerProgram(process, first_line.strip(), seconds, times.user + times.system)
         finally:

@@ -1,9 +1,9 @@
-"""The servers of a2a-sdk that ours is measured beside, with the budgets that belong to each.
+"""The servers of a2a-sdk beside which ours is measured, each with its budgets.
 
-Budgets are set for 1.3.0, which serves A2A 0.3 by its adapter and lives in an environment of its own
-(``bench/peers.txt``); 0.3.26 of the checkout's environment, which is leaner, is measured with no budget. Both record
-spans for OpenTelemetry as soon as its API is installed, which a dependency of theirs does, although nobody reads them:
-that is switched off for the budgets, which makes them harder, and measured beside as it is after a bare pip install.
+Budgets are set for 1.3.0, which serves A2A 0.3 by its adapter and has its own environment (``bench/peers.txt``). 0.3.26
+in the checkout's environment, which is leaner, is measured without a budget. Both record spans for OpenTelemetry as
+soon as its API is installed, which a dependency of theirs does, although nothing reads them. That is switched off for
+the budgets, which makes them harder, and also measured as it is after a bare pip install.
 """
 
 import subprocess
@@ -15,9 +15,9 @@ from pathlib import Path
 from bench.processes import ROOT, python_program
 
 FOLDER = ROOT / ".cache" / "bench-peers"
-"""The virtual environment of ``bench/peers.txt``."""
+"""Virtual environment of ``bench/peers.txt``."""
 INSTALLED = FOLDER / ".installed"
-"""Is there when it is complete."""
+"""File that exists once the environment is complete."""
 UNTRACED = {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false"}
 OF_1_3 = "none: it is set for 1.3"
 OF_UNTRACED = "none: spans nobody reads"
@@ -25,9 +25,9 @@ OF_UNTRACED = "none: spans nobody reads"
 
 @dataclass(frozen=True, slots=True)
 class SdkPeer:
-    """One server of a2a-sdk: how it is started, and what our server may take beside it.
+    """A server of a2a-sdk: its command, and the budgets of our server beside it.
 
-    Budgets are ratios, ours to the peer's. ``budget`` says in the table why there is none.
+    Budgets are ratios of our value to the peer's. ``budget`` is the reason in the table if there is none.
     """
 
     name: str
@@ -37,15 +37,15 @@ class SdkPeer:
     rate_at_least: float | None = None
     budget: str = ""
     few_tasks: bool = False
-    """Whether it is so slow that few tasks must suffice."""
+    """Whether it is so slow that it gets only few tasks."""
     streams: bool = True
-    """Whether it gets long streams, too: not on SQLite, where each event writes the whole history again."""
+    """Whether it also gets long streams; not on SQLite, where each event writes the whole history again."""
     tells_at_once: bool = True
-    """Whether who follows a task again is told at once how it stands; 0.3.26 says nothing before the next event."""
+    """Whether a client that follows a task again receives its state at once; 0.3.26 waits for the next event."""
 
 
 def sdk_peers(database: Path) -> Iterator[SdkPeer]:
-    """Yield the installed peers; `database` is where one of them keeps its tasks."""
+    """Yield the installed peers; one of them keeps its tasks in `database`."""
     if INSTALLED.is_file():
         python = str(FOLDER / "bin" / "python")
         command = [python, "-m", "bench.programs.sdk_a2a_1"]
@@ -68,9 +68,9 @@ def sdk_peers(database: Path) -> Iterator[SdkPeer]:
 
 
 def _version(python: str) -> str:
-    """Return the version of the SDK that this interpreter imports, so that the table names what really ran."""
+    """Return the version of the SDK that an interpreter imports, so that the table names the version that ran."""
     code = "import importlib.metadata; print(importlib.metadata.version('a2a-sdk'))"
     asked = subprocess.run([python, "-c", code], capture_output=True, text=True, encoding="utf-8", timeout=60)
     if asked.returncode != 0:
-        raise RuntimeError(f"{python} has no a2a-sdk, make bench installs it: {asked.stderr[-500:]}")
+        raise RuntimeError(f"{python} has no a2a-sdk ({asked.stderr[-500:]}); `make bench` installs it")
     return asked.stdout.strip()

@@ -1,6 +1,6 @@
 """Cost of printing the version and the help.
 
-Beside an interpreter that does nothing, and beside the real Gemini CLI.
+The peers are an interpreter that does nothing, and the real Gemini CLI.
 """
 
 import sys
@@ -15,7 +15,7 @@ PEER_ROUNDS = 3
 
 
 def run(rounds: int | None) -> list[Figure]:
-    """Interleaved rounds; medians of CPU."""
+    """Run interleaved rounds and return medians of CPU."""
     ours = program("isthmus")
     with clean_home() as environment:
         gemini = GeminiCli(environment)

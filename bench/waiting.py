@@ -1,6 +1,6 @@
-"""Cost of 200 tasks that wait for a user's answer: memory, asyncio tasks, CPU while nothing happens.
+"""Cost of 200 tasks that wait for a user's answer: memory, asyncio tasks, and idle CPU.
 
-The peer is the same server before them, warm from other tasks that have waited and ended.
+The peer is the same server before these tasks, warmed up by other tasks that have waited and ended.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from isthmus.a2a.protocol.extension import URI
 TASKS = 200
 ANSWERS = 20
 WARM_UP = 300
-"""More than what is measured, so that caches have their size already."""
+"""Number of tasks before the measurement; more than are measured, so that caches already have their final size."""
 IDLE_SECONDS = 5.0
 
 
 def run(rounds: int | None) -> list[Figure]:
-    """One round: the figures are differences within a process."""
+    """Run one round, as the figures are differences within a process."""
     del rounds
     with clean_home() as environment, server(python_program("bench.programs.isthmus_a2a"), environment) as program:
         return asyncio.run(_measure(program, environment["PWD"]))
@@ -42,7 +42,7 @@ async def _measure(program: ServerProgram, workspace: str) -> list[Figure]:
     return [
         at_most(f"{TASKS} waiting tasks, memory", after["memory"] - before["memory"], "MiB more", 2),
         at_most(f"{TASKS} waiting tasks, asyncio tasks", after["tasks"] - before["tasks"], "more", 0),
-        # One tenth of a percent of a core is below what can be told apart.
+        # A tenth of a percent of a core is below the resolution of the measurement.
         at_most(f"{TASKS} waiting tasks, idle CPU", idle_after - idle_before, "% more", 0.1),
         beside("idle CPU", idle_after, "% of a core", "without them", idle_before),
         Figure("from an answer to completed", median(answered), "ms"),
@@ -50,7 +50,7 @@ async def _measure(program: ServerProgram, workspace: str) -> list[Figure]:
 
 
 async def _at_rest(program: ServerProgram) -> tuple[dict[str, float], float]:
-    """Return the figures now, and the percentage of a core that is used while nobody asks."""
+    """Return the current figures, and the percentage of a core that the idle server uses."""
     await asyncio.sleep(1)  # text timers and last commits
     first = program.ask()
     await asyncio.sleep(IDLE_SECONDS)
@@ -59,7 +59,7 @@ async def _at_rest(program: ServerProgram) -> tuple[dict[str, float], float]:
 
 
 class _Client:
-    """Makes tasks that wait, each over a connection of its own, so that none stays open."""
+    """Client that makes waiting tasks, each over a separate connection, so that none stays open."""
 
     def __init__(self, url: str, workspace: str) -> None:
         self._url = url
@@ -67,18 +67,18 @@ class _Client:
         self._metadata = {URI: {"workspace_path": workspace}}
 
     async def ask(self) -> str:
-        """Return a task that asks; its id."""
+        """Start a task that asks a question, and return its id."""
         task = await self._call("message/send", {"message": message("ask", self._metadata)})
         return self._in_state(task, "input-required")
 
     async def answer(self, task_id: str) -> None:
-        """Allow what a task asks for; it completes."""
+        """Allow the request of a task, which completes it."""
         data = {"tool_call_id": "one", "selected_option_id": "proceed_once"}
         content = message("", {}, taskId=task_id) | {"parts": [{"kind": "data", "data": data}]}
         self._in_state(await self._call("message/send", {"message": content}), "completed")
 
     async def cancel(self, task_id: str) -> None:
-        """End a task."""
+        """Cancel a task."""
         self._in_state(await self._call("tasks/cancel", {"id": task_id}), "canceled")
 
     def _in_state(self, answer: bytes, state: str) -> str:

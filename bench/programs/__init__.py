@@ -1,1 +1,1 @@
-"""The servers that are measured: ours with a small agent, and its peers. Each says its URL, then answers questions."""
+"""The measured servers: ours with a small agent, and its peers. Each prints its URL, then answers questions."""

@@ -1,7 +1,7 @@
-"""Our A2A server and engine, over a real SQLite journal, with an agent that costs nothing itself.
+"""Our A2A server and engine on a real SQLite journal, with an agent of negligible cost.
 
-A prompt ``stream N`` is answered with N thoughts, ``ask`` with a question, ``hold`` never; every other one with its own
-words.
+A prompt ``stream N`` is answered with N thoughts, ``ask`` with a question, and ``hold`` never; any other prompt is
+repeated.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from support.agents import AskingAgent, EchoAgent
 
 
 class BenchAgent:
-    """One of four, by the words of the prompt."""
+    """An agent that behaves as the prompt asks."""
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Emit a text, and complete the task."""

@@ -1,4 +1,4 @@
-"""An MCP server on stdio with one tool, ``echo``, of the SDK's low level: as little server as there can be."""
+"""A minimal MCP server on stdio, on the SDK's low-level API, with one tool, ``echo``."""
 
 import asyncio
 from typing import Any
@@ -16,7 +16,7 @@ async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
 
 
 async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-    """Say it again."""
+    """Return the given text."""
     return types.CallToolResult(content=[types.TextContent(type="text", text=str((params.arguments or {})["text"]))])
 
 

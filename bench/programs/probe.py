@@ -1,6 +1,6 @@
-"""Tells the figures of the process it runs in: a line on standard input asks, a line of JSON answers.
+"""Reports the figures of its own process: each line on standard input is answered by a line of JSON.
 
-CPU comes from getrusage (microseconds), which an observer outside of the process cannot have everywhere.
+CPU comes from getrusage (microseconds), which is not available everywhere from outside the process.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import psutil
 
 
 def start(url: str) -> None:
-    """Say the URL and answer from now on, from a thread. Called on the running event loop."""
+    """Print the URL, and answer from now on in a thread. Call it on the running event loop."""
     loop = asyncio.get_running_loop()
     print(url, flush=True)
     threading.Thread(target=_run, args=(loop,), name="probe", daemon=True).start()

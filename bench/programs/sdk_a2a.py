@@ -17,7 +17,7 @@ from isthmus.a2a.server.listen import bind, url_of
 
 
 class Executor(AgentExecutor):
-    """Answers ``stream N`` with N thoughts, ``hold`` never, every other prompt with its own words."""
+    """Executor that answers ``stream N`` with N thoughts and ``hold`` never, and repeats any other prompt."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Answer with a text, and complete the task."""
@@ -38,7 +38,7 @@ class Executor(AgentExecutor):
         await updater.complete()
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """Never asked for here."""
+        """Raise NotImplementedError: no benchmark cancels."""
         raise NotImplementedError
 
     async def _say(self, updater: TaskUpdater, part: Part, kind: str) -> None:

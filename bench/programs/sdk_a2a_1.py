@@ -1,8 +1,8 @@
 """A minimal server of a2a-sdk 1.x that serves A2A 0.3 by its adapter; its tasks have the same events as ours.
 
-``sdk_a2a_1`` keeps tasks in memory, ``sdk_a2a_1 FILE`` in that SQLite database, with the SDK's own defaults. It runs
-in the virtual environment of ``bench/peers.txt``, not in that of the checkout: the two versions of the SDK exclude
-each other. That is why pyright does not look at it, and why nothing else may import it.
+``sdk_a2a_1`` keeps tasks in memory, ``sdk_a2a_1 FILE`` in that SQLite database, with the SDK's defaults. It runs in the
+virtual environment of ``bench/peers.txt``, not in that of the checkout, because the two versions of the SDK exclude
+each other. Therefore pyright does not check it, and no other module may import it.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from isthmus.a2a.protocol.extension import URI
 
 
 class Executor(AgentExecutor):
-    """Answers ``stream N`` with N thoughts, ``hold`` never, every other prompt with its own words."""
+    """Executor that answers ``stream N`` with N thoughts and ``hold`` never, and repeats any other prompt."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Answer with a text, and complete the task."""
@@ -46,7 +46,7 @@ class Executor(AgentExecutor):
         await updater.complete()
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """Never asked for here."""
+        """Raise NotImplementedError: no benchmark cancels."""
         raise NotImplementedError
 
     async def _say(self, updater: TaskUpdater, part: Part, kind: str) -> None:
@@ -64,7 +64,7 @@ async def _store(database: str | None) -> TaskStore:
 
 
 def _listener() -> socket.socket:
-    # With its protocol stated, asyncio sets TCP_NODELAY on what it accepts, as it does for our server.
+    # With an explicit protocol asyncio sets TCP_NODELAY on accepted connections, as it does for our server.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)

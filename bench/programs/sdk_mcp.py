@@ -1,4 +1,4 @@
-"""The MCP SDK's streamable HTTP server with the companion's cheapest tool, as a peer; ``--sse`` answers in streams."""
+"""The MCP SDK's streamable HTTP server with the companion's cheapest tool, as a peer; with ``--sse`` it streams."""
 
 import asyncio
 import sys

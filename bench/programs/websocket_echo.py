@@ -1,4 +1,4 @@
-"""The least that a JSON server over ``websockets`` can do: it reads a message and sends it back."""
+"""A minimal JSON server over ``websockets``: reads a message and sends it back."""
 
 import asyncio
 import json
