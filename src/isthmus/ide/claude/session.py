@@ -105,7 +105,9 @@ class ClaudeSession:
     def mentioned(self, mention: FileMentioned) -> None:
         """Queue a mention; it is sent once the CLI listens."""
         if len(self._mentions) == KEPT_MENTIONS:
-            _log.warning("an agent that does not read never gets %s", printable(self._mentions[0].path))
+            _log.warning(
+                "the mention of %s is lost: its agent does not read its messages", printable(self._mentions[0].path)
+            )
         self._mentions.append(mention)
         self.wake.set()
 

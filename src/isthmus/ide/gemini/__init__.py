@@ -1,1 +1,1 @@
-"""The Gemini CLI companion protocol: the companion that Gemini CLI and its forks connect to, and our client of it."""
+"""Gemini CLI companion protocol: the server for Gemini CLI and its forks, and the client of our own agent."""

@@ -1,4 +1,4 @@
-"""The editors that Gemini CLI 0.61 and Qwen Code 0.24 take. No I/O: files are read and ports tried before."""
+"""Predicts the editor that Gemini CLI 0.61 or Qwen Code 0.24 chooses. No I/O: the caller reads files and tries ports."""
 
 import os
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def _gemini_by_variables(here: Here, named: int | None) -> CliChoice:
         )
     folders = tuple(folder for folder in here.environment.get(WORKSPACE_VARIABLE, "").split(os.pathsep) if folder)
     if not folders:
-        reason = f"there is no discovery file, and {PORT_VARIABLE} stands without {WORKSPACE_VARIABLE}"
+        reason = f"there is no discovery file, and {PORT_VARIABLE} is set without {WORKSPACE_VARIABLE}"
         return CliChoice(cli, False, PORT_VARIABLE, named, "", reason, START_ADVICE)
     if problem := mismatch(here.folder, folders):
         return CliChoice(cli, False, PORT_VARIABLE, named, "", f"{WORKSPACE_VARIABLE}: {problem}", go_to(folders))
@@ -76,7 +76,7 @@ def qwen_choice(files: Sequence[Announcement], here: Here) -> CliChoice:
     locks = [file for file in files if file.number is None]
     numbers = (here.editor_pid, named)
     old = [file for number in numbers for file in files if file.number is not None and file.number == number]
-    # One whose process is gone is removed before the others are looked at, except the one of the variable.
+    # Qwen Code removes locks whose process is gone before it reads the others, except the one of the variable.
     living = [file for file in locks if file.pid is None or here.is_alive(file)]
     newest = sorted(living, key=lambda file: -file.modified_at)
     by_variable = [file for file in locks if file.port == named]
@@ -90,7 +90,7 @@ def qwen_choice(files: Sequence[Announcement], here: Here) -> CliChoice:
         return CliChoice(cli, False, None, None, "", "there is no lock file of an editor that runs", START_ADVICE)
     first = fitting[0]
     if not first.has_identity and here.environment.get("TERM_PROGRAM") != "vscode":
-        reason = "its file does not say what editor it is, and this is not a terminal of VS Code"
+        reason = "its file does not name the editor, and this is not a terminal of VS Code"
         return CliChoice(
             cli, False, first.path, first.port, first.editor, reason, "the file needs ideInfo with both names"
         )
@@ -116,7 +116,7 @@ def _why(
 
 
 def _unknown_terminal(here: Here, cli: str) -> str:
-    """Return why the terminal does not show the CLI that it is in an IDE; empty if it does."""
+    """Return the reason why the CLI does not recognise its terminal as one of an IDE; empty if it does."""
     environment = here.environment
     if (
         environment.get("TERM_PROGRAM") in ("vscode", "sublime", "Zed")
@@ -134,5 +134,5 @@ def _is_editor_in_container(here: Here) -> bool:
 
 
 def _pid(text: str | None) -> int | None:
-    """Return the number in an environment variable; None if it does not hold one."""
+    """Return the number in an environment variable; None if it contains none."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 12 else None

@@ -1,7 +1,7 @@
-"""Settings of Gemini CLI and Qwen Code that decide whether they use an editor: IDE mode, and the mode they start in.
+"""Settings of Gemini CLI and Qwen Code that determine whether they use an editor: IDE mode and start mode.
 
-Each merges four files; a later one wins. :func:`ide_mode_defaults` writes a file of our own, which Qwen Code reads
-before all others.
+Each CLI merges four files; later files override earlier ones. :func:`ide_mode_defaults` writes our own file, which Qwen
+Code reads before all others.
 """
 
 import sys
@@ -19,9 +19,9 @@ IDE_MODE_IS_OFF = "its IDE mode is off"
 
 @dataclass(frozen=True, slots=True)
 class _Cli:
-    """Places and keys of the settings of Gemini CLI, or of its descendant.
+    """Paths and keys of the settings of Gemini CLI or its descendant.
 
-    ``mode`` is the mode in which it starts unless the setting ``mode_key`` says otherwise.
+    ``mode`` is the start mode if the setting ``mode_key`` is missing.
     """
 
     name: str
@@ -32,7 +32,7 @@ class _Cli:
     mode: str
 
     def system_file(self, environment: Mapping[str, str]) -> Path:
-        """Return the machine's settings file, which overrides all others."""
+        """Return the system settings file, which overrides all others."""
         if named := environment.get(f"{self.variables}_SYSTEM_SETTINGS_PATH"):
             return Path(named)
         on_mac = sys.platform == "darwin"
@@ -40,7 +40,7 @@ class _Cli:
         return folder / "settings.json"
 
     def defaults_file(self, environment: Mapping[str, str]) -> Path:
-        """Return the machine's file of defaults, which all others override."""
+        """Return the system defaults file, which all others override."""
         named = environment.get(f"{self.variables}_SYSTEM_DEFAULTS_PATH")
         return Path(named) if named else self.system_file(environment).with_name("system-defaults.json")
 
@@ -54,21 +54,20 @@ _QWEN = _Cli("qwen-code", "QwenCode", "QWEN_CODE", qwen_directory, "tools.approv
 
 
 def gemini_remarks(folder: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what its settings keep a Gemini CLI started in ``folder`` from, and what to do."""
+    """Return the restrictions by settings on a Gemini CLI started in ``folder``, with advice."""
     return tuple(_remarks(_GEMINI, folder, environment))
 
 
 def qwen_remarks(folder: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what its settings keep a Qwen Code started in ``folder`` from, and what to do."""
+    """Return the restrictions by settings on a Qwen Code started in ``folder``, with advice."""
     return tuple(_remarks(_QWEN, folder, environment))
 
 
 def ide_mode_defaults(environment: Mapping[str, str], own_folder: Path) -> dict[str, str]:
-    """Return the variable with which Qwen Code starts in IDE mode, unless the user's own settings say otherwise.
+    """Return the environment variable that starts Qwen Code in IDE mode, unless the user's settings disable it.
 
-    It names a file that is written to ``own_folder``: the machine's defaults, with IDE mode on. A machine whose
-    defaults set IDE mode, or cannot be read, keeps them. Gemini CLI takes such a file only from root, and warns of any
-    other.
+    It names a file in ``own_folder``, which this function writes: the system defaults with IDE mode on. System defaults
+    that set IDE mode or cannot be read are kept. Gemini CLI accepts such a file only from root, and warns about others.
     """
     path = _QWEN.defaults_file(environment)
     values = read_settings(path)
@@ -79,13 +78,13 @@ def ide_mode_defaults(environment: Mapping[str, str], own_folder: Path) -> dict[
     try:
         make_private_directory(own_folder)
         write_private(own, {**(values or {}), "ide": {**cast("Settings", ide), "enabled": True}})
-    except OSError:  # then the CLI asks the user, as without us
+    except OSError:  # the CLI then asks the user, as it does without us
         return {}
     return {"QWEN_CODE_SYSTEM_DEFAULTS_PATH": str(own)}
 
 
 def gemini_ide_mode(folder: Path, environment: Mapping[str, str]) -> str | None:
-    """Return what to do so that a Gemini CLI started in ``folder`` uses an editor; None if its IDE mode is on."""
+    """Return the advice to turn on IDE mode for a Gemini CLI started in ``folder``; None if it is on."""
     found = (remark for remark in _remarks(_GEMINI, folder, environment) if IDE_MODE_IS_OFF in remark)
     return next(found, None)
 

@@ -1,7 +1,7 @@
-"""Reads a companion's messages in the Gemini CLI companion protocol: decisions and final contents. No I/O.
+"""Decodes a companion's messages in the Gemini CLI companion protocol: decisions and final contents. No I/O.
 
-The document and the real companions differ (a final content comes as JSON or as plain text, a closed view has a message
-of its own in old ones): all forms are read. The companion's side of the wire is in :mod:`~isthmus.ide.gemini.wire`.
+Real companions differ from the document and from each other: the final content is JSON or plain text, and old ones have
+a separate message for a closed view. All forms are accepted. The companion's side is :mod:`~isthmus.ide.gemini.wire`.
 """
 
 import json
@@ -25,14 +25,14 @@ DIFF_CLOSED = "ide/diffClosed"
 
 @dataclass(frozen=True, slots=True)
 class ContextUpdated:
-    """The user looks at something else; ``context`` is normalised."""
+    """The user's focus changed; ``context`` is normalised."""
 
     context: IdeContext
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewAccepted:
-    """The user accepted; ``content`` is None if the companion sent none, so that the proposal holds."""
+    """The user accepted; ``content`` is None if the companion sent none, so that the proposal applies."""
 
     file_path: str
     content: str | None
@@ -47,7 +47,7 @@ class ReviewRejected:
 
 @dataclass(frozen=True, slots=True)
 class UnknownNotification:
-    """A notification without a meaning here; ``reason`` says why if it is malformed."""
+    """A notification to ignore; ``reason`` is set if it is malformed."""
 
     reason: str | None = None
 
@@ -56,7 +56,7 @@ Meaning: TypeAlias = ContextUpdated | ReviewAccepted | ReviewRejected | UnknownN
 
 
 def meaning(notification: Notification) -> Meaning:
-    """Return the meaning of a notification; never raise."""
+    """Return the meaning of a notification, without raising on any input."""
     if notification.method == CONTEXT_UPDATE:
         try:
             return ContextUpdated(normalise(context_from_json(notification.params)))
@@ -75,7 +75,7 @@ def meaning(notification: Notification) -> Meaning:
 
 
 def closed_content(outcome: ToolOutcome) -> str | None:
-    """Return the content in closeDiff's result: that in JSON ``{"content": ...}``, or else the text itself, if any."""
+    """Return the content in the result of closeDiff: from JSON ``{"content": ...}``, or otherwise the whole text."""
     if outcome.is_error or outcome.text is None:
         return None
     try:

@@ -1,6 +1,6 @@
-"""The discovery file of the Gemini CLI companion protocol (section I.2), and the variables that real clients read.
+"""Discovery file of the Gemini CLI companion protocol (section I.2), and the variables that real clients read.
 
-Writes and removes only; :mod:`finding` reads discovery files as a client does.
+Only writes and removes files; :mod:`finding` reads them as a client.
 """
 
 import os
@@ -20,16 +20,16 @@ CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 
 
 def node_temporary_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return Node's ``os.tmpdir()`` on POSIX: TMPDIR, TMP, TEMP, or else /tmp, without a trailing slash.
+    """Return Node's ``os.tmpdir()`` on POSIX: TMPDIR, TMP, TEMP, or otherwise /tmp, without a trailing slash.
 
-    The path is absolute, because programs in other folders get paths below it.
+    The path is absolute, because programs in other folders receive paths below it.
     """
     named = next((environment[name] for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name)), "/tmp")  # noqa: S108
     return Path(absolute(named))
 
 
 class DiscoveryFile:
-    """One companion's discovery file; it exists between :meth:`write` and :meth:`remove`."""
+    """Discovery file of one companion, which exists between :meth:`write` and :meth:`remove`."""
 
     def __init__(self, identity: "EditorIdentity", port: int, environment: Mapping[str, str] = os.environ) -> None:
         self._identity = identity
@@ -38,10 +38,10 @@ class DiscoveryFile:
         self.path = folder / f"gemini-ide-server-{identity.pid}-{port}.json"
 
     def write(self, folders: Sequence[str], token: str) -> None:
-        """Write the file, or replace it when the workspace changed; 0600 and never incomplete.
+        """Write or replace the file atomically, with mode 0600.
 
         Raises:
-            OSError: the folder cannot be made or written to.
+            OSError: the folder cannot be created or written to.
         """
         make_private_directory(self.path.parent)
         content = {
@@ -53,13 +53,13 @@ class DiscoveryFile:
         write_private(self.path, content)
 
     def remove(self) -> None:
-        """Remove the file; one that is gone already is ignored."""
+        """Remove the file, if it exists."""
         with suppress(OSError):
             self.path.unlink()
 
 
 def is_in_container() -> bool:
-    """Return whether this process runs in a container, by the marks that Gemini CLI and Qwen Code look for."""
+    """Return whether this process runs in a container, by the same marks as Gemini CLI and Qwen Code."""
     return any(Path(mark).exists() for mark in CONTAINER_MARKS)
 
 
@@ -68,8 +68,8 @@ def agent_variables(
 ) -> dict[str, str]:
     """Return all variables that the real clients of this server read; ``pid`` is the editor's.
 
-    A Gemini CLI in a container looks for its companion on the container's host, unless REMOTE_CONTAINERS says that its
-    editor is in the container too, as that of a terminal with these variables is.
+    In a container, Gemini CLI looks for its companion on the host, unless REMOTE_CONTAINERS indicates that the editor
+    is in the container too. It is set here, because the editor of a terminal with these variables is.
     """
     workspace = os.pathsep.join(folders)
     return {

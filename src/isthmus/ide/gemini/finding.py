@@ -1,8 +1,8 @@
 """Finds the companions of a workspace, best first, as a CLI of the Gemini CLI companion protocol does.
 
-Reads discovery files (both names), the environment and the process tree. The order is the real CLI's: the file whose
-port the environment names, then the IDE we run in, then living ones, then newer ones; rejected files come with the
-reason. Makes no connection and removes no file.
+Reads discovery files (with both forms of names), the environment and the process tree. The order is that of the real
+CLI: the file with the port in the environment, the IDE that we run in, IDEs whose process exists, newer IDEs. Rejected
+files are returned with the reason. Makes no connections and removes no files.
 """
 
 import os
@@ -30,13 +30,14 @@ PORT_VARIABLE = "GEMINI_CLI_IDE_SERVER_PORT"
 WORKSPACE_VARIABLE = "GEMINI_CLI_IDE_WORKSPACE_PATH"
 _NAME = re.compile(r"gemini-ide-server-(\d{1,10})(?:-(\d{1,5}))?\.json")
 _SHELLS = frozenset({"zsh", "bash", "sh", "tcsh", "csh", "ksh", "fish", "dash"})
-"""Names that real clients recognise as shells; a login shell's name begins with - and is unknown to them."""
+"""Names that real clients recognise as shells, without login shells, whose names begin with -."""
 
 
 def editor_process() -> int | None:
-    """Return the process that Gemini CLI and Qwen Code, started from here, take for their editor.
+    """Return the process that Gemini CLI and Qwen Code, started from here, consider their editor.
 
-    Two above the nearest shell, or one above it if there are no more; without a shell, the highest below the first.
+    It is two levels above the nearest shell, or one level if there are no more. Without a shell, it is the highest
+    ancestor below process 1.
     """
     import psutil  # loaded on demand, not at start
 
@@ -53,7 +54,7 @@ def editor_process() -> int | None:
 
 
 def named_companion(name: str, endpoint: RemoteEndpoint) -> "Callable[[Path, Mapping[str, str]], FoundIdes]":
-    """Return a search that finds only the companion at this endpoint; ``name`` is its owner's name for it."""
+    """Return a search that finds only the companion at this endpoint; ``name`` is the name to show for it."""
     companion = FoundIde(0, None, name, name, None, (), name, remote=endpoint)
     return lambda _workspace, _environment: FoundIdes((companion,), ())
 
@@ -65,9 +66,9 @@ def find_companions(
     ancestors: Callable[[], Sequence[int]] = process_ancestors,
     is_alive: Callable[[int], bool] = process_is_alive,
 ) -> FoundIdes:
-    """Look for companions that have ``workspace``, or a folder above it, open.
+    """Find the companions that have ``workspace`` or a folder above it open.
 
-    File access blocks: call it in a thread when on an event loop.
+    Blocking; call it in a thread from an event loop.
     """
     root = os.path.realpath(workspace)
     usable, rejected, refused = sort_files(root, discovery_files(environment), read_companion)
@@ -101,7 +102,7 @@ class _Rank:
 
 
 def discovery_files(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the files that are named as those of this protocol, by either name."""
+    """Yield the files with a name of this protocol, in the current or the old form."""
     yield from named_files(node_temporary_directory(environment) / "gemini" / "ide", _NAME)
 
 
@@ -112,7 +113,7 @@ def old_number(path: Path) -> int | None:
 
 
 def read_companion(path: Path) -> FoundIde | RejectedFile:
-    """Return the companion in a discovery file, or the file with the reason why it is unusable. File access blocks."""
+    """Return the companion in a discovery file, or the rejected file with the reason. Blocking."""
     matched = _NAME.fullmatch(path.name)
     try:
         value = read_object(path)
@@ -122,7 +123,7 @@ def read_companion(path: Path) -> FoundIde | RejectedFile:
 
 
 def companion_of(path: Path, value: JsonObject, pid: int | None) -> FoundIde | RejectedFile:
-    """Return the companion that the content of a file describes; ``pid`` is the process that it names."""
+    """Return the companion described by the content of a file; ``pid`` is the process in the file."""
     port = port_number(value.get("port"))
     if port is None:
         return RejectedFile(str(path), "expected port as a number from 1 to 65535")

@@ -1,7 +1,7 @@
 """Admits HTTP requests to the MCP endpoint by token, Host, Origin, path and method, in that order. No I/O.
 
-Decides on the head of a request alone, before any of its body is read. Refusals are answered as the real companion
-does, where it has an answer.
+Only the head of a request is checked, before its body is read. Refusals have the form of the real companion's, where
+it has one.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ MAXIMUM_BODY_BYTES = 10 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HttpRefusal:
-    """Refusal of a request: the HTTP ``status``, and ``body`` as JSON."""
+    """Refusal of a request, with the HTTP ``status`` and a JSON ``body``."""
 
     status: int
     body: JsonObject
@@ -27,7 +27,7 @@ class HttpRefusal:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of an admitted request. Header values are None if absent."""
+    """Head of an admitted request. Header values are None if absent."""
 
     method: str
     session_id: str | None
@@ -39,7 +39,7 @@ class Head:
 
 
 class HttpGate:
-    """Checks requests against one token and one port."""
+    """Check of requests against one token and one port."""
 
     def __init__(self, token: str, port: int) -> None:
         self._token = token

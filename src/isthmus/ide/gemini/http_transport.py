@@ -1,7 +1,7 @@
-"""Streamable HTTP for the companion: a thin shell over the gate, the sessions and the MCP peer.
+"""Streamable HTTP for the companion: a thin layer over the gate, the sessions and the MCP peer.
 
-:mod:`http_gate`, :mod:`session`, :mod:`tools` and :mod:`isthmus.ide.mcp.mcp_peer` decide; this file only moves bytes,
-with starlette's responses. Its StreamingResponse notices clients that go away.
+:mod:`http_gate`, :mod:`session`, :mod:`tools` and :mod:`isthmus.ide.mcp.mcp_peer` decide; this module only moves bytes,
+with starlette's responses. Its StreamingResponse detects clients that disconnect.
 """
 
 import asyncio
@@ -30,13 +30,12 @@ BODY_SECONDS = 30.0
 RETRY_MILLISECONDS = 5_000
 """Delay in ms before a client reopens a stream that ended (the `retry` field of server-sent events).
 
-Real CLIs count as disconnected after the first failed attempt, so a companion that was killed without a farewell has
-this long to be there again.
+Real CLIs give up after the first failed attempt, so this is the time in which a killed companion must be restarted.
 """
 
 
 class McpEndpoint:
-    """The ASGI application. ``sessions_changed`` is called when a client comes, leaves, calls, or is sent an event."""
+    """ASGI application. ``sessions_changed`` is called when a client connects, leaves, calls, or is sent an event."""
 
     def __init__(
         self,
@@ -121,7 +120,7 @@ class McpEndpoint:
         return await self._received(session, body)
 
     async def _first(self, head: Head, body: bytes) -> Response:
-        """Answer a message outside of any session: only initialize makes one."""
+        """Answer a message without a session: only initialize creates one."""
         candidate = GeminiSession("", "", 0)
         match candidate.peer.receive(body):
             case mcp_peer.Reply(message, malformed=True):
@@ -152,9 +151,7 @@ class McpEndpoint:
                 return _json(400 if malformed else 200, encode_ascii(message))
             case mcp_peer.CallTool(request_id):
                 self._companion.attach(session)
-                session.unsettled.forget(
-                    str(received.arguments.get("filePath"))
-                )  # was answered in the agent's terminal
+                session.unsettled.forget(str(received.arguments.get("filePath")))  # answered in the agent's terminal
                 key = (session.id, request_id)
                 task = self._calls[key] = asyncio.create_task(
                     call_tool(self._companion, session, session.client_name, received)
@@ -180,7 +177,7 @@ class McpEndpoint:
                 assert_never(received)
 
     def _show_again(self, session: GeminiSession, proposal: Proposal) -> None:
-        """Show a proposal that waits since the former run; it is kept for the next run until it is shown."""
+        """Show a proposal left from the previous run; it is kept for the next run until it is visible."""
 
         async def show() -> None:
             with contextlib.suppress(EditorError):
@@ -200,15 +197,15 @@ class McpEndpoint:
         try:
             position = log.position(last_event_id)
             session.send_context(await self._companion.context())
-            # Before the client gets an event of this run: an id of the former run tells us which decisions it has
-            # got, but would not tell the run after this one.
+            # Before the client receives an event of this run: an id of the previous run tells this run which decisions
+            # the client has received, but would not tell the next run.
             self._sessions_changed()
             yield b"retry: %d\n\n" % RETRY_MILLISECONDS
             while True:
                 session.wake.clear()
                 events, must_arrive = log.after(position), log.has_unsent
                 if must_arrive:
-                    # First, so that the next run does not ask the user again, but resends what did not arrive.
+                    # First, so that the next run resends undelivered decisions instead of asking the user again.
                     self._sessions_changed()
                 for position, data in events:
                     yield b"id: %s\nevent: message\ndata: %s\n\n" % (log.event_id(position).encode(), data)

@@ -1,8 +1,8 @@
-"""Streamable HTTP to one MCP server: a thin shell over :mod:`isthmus.ide.mcp.mcp_client`, with httpx2.
+"""Streamable HTTP to one MCP server: a thin layer over :mod:`isthmus.ide.mcp.mcp_client`, with httpx2.
 
-Answers may come as JSON or as an event stream; notifications come on the stream of :meth:`McpConnection.listen`,
-which the caller reopens for as long as it wants. Connects only to loopback addresses, and to a URL that a client names
-itself and whose addresses pass a check; never through a proxy.
+Responses are JSON or an event stream. Notifications are received on the stream of :meth:`McpConnection.listen`, which
+the caller reopens as needed. Connects only to loopback addresses, and to URLs from a client after a check of their
+addresses; never through a proxy.
 """
 
 import asyncio
@@ -27,26 +27,26 @@ from isthmus.rpc.wire_log import WireLog
 
 MAXIMUM_ANSWER_BYTES = 64 * 1024 * 1024
 SILENT_STREAM_SECONDS = 300.0
-"""Maximum silence in seconds before a stream is reopened; streams with a keep-alive never are."""
+"""Maximum silence in seconds before a stream is reopened; a keep-alive prevents it."""
 _CONNECT_SECONDS = 2.0
 _STREAM_HEAD_SECONDS = 5.0
 _WIRE = WireLog("IDE")
 
 
 class McpError(IsthmusError):
-    """The server answered, but not as the request required."""
+    """An MCP request that failed; the text is the reason."""
 
 
 class ServerUnreachableError(McpError):
-    """No server listens at the address, or the connection broke before the answer."""
+    """A server that does not listen, or a connection that broke before the answer."""
 
 
 class NoAnswerError(McpError):
-    """The server did not answer within the deadline."""
+    """A request that was not answered within its deadline."""
 
 
 class SessionEndedError(McpError):
-    """The server does not know our session any more."""
+    """A session that the server no longer knows."""
 
 
 class StreamEnd(Enum):
@@ -61,17 +61,17 @@ class StreamEnd(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GeminiEndpoint:
-    """Address of a server; ``token`` is None if it does not require one."""
+    """Address of a server; ``token`` is None if the server does not require one."""
 
     port: int
     token: str | None = None
     host: str = "127.0.0.1"
     remote: RemoteEndpoint | None = None
-    """Endpoint that replaces the other fields if given."""
+    """Endpoint that, if given, replaces the other fields."""
 
     @property
     def url(self) -> str:
-        """URL of the server; the path is the one that real clients use."""
+        """URL of the server, with the path that real clients use."""
         return f"http://{self.host}:{self.port}/mcp" if self.remote is None else self.remote.url
 
     @property
@@ -82,12 +82,12 @@ class GeminiEndpoint:
         return {"authorization": f"Bearer {self.token}"} if self.token else {}
 
     def __str__(self) -> str:
-        """Return the URL without its query, which may hold a secret."""
+        """Return the URL without its query, which may contain a secret."""
         return self.url.partition("?")[0]
 
 
 class McpConnection:
-    """A session with a server. ``on_notification`` gets each notification, in order, and must return at once."""
+    """A session with a server. ``on_notification`` receives the notifications in order, and must return at once."""
 
     def __init__(self, endpoint: GeminiEndpoint, on_notification: Callable[[rpc.Notification], None]) -> None:
         self.endpoint = endpoint
@@ -102,7 +102,7 @@ class McpConnection:
             headers=dict(endpoint.headers),
             trust_env=False,
             follow_redirects=False,
-            # Making the usual context, with every certificate authority in it, takes longer than a request.
+            # The default context loads every certificate authority, which takes longer than a request.
             verify=not endpoint.url.startswith("http://") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             transport=None if policy is None else CheckedTransport(policy),
         )
@@ -111,7 +111,7 @@ class McpConnection:
         """Begin a session.
 
         Raises:
-            McpError: no MCP server answers, it refuses our token, or shares no protocol version with us.
+            McpError: no MCP server answers, or it refuses our token or supports none of our protocol versions.
         """
         result = await self._request(self._core.initialize(), timeout)
         completed = self._core.initialized(result)
@@ -133,12 +133,12 @@ class McpConnection:
         """Call a tool.
 
         Raises:
-            McpError: there was no result.
+            McpError: the call failed without a result.
         """
         return mcp_client.tool_outcome(await self._request(self._core.call_tool(name, arguments), timeout))
 
     async def listen(self, on_open: Callable[[], None]) -> StreamEnd:
-        """Follow the server's notifications until the stream ends; continue after the last event received."""
+        """Receive the server's notifications until the stream ends, starting after the last received event."""
         headers = {"accept": "text/event-stream"}
         if self._last_event_id is not None:
             headers["last-event-id"] = self._last_event_id
@@ -175,7 +175,7 @@ class McpConnection:
     async def aclose(self) -> None:
         """End the session, as far as the server allows, and disconnect."""
         if self._session_id is not None:
-            with suppress(httpx2.HTTPError):  # it is gone, or hangs; it forgets idle sessions by itself
+            with suppress(httpx2.HTTPError):  # the server is gone or hangs; it forgets idle sessions by itself
                 await self._http.delete(self.endpoint.url, headers=self._session_headers(), timeout=1.0)
         await self._http.aclose()
 
@@ -264,7 +264,7 @@ class _CallFailedError(McpError):
 
 
 async def _bodies(response: httpx2.Response) -> AsyncIterator[str | bytes]:
-    """Yield the messages of an answer: the events of a stream, or else the whole body."""
+    """Yield the messages of a response: the events of a stream, or otherwise the whole body."""
     if response.headers.get("content-type", "").split(";")[0].strip().lower() == "text/event-stream":
         async for event in httpx2.EventSource(response, max_event_size=MAXIMUM_ANSWER_BYTES):
             if event.data:

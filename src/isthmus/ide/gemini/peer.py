@@ -1,8 +1,8 @@
-"""Our agent as the client of an IDE companion of the Gemini CLI protocol: receives context, sends reviews.
+"""Client of IDE companions of the Gemini CLI protocol, for our agent: receives context, requests reviews.
 
-A lost connection is restored by itself, with the reviews that still wait; if that fails for long they fail, so that no
-caller waits for a window that is gone. The caller writes files, and asks the user elsewhere at the same time. The MCP
-SDK is not used.
+A lost connection is restored automatically, together with the open reviews; if that takes too long, the reviews fail,
+so that no caller waits for a closed window. The caller writes files, and asks the user elsewhere at the same time. The
+MCP SDK is not used.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class GeminiPeer(ClientBase):
-    """A connection to a companion; an :class:`~isthmus.ide.clients.ide_client.IdeClient`. For one event loop."""
+    """Connection to a companion: an :class:`~isthmus.ide.clients.ide_client.IdeClient` for one event loop."""
 
     protocol = "Gemini CLI companion"
 
@@ -67,17 +67,17 @@ class GeminiPeer(ClientBase):
 
     @property
     def ide_name(self) -> str:
-        """Name that the IDE gives itself ("Neovim"); "IDE" if it gives none."""
+        """Name that the IDE reports ("Neovim"); "IDE" if it reports none."""
         return self._companion.display_name if self._companion else "IDE"
 
     @property
     def companion(self) -> FoundIde | None:
-        """Companion that we are, or were last, connected to."""
+        """Current or last connected companion."""
         return self._companion
 
     @property
     def can_review(self) -> bool:
-        """Whether it is connected and shows diffs; some companions only send the context."""
+        """Whether the companion is connected and shows diffs; some companions only send the context."""
         return self.connected and {OPEN_DIFF, CLOSE_DIFF} <= self._tools
 
     @property
@@ -94,11 +94,11 @@ class GeminiPeer(ClientBase):
         return frozenset({Capability.SELECTION, Capability.DIFF} if shows_diffs else {Capability.SELECTION})
 
     def context(self) -> IdeContext | None:
-        """Return what the user looks at, sorted, cut and normalised as the protocol says; None if unknown."""
+        """Return the user's context, sorted and limited as the protocol requires; None if unknown."""
         return self._context
 
     async def refresh(self, seconds: float) -> None:
-        """Do nothing: companions of this protocol report everything by themselves."""
+        """Do nothing: companions of this protocol send every change by themselves."""
 
     async def open_files(self) -> tuple[OpenFile, ...]:
         """Return the open files of the last context."""
@@ -111,10 +111,10 @@ class GeminiPeer(ClientBase):
         return self._companion.folders if self._companion is not None else ()
 
     async def connect(self) -> None:
-        """Find a companion and connect to it; wait for its first context for a moment.
+        """Find a companion and connect to it; wait a moment for its first context.
 
         Raises:
-            IdeError: no companion was found, or none answers; the text lists those that were tried.
+            IdeError: no companion was found, or none answers; the text lists the ones tried.
         """
         if self._follower is not None:
             return
@@ -126,12 +126,12 @@ class GeminiPeer(ClientBase):
         await within(self._has_context.wait(), self._deadlines.first_context)
 
     async def open_diff(self, path: str, new_content: str, *, on_shown: Callable[[], None] = lambda: None) -> Outcome:
-        """Let the user review a new content of the file ``path`` (absolute), and wait for their decision.
+        """Let the user review new content of the file ``path`` (absolute), and wait for the decision.
 
-        There is no deadline for the user. Cancelling closes the view. ``on_shown`` is called when they see it.
+        There is no deadline for the user. Cancelling closes the view. ``on_shown`` is called when it is visible.
 
         Raises:
-            IdeError: the view cannot be shown, a review of this file is open already, or the connection is lost.
+            IdeError: the view cannot be shown, the file already has a review, or the connection is lost.
         """
         if path in self._reviews:
             raise IdeError(f"{path}: a review of this file is open in {self.ide_name} already")
@@ -139,7 +139,7 @@ class GeminiPeer(ClientBase):
         shown = False
         try:
             if (closing := self._closing.pop(path, None)) is not None:
-                await asyncio.wait({closing})  # else it would close the new view
+                await asyncio.wait({closing})  # otherwise it would close the new view
             shown = True
             arguments = {"filePath": path, "newContent": new_content}
             opened = await self._call(OPEN_DIFF, arguments, self._deadlines.open_diff)
@@ -157,7 +157,7 @@ class GeminiPeer(ClientBase):
     async def close_diff(self, path: str) -> str | None:
         """Withdraw a review and return the text in its view, with the user's edits; None if not reported.
 
-        The :meth:`open_diff` that waits for it returns ``Closed``.
+        The waiting call of :meth:`open_diff` returns ``Closed``.
 
         Raises:
             IdeError: the connection is lost.
@@ -172,7 +172,7 @@ class GeminiPeer(ClientBase):
         return content
 
     async def aclose(self) -> None:
-        """Close the open views and disconnect; waiting reviews fail with :class:`IdeError`."""
+        """Close the open views and disconnect; open reviews fail with :class:`IdeError`."""
         self.is_closed = True
         await self._stop_following()
         if self.connected:
@@ -293,7 +293,7 @@ class GeminiPeer(ClientBase):
             self._notify()
 
     async def _show_again(self, path: str, review: AskedReview) -> None:
-        """Show a waiting review again, because a restarted companion does not know it."""
+        """Show an open review again, because a restarted companion does not know it."""
         arguments = {"filePath": path, "newContent": review.proposed}
         try:
             opened = await self._call(OPEN_DIFF, arguments, self._deadlines.open_diff)
@@ -315,7 +315,7 @@ class GeminiPeer(ClientBase):
                 return await self._connection.call_tool(tool, arguments, timeout)
             except (SessionEndedError, ServerUnreachableError) as error:
                 self._disconnect()
-                self._session_ended.set()  # the follower begins a new one; repeating either tool does no harm
+                self._session_ended.set()  # the follower begins a new session; both tools can safely be repeated
                 if attempt == 2:
                     raise IdeError(str(error)) from error
             except McpError as error:
@@ -323,7 +323,7 @@ class GeminiPeer(ClientBase):
         raise AssertionError("unreachable")
 
     async def _is_connected(self) -> bool:
-        """Return whether the connection is open, or opens again soon; do not wait after :meth:`aclose`."""
+        """Return whether the connection is open, after waiting for a reconnection unless :meth:`aclose` was called."""
         if not self.connected and self._follower is not None:
             connected = asyncio.create_task(self._connected.wait())
             try:

@@ -1,4 +1,4 @@
-"""The Gemini CLI companion protocol as one object: MCP over HTTP, announced to Gemini CLI and Qwen Code."""
+"""Gemini CLI companion protocol as one object: MCP over HTTP, announced to Gemini CLI and Qwen Code."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

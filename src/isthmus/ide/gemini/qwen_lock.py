@@ -1,8 +1,8 @@
-"""The lock file by which Qwen Code finds a companion: it speaks Gemini CLI's protocol but has its own discovery files.
+"""Lock file by which Qwen Code finds a companion; it uses Gemini CLI's protocol with its own discovery files.
 
-``$QWEN_HOME/ide/PORT.lock``, or else ``~/.qwen/ide/PORT.lock``. :mod:`isthmus.ide.gemini.cli_choice` predicts which
-lock a Qwen Code takes. Older companions wrote files directly into the temporary folder; like Qwen Code, we still read
-them, but do not write them.
+The path is ``$QWEN_HOME/ide/PORT.lock``, by default ``~/.qwen/ide/PORT.lock``. :mod:`isthmus.ide.gemini.cli_choice`
+predicts which lock Qwen Code chooses. Older companions wrote files directly into the temporary folder; like Qwen Code,
+we still read them, but do not write them.
 """
 
 import json
@@ -35,7 +35,7 @@ _LEGACY = re.compile(r"qwen-code-ide-server-(\d{1,10})\.json")
 
 
 def qwen_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return Qwen Code's folder, as it resolves it: QWEN_HOME, with ``~`` as the home folder, or else ``~/.qwen``."""
+    """Return Qwen Code's folder by its own rule: QWEN_HOME, with ``~`` for the home folder, otherwise ``~/.qwen``."""
     home = Path(environment.get("HOME") or Path.home())
     named = environment.get("QWEN_HOME")
     if not named:
@@ -46,7 +46,7 @@ def qwen_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 class QwenLockFile:
-    """One companion's lock file; it exists between :meth:`write` and :meth:`remove`."""
+    """Lock file of one companion, which exists between :meth:`write` and :meth:`remove`."""
 
     def __init__(self, identity: "EditorIdentity", port: int, environment: Mapping[str, str] = os.environ) -> None:
         self._identity = identity
@@ -54,17 +54,17 @@ class QwenLockFile:
         self.path = qwen_directory(environment) / "ide" / f"{port}.lock"
 
     def write(self, folders: Sequence[str], token: str) -> None:
-        """Write the file, or replace it when the workspace changed; 0600 and never incomplete.
+        """Write or replace the file atomically, with mode 0600.
 
         Raises:
-            OSError: the folder cannot be made or written to.
+            OSError: the folder cannot be created or written to.
         """
         make_private_directory(self.path.parent)
         content = {
             "port": self._port,
             "workspacePath": _joined(folders),
             # Qwen Code removes a lock whose ppid is dead, and one without ppid whose workspacePath is not one folder.
-            # The id is the companion's, not the editor's: without the companion the lock leads nowhere.
+            # The id is the companion's, not the editor's: without the companion the lock is useless.
             "ppid": os.getpid(),
             "authToken": token,
             "ideName": self._identity.display_name,
@@ -73,13 +73,13 @@ class QwenLockFile:
         write_private(self.path, content)
 
     def remove(self) -> None:
-        """Remove the file; one that is gone already is ignored."""
+        """Remove the file, if it exists."""
         with suppress(OSError):
             self.path.unlink()
 
 
 def _joined(folders: Sequence[str]) -> str:
-    """Return the folders as Qwen Code splits them; with a colon in a name, as a JSON list, which newer ones read."""
+    """Return the folders joined for Qwen Code; with a colon in a name, as a JSON list, which newer versions read."""
     return json.dumps(list(folders)) if any(os.pathsep in folder for folder in folders) else os.pathsep.join(folders)
 
 
@@ -99,7 +99,7 @@ def legacy_number(path: Path) -> int | None:
 
 
 def read_lock(path: Path) -> FoundIde | RejectedFile:
-    """Return the companion in a lock or older file, or the file with the reason why it is unusable. Blocks."""
+    """Return the companion in a lock or older file, or the rejected file with the reason. Blocking."""
     try:
         value = read_object(path)
     except UnusableFileError as error:

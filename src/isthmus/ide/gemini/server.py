@@ -1,4 +1,4 @@
-"""The companion's server for Gemini CLI and Qwen Code: socket, token, sessions and discovery files together."""
+"""Companion server for Gemini CLI and Qwen Code: combines socket, token, sessions and discovery files."""
 
 import secrets
 import time
@@ -31,16 +31,17 @@ if TYPE_CHECKING:
 
 LOG_NAME = "the companion's HTTP server"
 KEPT_CHARACTERS = 4 * 1024 * 1024
-"""Maximum length of all that waits, for a companion that is killed: decisions first, then the oldest proposals.
+"""Maximum length of the saved decisions and proposals in characters: decisions first, then the oldest proposals.
 
-It is written with each change, while nothing else happens.
+They are written at each change, which blocks the event loop.
 """
 
 
 class GeminiServer(AgentServer):
-    """Lets Gemini CLI and Qwen Code attach to a companion.
+    """Server by which Gemini CLI and Qwen Code attach to a companion.
 
-    ``clients_changed`` is called when the result of :meth:`saved_state` changes: the clients, or what waits for them.
+    ``clients_changed`` is called when the result of :meth:`saved_state` changes: the clients, or their proposals and
+    decisions.
     """
 
     def __init__(
@@ -71,12 +72,12 @@ class GeminiServer(AgentServer):
         return str(self._discovery.path), str(self._qwen_lock.path)
 
     async def start(self, former: JsonObject | None) -> bool:
-        """Bind the former port with its token and its sessions, or else any other with new ones."""
+        """Bind the previous port with its token and sessions, or otherwise any port with new ones."""
         again = loopback.rebind(former)
         self._listener, self._token = again or (loopback.bind(0), secrets.token_urlsafe(32))
         self._port = int(self._listener.getsockname()[1])
         restorable, unsettled = (_clients(former), _unsettled(former)) if again else ({}, {})
-        # Distinguishes the event ids of this run from those of the former one.
+        # Distinguishes the event ids of this run from those of the previous one.
         epoch = f"{time.time_ns() // 1_000_000:x}"
         tools, limits = offered_tools(self._companion), self._limits
         self._sessions = SessionTable(epoch, restorable, time.monotonic, tools, unsettled, limits.lost_stream_seconds)
@@ -105,7 +106,7 @@ class GeminiServer(AgentServer):
     def announce(self, folders: Sequence[str]) -> None:
         self._discovery.write(folders, self._token)
         self._announced = [self._discovery.path]
-        with suppress(OSError):  # a read-only home folder: Gemini CLI finds the companion nevertheless
+        with suppress(OSError):  # a read-only home folder: Gemini CLI still finds the companion
             self._qwen_lock.write(folders, self._token)
             self._announced.append(self._qwen_lock.path)
 
@@ -119,7 +120,7 @@ class GeminiServer(AgentServer):
         return agent_variables(self.port, self._token, folders, self._identity.pid, in_container=is_in_container())
 
     def saved_state(self) -> JsonObject:
-        """Return port, token, the sessions by id, and what waits for them, by session and file."""
+        """Return port, token, the sessions by id, and their proposals and decisions by session and file."""
         clients = {
             key: {"name": client.name, "version": client.version, "protocol_version": client.protocol_version}
             for key, client in self._sessions.clients().items()
@@ -145,14 +146,14 @@ class GeminiServer(AgentServer):
     @override
     async def housekeep(self) -> None:
         for session in self._sessions.newly_lost():
-            await self._companion.detach(session.id)  # one that does reconnect is attached again
+            await self._companion.detach(session.id)  # attached again if it reconnects
         for session in self._sessions.expired():
             self._sessions.remove(session.id)
             await self._companion.detach(session.id)
         self._report_changes()
 
     def _report_changes(self) -> None:
-        """Report a change of :meth:`saved_state` since the last call, so that it is stored for the next run."""
+        """Report a change of :meth:`saved_state` since its last call, so that it is stored for the next run."""
         before = self._kept
         if self.saved_state() != before:
             self._clients_changed()
@@ -168,7 +169,7 @@ class GeminiServer(AgentServer):
 
 
 def _clients(former: JsonObject | None) -> dict[str, ClientInfo]:
-    """Return the sessions of the former run; unreadable ones are left out."""
+    """Return the sessions of the previous run; unreadable ones are left out."""
     found: dict[str, ClientInfo] = {}
     sessions = (former or {}).get("sessions")
     for session_id, value in cast("dict[str, Any]", sessions if isinstance(sessions, dict) else {}).items():
@@ -178,7 +179,7 @@ def _clients(former: JsonObject | None) -> dict[str, ClientInfo]:
 
 
 def _unsettled(former: JsonObject | None) -> dict[str, UnsettledProposals]:
-    """Return what waited in the former run, by session; unreadable entries are left out."""
+    """Return the proposals and decisions of the previous run by session; unreadable ones are left out."""
     found: dict[str, UnsettledProposals] = {}
     waiting = (former or {}).get("waiting")
     for session_id, value in cast("dict[str, Any]", waiting if isinstance(waiting, dict) else {}).items():

@@ -1,7 +1,7 @@
-"""MCP sessions over streamable HTTP: the attached clients, and the events that they still have to get. No sockets.
+"""MCP sessions over streamable HTTP: the attached clients and their undelivered events. No sockets, no clock.
 
-A session outlives its streams: decisions wait in its log until a stream has carried them, and after a restart a client
-continues under its old id. Only the newest context is kept, because older ones are useless. No clock.
+A session outlives its streams: decisions stay in its log until a stream has sent them, and after a restart a client
+continues with its old id. Only the newest context is kept, because older ones are useless.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ from isthmus.text.visible import printable
 MAXIMUM_SESSIONS = 64
 KEPT_EVENTS = 256
 KEPT_BYTES = 32 * 1024 * 1024
-"""Maximum size of events that were sent already and are kept only for a client that asks for them again."""
+"""Maximum size of sent events, which are kept only for clients that request them again."""
 UNSENT_BYTES = 256 * 1024 * 1024
-"""Maximum size of decisions that no stream has carried yet; beyond it the oldest ones are lost."""
+"""Maximum size of unsent decisions; above it, the oldest ones are lost."""
 IDLE_SECONDS = 600.0
-"""Time in seconds after which a session without a stream and without requests is forgotten."""
+"""Time in seconds after which a session without streams and requests is forgotten."""
 
 _log = logging.getLogger(__name__)
 
 
 class EventLog:
-    """Numbered events of one session. Ids are ``EPOCH-NUMBER``; an id of another epoch precedes all events here."""
+    """Numbered events of one session. Ids are ``EPOCH-NUMBER``; an id of another epoch precedes all events."""
 
     def __init__(self, epoch: str, *, kept_bytes: int = KEPT_BYTES, unsent_bytes: int = UNSENT_BYTES) -> None:
         self._epoch = epoch
@@ -47,10 +47,10 @@ class EventLog:
         self._size = 0
         self._latest: tuple[int, bytes] | None = None
         self.sent = 0
-        """Number of the newest event that any stream has carried."""
+        """Number of the newest event that a stream has sent."""
 
     def append(self, data: bytes, subject: str = "") -> None:
-        """Add an event that must arrive, unless :meth:`drop` removes those of its ``subject``."""
+        """Add an event that must be delivered unless :meth:`drop` removes its ``subject``."""
         self._last += 1
         if len(self._kept) == KEPT_EVENTS:
             self._forget()
@@ -66,7 +66,10 @@ class EventLog:
         number, data, subject = self._kept.popleft()
         self._size -= len(data)
         if number > self.sent:
-            _log.warning("an agent that does not read never gets %s: too much waits for it", printable(subject))
+            _log.warning(
+                "the decision about %s is lost: its agent does not read its events",
+                printable(subject),
+            )
 
     def drop(self, subject: str) -> None:
         """Forget the events of a subject, sent or not."""
@@ -81,7 +84,7 @@ class EventLog:
         self._latest = (self._last, data)
 
     def position(self, last_event_id: str | None) -> int:
-        """Return where a stream starts: after the event that the client names, or else after the last one sent."""
+        """Return the start of a stream: after the client's last event, or otherwise after the last sent event."""
         if last_event_id is None:
             return self.sent
         epoch, number = parts_of(last_event_id)
@@ -89,11 +92,11 @@ class EventLog:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether an event that must arrive has not been carried by a stream."""
+        """Whether an event that must be delivered has not been sent."""
         return bool(self._kept) and self._kept[-1][0] > self.sent
 
     def unsent(self) -> list[tuple[str, bytes, str]]:
-        """Return id, data and subject of the events that must arrive and that no stream has carried yet."""
+        """Return id, data and subject of the unsent events that must be delivered."""
         return [(self.event_id(number), data, subject) for number, data, subject in self._kept if number > self.sent]
 
     def after(self, position: int) -> list[tuple[int, bytes]]:
@@ -110,7 +113,7 @@ class EventLog:
 
 
 class GeminiSession:
-    """One agent CLI: its MCP connection and its event log. A :class:`~isthmus.ide.companion.Client`."""
+    """Session of one agent CLI, with MCP peer and event log; a :class:`~isthmus.ide.agent_client.Client`."""
 
     def __init__(
         self,
@@ -124,11 +127,11 @@ class GeminiSession:
         self.log = EventLog(epoch)
         self.wake = asyncio.Event()
         self.stream: object | None = None
-        """Stream that is attached now; a new one replaces it."""
+        """Attached stream; a new one replaces it."""
         self.seen = now
         self.stream_lost: float | None = None
         self.unsettled = UnsettledProposals()
-        """Proposals and decisions that wait since the companion's former run, which was killed."""
+        """Proposals and decisions left from the companion's previous run, which was killed."""
         self._id = session_id
         self._context: bytes | None = None
 
@@ -144,7 +147,7 @@ class GeminiSession:
 
     @property
     def title(self) -> str:
-        """Name of the client that a user knows."""
+        """Name of the client for users."""
         return wire.client_title(self.peer.client)
 
     @property
@@ -154,7 +157,7 @@ class GeminiSession:
 
     @property
     def pid(self) -> int | None:
-        """Always None: this protocol does not carry it."""
+        """Always None: this protocol does not transmit it."""
         return None
 
     @property
@@ -164,41 +167,41 @@ class GeminiSession:
 
     @property
     def waiting(self) -> UnsettledProposals:
-        """Proposals and decisions that the next run needs, without the proposals that are shown."""
+        """Proposals and decisions to save for the next run, except proposals in open reviews."""
         unsent = {path: PendingDecision(path, event_id, data.decode()) for event_id, data, path in self.log.unsent()}
         return UnsettledProposals(dict(self.unsettled.proposals), self.unsettled.decisions | unsent)
 
     def queue_former_decisions(self, last_event_id: str | None) -> None:
-        """Queue the decisions of the former run, except those sent with or before this event."""
+        """Queue the decisions of the previous run, except those sent with or before this event."""
         for file_path, decision in self.unsettled.decisions.items():
             if not has_received(decision.event_id, last_event_id):
                 self.log.append(decision.message.encode(), file_path)
         self.unsettled.decisions.clear()
 
     def context_changed(self, context: UserFocus) -> None:
-        """Queue the context, unless this client would see no difference."""
-        if _encoded(ide_context(context)) != self._context:
+        """Queue the context, unless it is the same for this client."""
+        if _encode(ide_context(context)) != self._context:
             self.send_context(context)
 
     def send_context(self, context: UserFocus) -> None:
-        """Queue the context; it replaces one that is still queued."""
-        self._context = _encoded(ide_context(context))
+        """Queue the context in place of an unsent one."""
+        self._context = _encode(ide_context(context))
         self.log.replace(self._context)
         self.wake.set()
 
     def mentioned(self, mention: FileMentioned) -> None:
-        """Do nothing: this protocol has no message for it. Editors also select the lines, which changes the context."""
+        """Do nothing: the protocol has no message for it. Editors also select the lines, which changes the context."""
 
     def review_closed(self, review: DiffReview) -> None:
-        """Do nothing: openDiff was answered when the view was shown, and the client expects no more."""
+        """Do nothing: openDiff was answered when the view was shown, and the client expects no further message."""
 
     def discard_decisions(self, file_path: str) -> None:
-        """Forget the decisions of older reviews: clients know reviews by path and would take one for the new one's."""
+        """Discard decisions about older reviews: clients know reviews by path, and would apply them to the new one."""
         self.log.drop(file_path)
         self.unsettled.forget(file_path)
 
     def decided(self, review: DiffReview) -> str | None:
-        """Queue the decision; return a warning to show to the user, if any."""
+        """Queue the decision; return a warning for the user, if any."""
         decision = wire.decision_notification(review, self.client_name)
         if decision is None:
             return None
@@ -208,14 +211,14 @@ class GeminiSession:
 
 
 @lru_cache(maxsize=1)
-def _encoded(context: IdeContext) -> bytes:
+def _encode(context: IdeContext) -> bytes:
     return encode_ascii(wire.context_notification(context))
 
 
 class SessionTable:
-    """The sessions by id. ``restorable`` holds those of the former run; they return when a client names them.
+    """Table of the sessions by id. ``restorable`` are those of the previous run, restored when a client uses their id.
 
-    ``unsettled`` is what waited in that run, by session.
+    ``unsettled`` are the proposals and decisions left from that run, by session.
     """
 
     def __init__(
@@ -236,7 +239,7 @@ class SessionTable:
         self._sessions: dict[str, GeminiSession] = {}
 
     def session_to_end(self) -> GeminiSession | None:
-        """Return the longest unused session if it must end before another one can be made; None while there is room."""
+        """Return the longest unused session if it must end to make room for a new one; otherwise None."""
         idle = [session for session in self._sessions.values() if session.stream is None]
         if len(self._sessions) < MAXIMUM_SESSIONS or not idle:
             return None
@@ -251,7 +254,7 @@ class SessionTable:
         return session
 
     def get(self, session_id: str | None) -> GeminiSession | None:
-        """Return a session that a client names; None if it is unknown or was ended."""
+        """Return the session with the id; None if it is unknown or has ended."""
         if session_id is None:
             return None
         session = self._sessions.get(session_id)
@@ -264,7 +267,7 @@ class SessionTable:
         return session
 
     def remove(self, session_id: str) -> None:
-        """End a session; its id is unknown from now on."""
+        """End a session and forget its id."""
         self._sessions.pop(session_id, None)
 
     def all(self) -> tuple[GeminiSession, ...]:
@@ -272,32 +275,32 @@ class SessionTable:
         return tuple(self._sessions.values())
 
     def clients(self) -> dict[str, ClientInfo]:
-        """Return every initialized session by id, to be kept for the next run."""
+        """Return the clients of all initialized sessions by id, to save for the next run."""
         live = {session.id: session.peer.client for session in self._sessions.values() if session.peer.client}
         newest = list((self._restorable | live).items())[-MAXIMUM_SESSIONS:]  # some never come back
         return dict(newest)
 
     def waiting(self) -> dict[str, UnsettledProposals]:
-        """Return by session what the next run needs, without the proposals that are shown."""
+        """Return proposals and decisions to save for the next run, by session, except proposals in open reviews."""
         return {
             key: UnsettledProposals(dict(left.proposals), dict(left.decisions)) for key, left in self._unsettled.items()
         } | {session.id: session.waiting for session in self._sessions.values()}
 
     def attach_stream(self, session: GeminiSession) -> object:
-        """Note that a stream opened; return the key by which it notices that another one replaced it."""
+        """Record that a stream opened; return a key by which it detects its replacement."""
         session.stream = key = object()
         session.stream_lost = None
         session.wake.set()
         return key
 
     def detach_stream(self, session: GeminiSession, key: object) -> None:
-        """Note that a stream ended."""
+        """Record that a stream ended."""
         if session.stream is key:
             session.stream = None
             session.seen = session.stream_lost = self._clock()
 
     def newly_lost(self) -> tuple[GeminiSession, ...]:
-        """Return each session once that lost its stream a while ago, so that its views are closed."""
+        """Return the sessions whose stream has been lost for long, each only once, so that their views are closed."""
         limit = self._clock() - self._lost_stream_seconds
         lost = [s for s in self._sessions.values() if s.stream_lost is not None and s.stream_lost < limit]
         for session in lost:
@@ -305,6 +308,6 @@ class SessionTable:
         return tuple(lost)
 
     def expired(self) -> tuple[GeminiSession, ...]:
-        """Return the sessions to forget."""
+        """Return the sessions that have been idle too long."""
         limit = self._clock() - IDLE_SECONDS
         return tuple(s for s in self._sessions.values() if s.stream is None and s.seen < limit)

@@ -1,4 +1,4 @@
-"""The tools of the companion's server for Gemini CLI, and their dispatch; the same for every transport."""
+"""Tools of the companion's server for Gemini CLI, and their dispatch, for any transport."""
 
 from dataclasses import replace
 
@@ -15,8 +15,8 @@ from isthmus.ide.reviews.review import DiffReview
 def offered_tools(companion: Companion) -> tuple[ToolDefinition, ...]:
     """Return the diff tools, then the user's own.
 
-    The diff tools are not listed if no diff can be shown: real clients then ask in their terminals from the start. If
-    called nevertheless, they answer with the reason.
+    The diff tools are not listed if no diff can be shown: real clients then ask in their terminals from the start. A
+    call of an unlisted one returns the reason.
     """
     diff_tools = (replace(tool, is_listed=companion.shows_diffs) for tool in wire.TOOLS)
     return (*diff_tools, *companion.tools.listed())
@@ -43,6 +43,6 @@ async def call_tool(companion: Companion, client: Client, client_name: str, call
 async def _close(companion: Companion, client: Client, file_path: str) -> DiffReview | None:
     review = companion.reviews.find(client.id, file_path)
     if review is not None and client.title == QWEN_CODE:
-        # If its user decides in its terminal, it writes its proposal, whatever closeDiff returns: keep the user's text.
+        # After a decision in its terminal it writes its proposal, ignoring closeDiff's result: keep the user's text.
         return await companion.queue.close(review.id)
     return await companion.queue.close_oldest(client, file_path)

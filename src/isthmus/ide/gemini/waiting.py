@@ -1,7 +1,7 @@
-"""Proposals and decisions that wait for an agent when its companion is killed, as the next run reads them. Data only.
+"""Unfinished proposals and decisions of a killed companion, in the form that its next run reads. Data only.
 
-A proposal is shown to the user again. A decision that may not have arrived is sent again, unless the agent names an
-event that came with it or after it: no decision of a user is asked for twice or lost.
+A proposal is shown to the user again. A decision that may not have arrived is sent again, unless the agent has received
+this or a later event: no decision is lost, and the user is not asked twice.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from isthmus.encoding.codec import JsonObject, from_json, to_json
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The proposed whole text of a file, not decided yet."""
+    """Proposed whole text of a file, not yet decided."""
 
     file_path: str
     text: str
@@ -19,7 +19,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class PendingDecision:
-    """An encoded ``ide/diffAccepted`` or ``ide/diffRejected``, and its event id in the run that it comes from."""
+    """An encoded ``ide/diffAccepted`` or ``ide/diffRejected``, with its event id in its original run."""
 
     file_path: str
     event_id: str
@@ -36,7 +36,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class UnsettledProposals:
-    """Proposals without a decision, and decisions that may not have arrived, of one session by file."""
+    """Undecided proposals, and decisions that may not have arrived, of one session by file."""
 
     proposals: dict[str, Proposal] = field(default_factory=dict[str, Proposal])
     decisions: dict[str, PendingDecision] = field(default_factory=dict[str, PendingDecision])
@@ -45,7 +45,7 @@ class UnsettledProposals:
         return bool(self.proposals or self.decisions)
 
     def forget(self, file_path: str) -> None:
-        """Forget a file, because the agent has settled it or asks again."""
+        """Forget a file, because the agent has settled its proposal or asks again."""
         self.proposals.pop(file_path, None)
         self.decisions.pop(file_path, None)
 
@@ -58,14 +58,14 @@ class UnsettledProposals:
         """Return the proposals and decisions that :meth:`to_json` encoded.
 
         Raises:
-            DecodeError: the value has another form.
+            DecodeError: the value is not of this form.
         """
         kept = from_json(_Kept, value)
         return cls({each.file_path: each for each in kept.proposals}, {each.file_path: each for each in kept.decisions})
 
 
 def has_received(event_id: str, last_event_id: str | None) -> bool:
-    """Return whether a client whose last received event is `last_event_id` has received the event `event_id`."""
+    """Return whether a client that last received ``last_event_id`` has received ``event_id``."""
     if last_event_id is None:
         return False
     epoch, number = parts_of(event_id)
@@ -74,7 +74,7 @@ def has_received(event_id: str, last_event_id: str | None) -> bool:
 
 
 def parts_of(event_id: str) -> tuple[str, int]:
-    """Return epoch and number of an event id that a client names; 0 if it holds no number."""
+    """Return epoch and number of a client's event id; the number is 0 if it has none."""
     epoch, _, number = event_id.rpartition("-")
     is_number = number.isascii() and number.isdigit() and len(number) < 20
     return epoch, int(number) if is_number else 0

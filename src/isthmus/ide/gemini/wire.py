@@ -1,6 +1,6 @@
-"""The wire of the Gemini CLI companion protocol: its tools, requests, answers and notifications. No I/O.
+"""Wire format of the Gemini CLI companion protocol: tools, requests, responses and notifications. No I/O.
 
-Where the document and the real clients differ both are served: see :func:`close_diff_result` and
+Where the document and the real clients differ, both are supported: see :func:`close_diff_result` and
 :func:`decision_notification`. Clients are recognised by ``clientInfo.name``.
 """
 
@@ -23,7 +23,7 @@ DIFF_ACCEPTED = "ide/diffAccepted"
 DIFF_REJECTED = "ide/diffRejected"
 
 REAL_CLIENTS = frozenset({"streamable-http-client", "stdio-client"})
-"""Values of ``clientInfo.name`` of Gemini CLI, Qwen Code and their forks."""
+"""Values of ``clientInfo.name`` in Gemini CLI, Qwen Code and their forks."""
 
 _FILE_PATH = {"type": "string", "description": "The absolute path of the file."}
 
@@ -60,7 +60,7 @@ TOOLS = (
 
 
 class ArgumentError(ValueError):
-    """The arguments of a tool call are not as documented; the text says what was expected."""
+    """Invalid arguments of a tool call; the text states what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ def _file_path(tool: str, arguments: JsonObject) -> str:
 
 
 def close_diff_result(request: CloseDiffRequest, client_name: str, closed: DiffReview | None) -> CallToolResult:
-    """Return the answer to closeDiff.
+    """Return the result of closeDiff.
 
-    The document wants one text block with the final content. Real clients parse that text as JSON ``{"content": ...}``
-    and would lose the user's edits otherwise; they are known by name or by ``suppressNotification``. A view that is not
-    open is an error for the document's clients, and ``{}`` (nothing to take over) for the real ones.
+    The document requires one text block with the final content. Real clients parse that text as JSON
+    ``{"content": ...}`` and would otherwise lose the user's edits; they are recognised by name or by
+    ``suppressNotification``. If no view is open, clients of the document receive an error, and real ones ``{}``.
     """
     as_json = client_name in REAL_CLIENTS or request.suppress_notification
     content = final_content(closed) if closed is not None else None
@@ -125,7 +125,7 @@ def close_diff_result(request: CloseDiffRequest, client_name: str, closed: DiffR
 
 
 def final_content(review: DiffReview) -> str | None:
-    """Return the text that a decided review ended with; None if open or rejected."""
+    """Return the final text of a review; None if it is open or rejected."""
     match review.state:
         case Accepted(content) | Closed(content):
             return content
@@ -137,7 +137,7 @@ def final_content(review: DiffReview) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DecisionMessage:
-    """Message to the client about a decision, and a warning to the user if it differs from their decision."""
+    """Message to the client about a decision, with a warning to the user if it differs from the decision."""
 
     message: JsonMessage
     warning: str | None = None
@@ -146,8 +146,8 @@ class DecisionMessage:
 def decision_notification(review: DiffReview, client_name: str) -> DecisionMessage | None:
     """Return the notification of the user's decision; None if the client itself closed the review.
 
-    Real clients ignore an empty ``content`` and would write their proposal: an accepted empty text is sent to them as
-    a rejection.
+    Real clients ignore an empty ``content`` and would write their proposal, so an accepted empty text is sent to them
+    as a rejection.
     """
     match review.state:
         case Accepted(content):
@@ -173,10 +173,10 @@ def context_notification(latest: context.IdeContext) -> JsonMessage:
 
 
 def client_title(client: ClientInfo | None) -> str:
-    """Return the name of a client that a user knows.
+    """Return the name of a client for users.
 
-    Qwen Code gives the same name as Gemini CLI, from which it descends. It is recognised by a version that it never
-    set, 1.0.0, together with a protocol version that came after Gemini CLI had begun to set its own.
+    Qwen Code sends the same name as Gemini CLI, from which it descends. It is recognised by the default version 1.0.0,
+    which it never set, with a protocol version newer than the first Gemini CLI that set its own version.
     """
     if client is None or client.name not in REAL_CLIENTS:
         return client.title if client is not None else "agent"

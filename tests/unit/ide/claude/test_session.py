@@ -147,7 +147,9 @@ def test_of_a_client_that_does_not_read_the_newest_mentions_are_kept(caplog: pyt
     session = _session()
     for line in range(KEPT_MENTIONS + 5):
         session.mentioned(FileMentioned("/w/a.py", line))
-    assert [record.getMessage() for record in caplog.records] == ["an agent that does not read never gets /w/a.py"] * 5
+    assert [record.getMessage() for record in caplog.records] == [
+        "the mention of /w/a.py is lost: its agent does not read its messages"
+    ] * 5
     messages = _taken(session)
     assert [message["params"]["lineStart"] for message in messages] == list(range(5, KEPT_MENTIONS + 5))
 

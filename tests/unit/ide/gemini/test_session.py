@@ -48,8 +48,8 @@ def test_what_was_sent_is_forgotten_when_it_is_large_and_what_was_not_sent_stays
     log.append(b"z" * 200)
     assert [number for number, _ in log.after(0)] == [8]
     assert [record.getMessage() for record in caplog.records] == [
-        "an agent that does not read never gets : too much waits for it",
-        "an agent that does not read never gets /a.py: too much waits for it",
+        "the decision about  is lost: its agent does not read its events",
+        "the decision about /a.py is lost: its agent does not read its events",
     ]
 
 
