@@ -1,1 +1,1 @@
-"""The Claude IDE protocol: the companion that Claude Code connects to over MCP and WebSocket, and our client of it."""
+"""Claude IDE protocol (MCP over WebSocket): the server for Claude Code, and the client of our own agent."""

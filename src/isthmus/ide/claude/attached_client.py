@@ -1,6 +1,6 @@
-"""One Claude CLI from its upgrade to its end: a thin shell over the session and the MCP peer.
+"""Connection of one Claude CLI, from its upgrade to its end: a thin layer over the session and the MCP peer.
 
-A call that waits blocks nothing: other messages are read meanwhile, and answered out of order.
+A waiting call blocks nothing: other messages are read meanwhile, and answered out of order.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from isthmus.ide.mcp import mcp_peer
 from isthmus.rpc.messages import Notification, RequestId
 
 MESSAGES_IN_A_ROW = 16
-"""Maximum number of messages read from one client before others have their turn."""
+"""Maximum number of messages read from one client in a row, before other clients."""
 SETTLE_SECONDS = 0.6
-"""Delay in seconds after ``initialized`` before a CLI shows mentions; claudecode.nvim waits as long."""
+"""Delay in seconds after ``initialized`` before a CLI can show mentions; the same as in claudecode.nvim."""
 LAST_ANSWERS_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
@@ -34,8 +34,8 @@ _log = logging.getLogger(__name__)
 class AttachedClient:
     """One CLI from its upgrade to its end. ``missed`` returns the files mentioned shortly before it connected.
 
-    One task reads at a time. It runs a call itself, and only if that has to wait does another task read on, so an
-    answer that is known at once costs no task.
+    One task reads at a time and runs the calls itself. Only if a call waits does another task continue reading, so that
+    an immediate answer needs no additional task.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class AttachedClient:
             await self._closed.wait()
         finally:
             self.session.connected = False
-            # Detach first, so that what the user typed is kept; then end the tasks that wait for the views.
+            # Detach first, so that typed text is kept; then end the tasks that wait for the views.
             await self._companion.detach(self.session.id)
             tasks = tuple(self._tasks)
             for task in tasks:
@@ -87,7 +87,7 @@ class AttachedClient:
         self._reader = self._begin(self._read())
 
     async def _read(self) -> None:
-        """Read until the connection ends, or until a call occupies this task and another one reads."""
+        """Read until the connection ends, or until another task reads because a call occupies this one."""
         try:
             while True:
                 for _ in range(MESSAGES_IN_A_ROW):
@@ -104,7 +104,7 @@ class AttachedClient:
             self._closed.set()
 
     async def _received(self, data: str) -> bool:
-        """Handle a message, and return whether this task is still the one that reads."""
+        """Handle a message, and return whether this task should continue reading."""
         received = self.session.peer.receive(data)
         match received:
             case mcp_peer.Reply(message):
@@ -139,17 +139,19 @@ class AttachedClient:
         task, result = self._reader, mcp_peer.CallToolResult()
         if task is None:
             return False
-        # Runs as soon as this task waits for something, and never if it does not.
+        # Runs only if this task waits.
         read_on = asyncio.get_running_loop().call_soon(self._read_on)
         self._calls[call.request_id] = task
         try:
             result = await call_tool(self._companion, self.session, call)
         except Exception:
             _log.exception("%s failed", call.name)
-            result = mcp_peer.CallToolResult.error(f"{call.name} failed inside the companion; its log says why")
+            result = mcp_peer.CallToolResult.error(
+                f"{call.name} failed inside the companion; see its log for the reason"
+            )
         finally:
             message = None
-            if self._calls.get(call.request_id) is task:  # else it was cancelled, and its id is another call's by now
+            if self._calls.get(call.request_id) is task:  # otherwise it was cancelled, and another call may have its id
                 del self._calls[call.request_id]
                 message = self.session.peer.finish(call.request_id, result)
         if message is not None:
@@ -158,7 +160,7 @@ class AttachedClient:
         return self._reader is task
 
     async def _welcome(self) -> None:
-        """Send the context as soon as the CLI may get it, and once more when it surely listens."""
+        """Send the context as soon as the CLI accepts it, and again when it certainly listens."""
         self.session.context_changed(await self._companion.context())
         await asyncio.sleep(SETTLE_SECONDS)
         self.session.settle()

@@ -1,6 +1,6 @@
-"""A WebSocket of bounded cost, in addition to the library's limits for messages and queues.
+"""WebSocket with limits beyond those of the library for messages and queues.
 
-Cut off when there are too many connections, or when the client does not read what we have to send.
+A connection is aborted if there are too many connections, or if the client does not read our messages.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ _log = logging.getLogger(__name__)
 
 
 class BoundedConnection(GuestProtocol, ServerConnection):
-    """One connection of a server; it is in ``living`` from beginning to end.
+    """One connection of a server; it is in ``living`` while it is open.
 
-    It is cut off when the client lets more than ``maximum_unread`` bytes pile up.
+    It is aborted if the client leaves more than ``maximum_unread`` bytes unread.
     """
 
     def __init__(self, living: "set[BoundedConnection]", maximum_unread: int, *arguments: Any, **options: Any) -> None:
@@ -37,12 +37,12 @@ class BoundedConnection(GuestProtocol, ServerConnection):
         super().connection_lost(exc)
 
     def cut_off_stranger(self) -> None:
-        """Abort the connection if its client has not identified itself yet: a closing server would wait for that."""
+        """Abort the connection before its handshake is complete, because a closing server would wait for that."""
         if self.protocol.state is State.CONNECTING:
             self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Handle frames, and check the limit: pings among them are answered without flow control."""
+        """Handle frames, and check the limit, because pings are answered without flow control."""
         super().data_received(data)
         self.limit_unread()
 
@@ -50,7 +50,7 @@ class BoundedConnection(GuestProtocol, ServerConnection):
         """Send a message in one text frame; wait only while the client does not read.
 
         Raises:
-            ConnectionClosed: while waiting; a message to a connection that is closed already is dropped.
+            ConnectionClosed: the connection was closed while waiting. On a closed connection, the message is dropped.
         """
         if self.transport.get_write_buffer_size() == 0:
             broadcast((self,), data, text=True)  # without flow control, in half the time
@@ -59,7 +59,7 @@ class BoundedConnection(GuestProtocol, ServerConnection):
             await self.send(data, text=True)
 
     def limit_unread(self) -> None:
-        """Abort the connection if the client leaves too much unread."""
+        """Abort the connection if the client leaves too many bytes unread."""
         if self.transport.get_write_buffer_size() > self._maximum_unread:
             _log.warning("an agent that does not read was cut off: %d MiB were waiting", self._maximum_unread >> 20)
             self.transport.abort()

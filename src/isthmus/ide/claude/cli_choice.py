@@ -1,4 +1,4 @@
-"""The editor that Claude Code 2.1 takes, and the settings with which it shows no diffs."""
+"""Predicts the editor that Claude Code 2.1 chooses, and reads the settings with which it shows no diffs."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ CLAUDE_CODE = "Claude Code"
 
 
 def claude_choice(files: Sequence[Announcement], here: Here) -> CliChoice:
-    """Return the choice of Claude Code among its usable files. No I/O: they are read and ports tried before."""
+    """Return the choice of Claude Code among its usable files. No I/O: the caller reads files and tries ports."""
     cli = CLAUDE_CODE
     value = here.environment.get(PORT_VARIABLE)
     named = port_number(value)
-    # It removes locks whose process it does not see before it looks at the others.
+    # It first removes locks whose process it does not see.
     living = [file for file in files if here.is_alive(file)]
     if named is not None:
         lock = next((file for file in living if file.port == named), None)
@@ -49,7 +49,7 @@ def claude_choice(files: Sequence[Announcement], here: Here) -> CliChoice:
 
 
 def claude_remarks(folder: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what its settings keep a Claude Code started in ``folder`` from, and what to do. File access blocks."""
+    """Return the restrictions by settings on a Claude Code started in ``folder``, with advice. Blocking."""
     user = Path(environment.get(CONFIGURATION_VARIABLE) or home_folder(environment) / ".claude") / "settings.json"
     managed = "/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code"
     project = folder / ".claude"

@@ -1,8 +1,8 @@
-"""Reads what real IDE extensions send in the Claude IDE protocol, in the Editor port's terms. No I/O.
+"""Decodes the messages of real IDE extensions in the Claude IDE protocol into types of the Editor port. No I/O.
 
-The document and the real servers differ, and so do the servers: arguments have other names, lines are 1-based in one
-package, errors come as text, diagnostics in two forms. All of these are read. :mod:`peer` checks whether files exist;
-an IDE's side of the wire is in :mod:`wire`.
+Real servers differ from the document and from each other: arguments have other names, one package has 1-based lines,
+errors are plain text, and diagnostics have two forms. All variants are accepted. :mod:`peer` checks whether files
+exist; the server side of the wire is in :mod:`wire`.
 """
 
 import json
@@ -30,9 +30,9 @@ _MAXIMUM_DIAGNOSTICS: Final = 5000
 
 @dataclass(frozen=True, slots=True)
 class PositionBase:
-    """Counting of a server: ``first`` is the number of the first line and column in its notifications.
+    """Dialect of a server. ``first`` is the number of the first line and column in its notifications.
 
-    ``runs_python``: executeCode runs Python, as documented.
+    ``runs_python`` is true if executeCode runs Python, as documented.
     """
 
     first: int = 0
@@ -40,7 +40,7 @@ class PositionBase:
 
 
 def dialect_of(server_name: str) -> PositionBase:
-    """Return the dialect of a server, by its name in ``serverInfo``."""
+    """Return the dialect of a server by its name in ``serverInfo``."""
     # claude-code-ide.el counts from 1, and its executeCode runs Emacs Lisp.
     return PositionBase(1, runs_python=False) if server_name == "claude-code-ide-mcp" else PositionBase()
 
@@ -50,7 +50,7 @@ def dialect_of(server_name: str) -> PositionBase:
 
 @dataclass(frozen=True, slots=True)
 class ReportedSelection:
-    """The user's place in a file; ``text`` is the selection, empty for none; ``range`` is None if not sent."""
+    """The user's position in a file. ``text`` is the selected text, empty for none; ``range`` is None if not sent."""
 
     path: str
     text: str
@@ -59,7 +59,7 @@ class ReportedSelection:
 
 @dataclass(frozen=True, slots=True)
 class UnknownNotification:
-    """A notification without a meaning here; ``reason`` says why if it is malformed."""
+    """A notification to ignore; ``reason`` is set if it is malformed."""
 
     reason: str | None = None
 
@@ -73,9 +73,9 @@ def meaning(
     folders: Collection[str],
     exists: Callable[[str], bool] = os.path.exists,
 ) -> Meaning:
-    """Return the meaning of a notification; never raise.
+    """Return the meaning of a notification, without raising on any input.
 
-    ``folders`` are those that a relative path may be in; the first where it ``exists`` is taken.
+    A relative path is resolved in the first of ``folders`` in which it ``exists``.
     """
     params = as_object(notification.params)
     if notification.method == SELECTION_CHANGED:
@@ -88,7 +88,7 @@ def meaning(
 
 
 def selection_of(value: JsonObject, dialect: PositionBase) -> ReportedSelection | None:
-    """Return a selection as notifications and getCurrentSelection hold it; None if it names no file."""
+    """Return the selection in a notification or in the result of getCurrentSelection; None without a file."""
     path = _path_in(value)
     if path is None:
         return None
@@ -114,7 +114,7 @@ def _mention(params: JsonObject, folders: Collection[str], exists: Callable[[str
 def adapted(arguments: JsonObject, known: Collection[str]) -> dict[str, Any]:
     """Return arguments under the names in a tool's schema: ``filePath`` may be ``uri``, ``path`` or ``file_path``.
 
-    Empty ``known`` means that the schema names none; otherwise arguments that it does not know are left out.
+    ``known`` are the names in the schema; arguments that are not among them are left out, unless it is empty.
     """
     if not known:
         return dict(arguments)
@@ -133,7 +133,7 @@ def adapted(arguments: JsonObject, known: Collection[str]) -> dict[str, Any]:
 
 
 def tool_name(wanted: str, known: Collection[str]) -> str:
-    """Return the name under which a server has a tool: as documented, or in snake case (``open_diff``)."""
+    """Return a server's name of a tool: as documented, or in snake case (``open_diff``)."""
     if wanted in known:
         return wanted
     plain = wanted.replace("_", "").lower()
@@ -141,10 +141,10 @@ def tool_name(wanted: str, known: Collection[str]) -> str:
 
 
 def review_answer(outcome: ToolOutcome, proposed: str) -> Outcome | None:
-    """Return the decision in openDiff's result; None if it holds no reliable one.
+    """Return the decision in the result of openDiff; None if it contains no reliable one.
 
-    ``FILE_SAVED`` counts only with the contents: otherwise it is unknown what was saved. ``TAB_CLOSED`` is a
-    rejection: the real CLI writes the file then, but a user who closes a tab has not agreed to anything.
+    ``FILE_SAVED`` is accepted only with the contents, because the saved text is unknown otherwise. ``TAB_CLOSED`` is a
+    rejection: the real CLI then writes the file, but a user who closes a tab has not agreed to anything.
     """
     texts = outcome.texts
     if outcome.is_error or not texts:
@@ -167,12 +167,12 @@ def _as_proposed(content: str, proposed: str) -> str:
     if proposed.startswith("\ufeff") and not content.startswith("\ufeff"):
         content = "\ufeff" + content
     end = "\r\n" if content.endswith("\r\n") else "\n"
-    # Only if nothing else differs: a user may well have added the newline.
+    # Only if nothing else differs: the user may have added the newline.
     return proposed if content.removesuffix(end) == proposed else content
 
 
 def json_of(outcome: ToolOutcome) -> Any:
-    """Return the JSON that a tool returned as text; None if it is not JSON, or the tool failed."""
+    """Return the decoded JSON text of a result; None if it is not JSON or the tool failed."""
     if outcome.is_error or outcome.text is None:
         return None
     try:
@@ -182,7 +182,7 @@ def json_of(outcome: ToolOutcome) -> Any:
 
 
 def failure_of(outcome: ToolOutcome) -> str | None:
-    """Return why a tool failed, in whatever form it says so; None if it reports no failure.
+    """Return the reason why a tool failed, from any known form; None if it reports no failure.
 
     Known forms are ``isError``, ``{"success": false, "message": ...}``, and a text that begins with "Error" or
     "Failed".
@@ -199,7 +199,7 @@ def failure_of(outcome: ToolOutcome) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """An open tab. What a server does not report is None; ``selection`` is the range, if any."""
+    """An open tab. Fields that the server does not report are None; ``selection`` is the range, if any."""
 
     path: str
     label: str
@@ -211,7 +211,7 @@ class Tab:
 
 
 def tabs_of(outcome: ToolOutcome) -> tuple[Tab, ...] | None:
-    """Return the tabs in getOpenEditors' result, whose list is ``tabs`` or ``editors``; None if there is no list.
+    """Return the tabs in the result of getOpenEditors, from ``tabs`` or ``editors``; None if it has no list.
 
     Tabs without a file are left out. At most one is active.
     """
@@ -242,7 +242,7 @@ def tabs_of(outcome: ToolOutcome) -> tuple[Tab, ...] | None:
 
 
 def folders_of(outcome: ToolOutcome) -> tuple[str, ...]:
-    """Return the paths in getWorkspaceFolders' result, as paths or as URIs alone."""
+    """Return the paths in the result of getWorkspaceFolders, which contains paths or only URIs."""
     folders = as_object(json_of(outcome)).get("folders")
     entries = cast("list[object]", folders) if isinstance(folders, list) else []
     paths = (entry if isinstance(entry, str) else _path_in(as_object(entry)) for entry in entries)
@@ -250,15 +250,15 @@ def folders_of(outcome: ToolOutcome) -> tuple[str, ...]:
 
 
 def trust_of(outcome: ToolOutcome) -> bool | None:
-    """Return whether the user trusts the workspace, which our own companion adds to getWorkspaceFolders' result."""
+    """Return whether the user trusts the workspace; only our own companion reports it in getWorkspaceFolders."""
     is_trusted = as_object(json_of(outcome)).get("isTrusted")
     return is_trusted if isinstance(is_trusted, bool) else None
 
 
 def diagnostics_of(outcome: ToolOutcome, *, limit: int = _MAXIMUM_DIAGNOSTICS) -> tuple[Diagnostic, ...]:
-    """Return getDiagnostics' result, in the documented form (by file, 0-based) or claudecode.nvim's (one item each).
+    """Return the diagnostics in the result of getDiagnostics, at most ``limit``; unreadable entries are left out.
 
-    Unreadable entries are left out; at most ``limit`` are taken.
+    The form is the documented one (by file, 0-based) or that of claudecode.nvim (one content item each).
     """
     found: list[Diagnostic] = []
     for diagnostic in _diagnostics(outcome.texts):
@@ -315,7 +315,7 @@ def _flat_diagnostic(path: str, value: JsonObject) -> Diagnostic | None:
 
 
 def _severity(value: object) -> Severity:
-    """Return the severity of VS Code's word or LSP's number; an unknown one counts as information."""
+    """Return the severity for VS Code's word or LSP's number; an unknown value counts as information."""
     if isinstance(value, int) and not isinstance(value, bool):
         return dict(enumerate(Severity, start=1)).get(value, Severity.INFORMATION)
     word = value.lower() if isinstance(value, str) else ""
@@ -323,7 +323,7 @@ def _severity(value: object) -> Severity:
 
 
 def _path_in(value: JsonObject) -> str | None:
-    """Return the absolute path that an object names, as a path or as a URI."""
+    """Return the absolute path in an object, from a path or a URI; None if it has none."""
     for name in (*_PATH_NAMES, "uri", "fileUrl"):
         text = value.get(name)
         if isinstance(text, str) and "\0" not in text:
@@ -353,7 +353,7 @@ def _position(value: Mapping[str, Any], first: int) -> Position | None:
 
 
 def _line(value: object) -> int | None:
-    """Return the number of a line or column; JSON of some languages writes it as 3.0."""
+    """Return a line or column number, which JSON libraries of some languages write as 3.0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**31:
         return None
     return int(value)

@@ -1,7 +1,7 @@
-"""One WebSocket to an IDE that speaks the Claude IDE protocol: a thin shell over :mod:`isthmus.ide.mcp.mcp_client`.
+"""WebSocket connection to an IDE in the Claude IDE protocol: a thin layer over :mod:`isthmus.ide.mcp.mcp_client`.
 
-Each message goes out as one uncompressed, unfragmented text frame, and liveness is checked by WebSocket pings: real
-servers refuse or do not know the rest. Only loopback, never through a proxy. A connection is used once;
+Each message is sent as one uncompressed, unfragmented text frame, and liveness is checked by WebSocket pings, because
+real servers refuse or lack anything else. Only loopback, never through a proxy. A connection is used once;
 :mod:`isthmus.ide.claude.link` makes a new one to reconnect.
 """
 
@@ -39,11 +39,11 @@ log = logging.getLogger(__name__)
 
 
 class LostError(IdeError):
-    """The connection is gone; the call may succeed on another one."""
+    """A call on a lost connection; it may succeed on a new one."""
 
 
 class CallFailedError(IdeError):
-    """The server answered a call with a JSON-RPC error."""
+    """A call that the server answered with a JSON-RPC error."""
 
     def __init__(self, text: str, code: int) -> None:
         self.code = code
@@ -52,7 +52,7 @@ class CallFailedError(IdeError):
 
 @dataclass(frozen=True, slots=True)
 class ClaudeEndpoint:
-    """Address of a server; ``token`` is None if it does not require one, and the header is left out."""
+    """Address of a server; without ``token``, the header is left out."""
 
     port: int
     token: str | None = field(default=None, repr=False)
@@ -64,7 +64,7 @@ class ClaudeEndpoint:
 
 
 class ClaudeConnection:
-    """A session with a server. ``on_notification`` gets each one, in order; it and ``on_tools`` return at once."""
+    """Session with a server. ``on_notification`` is called in order; it and ``on_tools`` must return at once."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class ClaudeConnection:
         self.tools: Mapping[str, frozenset[str]] = {}
         """Names of the listed tools, each with the names of its arguments."""
         self.lost = asyncio.Event()
-        """Event that is set when the connection is gone, whoever ended it; ``why`` is the reason."""
+        """Event that is set when either side has ended the connection; ``why`` is the reason."""
         self.why = "it was not made"
         self._on_notification = on_notification
         self._on_tools = on_tools
@@ -90,14 +90,14 @@ class ClaudeConnection:
 
     @property
     def server_name(self) -> str:
-        """Name by which the server calls itself."""
+        """Name that the server reports."""
         return self._core.server_name
 
     async def open(self, seconds: float) -> None:
-        """Connect, agree on a version, and list the tools.
+        """Connect, negotiate the protocol version, and list the tools.
 
         Raises:
-            IdeError: no server listens, the token is refused, or it is not an MCP server that we can talk to.
+            IdeError: no server listens, it refuses the token, or it is not a compatible MCP server.
         """
         headers = {AUTHORIZATION: self.endpoint.token} if self.endpoint.token else {}
         try:
@@ -132,10 +132,10 @@ class ClaudeConnection:
             raise IdeError(f"{self.endpoint.url}: {str(error) or type(error).__name__}") from error
 
     async def call_tool(self, name: str, arguments: JsonObject, seconds: float | None) -> ToolOutcome:
-        """Call a tool; with None there is no deadline.
+        """Call a tool, within ``seconds``; without a deadline if None.
 
         Raises:
-            LostError: the connection is gone.
+            LostError: the connection was lost.
             CallFailedError: the server answered with an error.
             IdeError: the server did not answer in time.
         """
@@ -205,7 +205,7 @@ class ClaudeConnection:
             case rpc.Response(number, result):
                 self._pending.resolve(number, result)
             case rpc.ErrorResponse(number, code, text, data):
-                # Some servers put the only helpful text into the data.
+                # Some servers put the only useful text into the data.
                 text = f"{text}: {data}" if data and isinstance(data, str) else text
                 self._pending.fail(number, CallFailedError(text, code))
             case rpc.Notification(method):

@@ -1,7 +1,7 @@
-"""Finds the file that a client means by a path, and reads as much of it as the client may know.
+"""Resolves the paths that clients send, and reads the files as far as a client may access them.
 
-A client may have any open file that is not hidden from agents, and any other file within the workspace. Without this
-limit it could read through ``openFile`` and the selection tools what its sandbox keeps from it.
+A client may access open files that are not hidden from agents, and other files in the workspace. Without this limit,
+``openFile`` and the selection tools would give it access to files outside its sandbox.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
 async def locate(companion: Companion, path: str) -> str:
     """Return an absolute path unchanged; resolve a relative one in the first workspace folder that has the file.
 
-    If none has it, the path is below the first folder.
+    If no folder has the file, resolve the path in the first folder.
     """
     if path.startswith("/"):
         return path
@@ -31,12 +31,12 @@ async def locate(companion: Companion, path: str) -> str:
 
 def _below_folders(path: str, folders: tuple[str, ...]) -> str:
     candidates = [str(Path(folder, path)) for folder in folders]
-    exists = os.path.exists  # unlike Path's, False also for a path that is too long
+    exists = os.path.exists  # unlike Path.exists, False for a path that is too long
     return next((candidate for candidate in candidates if exists(candidate)), candidates[0])
 
 
 def same_file(files: tuple[OpenFile, ...], path: str) -> OpenFile | None:
-    """Return the open file of a path, by its name or else by the target of its links."""
+    """Return the open file with this path, or otherwise with the same path after resolving links."""
     named = next((file for file in files if os.path.normpath(file.path) == os.path.normpath(path)), None)
     if named is not None:
         return named
@@ -45,7 +45,7 @@ def same_file(files: tuple[OpenFile, ...], path: str) -> OpenFile | None:
 
 
 async def find_open(companion: Companion, path: str) -> OpenFile | None:
-    """Return the open file that an absolute path means; None if it is not open, or hidden from agents.
+    """Return the open file with an absolute path; None if it is not open or hidden from agents.
 
     Raises:
         EditorError: the editor does not answer.
@@ -55,14 +55,14 @@ async def find_open(companion: Companion, path: str) -> OpenFile | None:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Language and length of a document, as far as a client may know them."""
+    """Language and number of lines of a document."""
 
     language_id: str
     line_count: int
 
 
 async def shown(companion: Companion, path: str, file: OpenFile | None) -> Shown:
-    """Return the language and the number of lines of a file: the editor's, or else from its name and text."""
+    """Return the language and the number of lines of a file, from the editor, or otherwise from its name and text."""
     language = (file.language_id if file is not None else None) or language_id(path)
     if file is not None and file.line_count is not None:
         return Shown(language, file.line_count)
@@ -71,7 +71,7 @@ async def shown(companion: Companion, path: str, file: OpenFile | None) -> Shown
 
 
 async def text_of(companion: Companion, path: str) -> str:
-    """Return the text of a file with its unsaved changes, or else from disk; empty if it is binary.
+    """Return the text of a file with its unsaved changes, or otherwise from disk; empty if it is binary.
 
     Raises:
         EditorError: the file cannot be read.
@@ -82,7 +82,7 @@ async def text_of(companion: Companion, path: str) -> str:
 
 
 async def require_openable(companion: Companion, path: str) -> None:
-    """Raise unless a client may have the editor open this file, which is not open yet.
+    """Raise unless the editor may open this file, which is not open yet, for a client.
 
     Raises:
         EditorError: the file is outside the workspace, missing, not a regular file or too large.
@@ -94,7 +94,7 @@ def _openable_target(path: str, folders: tuple[str, ...]) -> str:
     """Return the real path of a file that may be opened.
 
     Raises:
-        EditorError: it may not be opened.
+        EditorError: the file may not be opened.
     """
     real = os.path.realpath(path)
     if not is_inside(path, folders):

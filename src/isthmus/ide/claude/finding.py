@@ -1,8 +1,8 @@
-"""Finds the IDEs that announce themselves by lock files of the Claude IDE protocol, best first, as an agent CLI does.
+"""Finds the IDEs with lock files of the Claude IDE protocol, best first, as an agent CLI does.
 
-Reads the lock files of both folders that real editors write to, the environment and the process tree. The port that
-the environment names wins, even if the folders do not match; then the IDE we run in, then living ones, then the
-closest folder, then the newest file. Makes no connection and removes no file.
+Reads the lock files in both folders that real editors use, the environment and the process tree. The order is: the port
+in the environment, even with other folders; the IDE that we run in; IDEs whose process exists; the closest folder; the
+newest file. Makes no connections and removes no files.
 """
 
 import os
@@ -31,7 +31,7 @@ _NAME = re.compile(r"(\d{1,5})\.lock")
 
 
 def lock_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the folders of lock files: CLAUDE_CONFIG_DIR's, and ``~/.claude/ide``, which many editors use anyway."""
+    """Return the folders of lock files: that of CLAUDE_CONFIG_DIR, and ``~/.claude/ide``, which many editors use."""
     home = environment.get("HOME")
     usual = (Path(home) if home else Path.home()) / ".claude" / "ide"
     configured = environment.get(CONFIGURATION_VARIABLE)
@@ -46,9 +46,9 @@ def find_ides(
     ancestors: Callable[[], Sequence[int]] = process_ancestors,
     is_alive: Callable[[int], bool] = process_is_alive,
 ) -> FoundIdes:
-    """Look for IDEs that have ``workspace``, or a folder above it, open.
+    """Find the IDEs that have ``workspace`` or a folder above it open.
 
-    File access blocks: call it in a thread when on an event loop.
+    Blocking; call it in a thread from an event loop.
     """
     root = os.path.realpath(workspace)
     named = port_number(environment.get(PORT_VARIABLE))
@@ -69,13 +69,13 @@ def find_ides(
 
 
 def lock_files(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the files in both folders that are named as lock files."""
+    """Yield the files in both folders that have the name of a lock file."""
     for folder in lock_folders(environment):
         yield from named_files(folder, _NAME)
 
 
 def read_ide(path: Path) -> FoundIde | RejectedFile:
-    """Return the IDE in a lock file, or the file with the reason why it is unusable. File access blocks."""
+    """Return the IDE in a lock file, or the rejected file with the reason. Blocking."""
     try:
         return _ide(path, read_object(path), path.stat().st_mtime)
     except UnusableFileError as error:
@@ -114,6 +114,6 @@ def _ide(path: Path, value: JsonObject, modified_at: float) -> FoundIde:
 
 
 def _closeness(root: str, folders: Sequence[str]) -> int:
-    """Return the depth of the deepest folder that contains the workspace; 0 if none does."""
+    """Return the depth of the deepest folder that contains the workspace; 0 if there is none."""
     resolved = [Path(os.path.realpath(folder)) for folder in folders]
     return max((len(folder.parts) for folder in resolved if Path(root).is_relative_to(folder)), default=0)

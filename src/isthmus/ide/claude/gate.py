@@ -1,7 +1,7 @@
 """Admits WebSocket upgrades by token, Host and Origin, in that order (Claude IDE protocol, Authentication). No I/O.
 
-Decides on the head of the request, before any message. The path is ignored, as by every real server. The texts about
-the token are those of claudecode.nvim.
+Only the head of the request is checked, before any message. The path is ignored, as in all real servers. The texts
+about the token are those of claudecode.nvim.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,21 +15,21 @@ AUTHORIZATION = "x-claude-code-ide-authorization"
 
 @dataclass(frozen=True, slots=True)
 class UpgradeRefusal:
-    """Refusal of an upgrade: the HTTP ``status`` and ``text`` to answer with."""
+    """Refusal of an upgrade, with the HTTP ``status`` and ``text`` of the response."""
 
     status: int
     text: str
 
 
 class UpgradeGate:
-    """Checks upgrades against one token and one port."""
+    """Check of upgrades against one token and one port."""
 
     def __init__(self, token: str, port: int) -> None:
         self._token = token
         self._hosts = host_headers(port)
 
     def check(self, headers: Callable[[str], Sequence[str]]) -> UpgradeRefusal | None:
-        """Return the refusal of a request, or None to admit it; ``headers`` looks up all values of a name."""
+        """Return the refusal of a request, or None to admit it; ``headers`` returns all values of a header."""
         tokens = headers(AUTHORIZATION)
         match find_fault(tokens, self._token, headers("host"), headers("origin"), self._hosts.__contains__):
             case None:

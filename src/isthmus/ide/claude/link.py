@@ -1,6 +1,6 @@
-"""A connection to an IDE of the Claude IDE protocol that reconnects by itself, and reads the lock files each time.
+"""Connection to an IDE of the Claude IDE protocol that reconnects automatically, reading the lock files each time.
 
-:mod:`isthmus.ide.claude.peer` exchanges context and reviews through it.
+:mod:`isthmus.ide.claude.peer` exchanges context and reviews over it.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _TOOL_OF: Final[Mapping[Capability, str]] = {
 
 
 class Link(ClientBase):
-    """Finds an IDE, stays connected, and calls its tools."""
+    """Permanent connection to an IDE: finds it, reconnects, and calls its tools."""
 
     protocol = "Claude Code IDE"
 
@@ -43,7 +43,7 @@ class Link(ClientBase):
         self._ide: FoundIde | None = None
         self._connection: ClaudeConnection | None = None
         self._trying: ClaudeConnection | None = None
-        """Connection being tried, or the last one that opened; the IDE may send notifications while it opens."""
+        """Connection that is opening, or the last one opened; the IDE may send notifications while it opens."""
 
     @property
     @override
@@ -52,7 +52,7 @@ class Link(ClientBase):
 
     @property
     def ide(self) -> FoundIde | None:
-        """IDE that we are, or were last, connected to."""
+        """Current or last connected IDE."""
         return self._ide
 
     @property
@@ -62,7 +62,7 @@ class Link(ClientBase):
 
     @property
     def can_review(self) -> bool:
-        """Whether reviews can be shown; a server that hides openDiff has it switched off, which we respect."""
+        """Whether reviews can be shown; a server that does not list openDiff has it switched off."""
         return self.connected and Capability.DIFF in self.offers
 
     @property
@@ -82,7 +82,7 @@ class Link(ClientBase):
         """Find an IDE and connect to it.
 
         Raises:
-            IdeError: no IDE was found, or none answers; the text lists those that were tried.
+            IdeError: no IDE was found, or none answers; the text lists the ones tried.
         """
         if self._follower is not None:
             return
@@ -92,7 +92,7 @@ class Link(ClientBase):
         await self.refresh(self._deadlines.first_context)
 
     async def refresh(self, seconds: float) -> None:
-        """Ask the IDE for what it does not report by itself, for at most ``seconds``."""
+        """Request information that the IDE does not send by itself, within ``seconds``."""
 
     async def _disconnect(self) -> None:
         self._connected.clear()
@@ -105,7 +105,7 @@ class Link(ClientBase):
         """Handle a notification."""
 
     def _begun(self) -> None:
-        """Prepare for a new connection, whose notifications come from now on."""
+        """Prepare for the notifications of a new connection."""
 
     def _ended(self) -> None:
         """Handle the loss of the connection."""
@@ -158,7 +158,7 @@ class Link(ClientBase):
             while not await self._connect_to_any():
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, self._deadlines.retry_last)
-            await asyncio.sleep(delay)  # also pause before a server that accepts us and drops us at once
+            await asyncio.sleep(delay)  # also pause for a server that accepts and closes the connection at once
             delay = min(delay * 2, self._deadlines.retry_last)
             await self.refresh(self._deadlines.call)
 

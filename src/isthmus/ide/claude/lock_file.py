@@ -1,8 +1,8 @@
-"""The lock file by which Claude CLIs find the companion (Claude IDE protocol, How Discovery Works 2), and variables.
+"""Lock file by which Claude CLIs find the companion (Claude IDE protocol, How Discovery Works 2), and variables.
 
-Writes and removes only; :mod:`finding` reads lock files as a client does. A CLI that starts removes the lock files
-whose process it does not see, even if a server listens there: so the process id is one that lives and is visible here,
-and a file that is gone is written again.
+Only writes and removes files; :mod:`finding` reads them as a client. A starting CLI removes lock files whose process it
+does not see, even if a server listens on the port. The process id is therefore that of a process that is visible here,
+and a removed file is written again.
 """
 
 import os
@@ -16,17 +16,17 @@ from isthmus.ide.processes import process_is_alive
 
 
 class LockFile:
-    """One companion's lock file; it exists between :meth:`write` and :meth:`remove`."""
+    """Lock file of one companion, which exists between :meth:`write` and :meth:`remove`."""
 
     def __init__(self, identity: EditorIdentity, port: int, environment: Mapping[str, str] = os.environ) -> None:
         self._identity = identity
         self.path = lock_folders(environment)[0] / f"{port}.lock"
 
     def write(self, folders: Sequence[str], token: str) -> None:
-        """Write the file, or replace it when the workspace changed: 0600 and never incomplete, its folder 0700.
+        """Write or replace the file atomically, with mode 0600 in a folder of mode 0700.
 
         Raises:
-            OSError: the folder cannot be made or written to.
+            OSError: the folder cannot be created or written to.
         """
         make_private_directory(self.path.parent)
         with suppress(OSError):  # another user's folder; the write reports it
@@ -44,11 +44,11 @@ class LockFile:
         write_private(self.path, content)
 
     def remove(self) -> None:
-        """Remove the file; one that is gone already is ignored."""
+        """Remove the file, if it exists."""
         with suppress(OSError):
             self.path.unlink()
 
 
 def claude_variables(port: int) -> dict[str, str]:
-    """Return the variables with which a CLI in a terminal connects to ``port``, and writes as inside an editor."""
+    """Return the variables that make a CLI in a terminal connect to ``port`` and print as in an editor terminal."""
     return {PORT_VARIABLE: str(port), "ENABLE_IDE_INTEGRATION": "true", "FORCE_CODE_TERMINAL": "true"}

@@ -1,7 +1,7 @@
 """Notifications of the companion to a Claude CLI: ``selection_changed`` and ``at_mentioned``. No I/O.
 
-Positions are 0-based and characters UTF-16 units, as in the Editor port. Real CLIs number the lines that they show
-from these. Keys without a value are left out, since a null makes them ignore the message.
+Positions are 0-based and characters UTF-16 units, as in the Editor port. Real CLIs derive their displayed line numbers
+from them. Keys without a value are left out, because real CLIs ignore a message with null.
 """
 
 from isthmus.encoding.codec import JsonObject
@@ -22,7 +22,7 @@ def range_json(at: Range) -> JsonObject:
 
 
 def selection_json(file: OpenFile) -> JsonObject:
-    """Return ``{text, filePath, fileUrl, selection}`` of a file: its selection, or the place of the cursor.
+    """Return ``{text, filePath, fileUrl, selection}`` of a file: its selection, or the position of the cursor.
 
     A text of more than 16,384 UTF-16 units is cut, and ends with a mark.
     """
@@ -40,12 +40,12 @@ def selection_json(file: OpenFile) -> JsonObject:
 
 
 def selection_changed(selection: JsonObject) -> JsonMessage:
-    """Return the notification of a selection that :func:`selection_json` made."""
+    """Return the notification of a selection from :func:`selection_json`."""
     return notification(SELECTION_CHANGED, selection)
 
 
 def nothing_selected(selection: JsonObject) -> JsonObject:
-    """Return the empty selection that withdraws one whose file is not open any more."""
+    """Return the empty selection that withdraws a selection in a closed file."""
     empty = range_json(Range(START, START))
     return {**selection, "text": "", "selection": {**empty, "isEmpty": True}}
 

@@ -1,8 +1,8 @@
-"""Our agent, or the bridge, as the client of a Claude-style IDE extension: receives context, sends reviews.
+"""Client of IDE extensions of the Claude IDE protocol, for our agent and the bridge: gets context, requests reviews.
 
-Waiting reviews are shown again after a lost connection is back; if that takes long they fail, so that no caller waits
-for a window that is gone. The caller writes files, and asks the user elsewhere at the same time. :mod:`link` connects,
-and :mod:`client_wire` reads what servers send.
+After a reconnection, open reviews are shown again; if it takes too long, they fail, so that no caller waits for a
+closed window. The caller writes files, and asks the user elsewhere at the same time. :mod:`link` connects, and
+:mod:`client_wire` decodes the messages of servers.
 """
 
 import asyncio
@@ -61,13 +61,13 @@ from isthmus.rpc.messages import Notification
 
 _FILE_NOT_OPEN: Final = -32001
 LAST_WRITTEN_SECONDS = 0.3
-"""Maximum time in seconds for an accepted edit to be written before its view is closed, when the connection ends."""
+"""Maximum wait in seconds for an accepted edit to be written before its view is closed, when we disconnect."""
 _WRITTEN_POLL_SECONDS: Final = 0.05
 
 
 @dataclass(slots=True)
 class _Review:
-    """A review that waits, and its open view, if any."""
+    """An open review, with its view if it has one."""
 
     asked: AskedReview
     connection: ClaudeConnection | None = None
@@ -75,7 +75,7 @@ class _Review:
 
 
 class ClaudePeer(Link):
-    """A connection to an IDE extension; an :class:`~isthmus.ide.clients.ide_client.IdeClient`. For one event loop."""
+    """Connection to an IDE extension: an :class:`~isthmus.ide.clients.ide_client.IdeClient` for one event loop."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class ClaudePeer(Link):
         self._ending = asyncio.Event()
 
     def context(self) -> IdeContext | None:
-        """Return the context as of the last :meth:`refresh` and of later events."""
+        """Return the context from the last :meth:`refresh` and later events; None if unknown."""
         return self._seen.context() if self._has_context else None
 
     @override
@@ -115,7 +115,7 @@ class ClaudePeer(Link):
         await self._disconnect()
 
     async def refresh(self, seconds: float) -> None:
-        """Ask what is open, for at most ``seconds``: servers do not report tabs that are opened and closed."""
+        """Request the open files, within ``seconds``, because servers do not report opened and closed tabs."""
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = self._in_background(self._ask_what_is_open())
         await asyncio.wait({self._refreshing}, timeout=seconds)
@@ -160,7 +160,7 @@ class ClaudePeer(Link):
                 assert_never(received)
 
     def _begun(self) -> None:
-        # Only what the new connection sends counts, from its first moment on.
+        # Only messages of the new connection count, from the first one on.
         self._seen, self._has_context = SeenFiles(), False
 
     def _ended(self) -> None:
@@ -197,7 +197,7 @@ class ClaudePeer(Link):
         return None
 
     async def _ask(self, path: str, review: _Review) -> None:
-        """Show the review, again after each loss of the connection, until it is answered."""
+        """Show the review, again after each reconnection, until it is answered."""
         asked = review.asked
         while not asked.is_over:
             try:
@@ -232,11 +232,11 @@ class ClaudePeer(Link):
             "new_file_contents": review.asked.proposed,
             "tab_name": review.tab_name,
         }
-        # These names are used whatever the schema says: the tool is called even if the server lists nothing.
+        # The names do not depend on the schema, because the tool is called even if the server lists no tools.
         return await connection.call_tool(tool_name("openDiff", connection.tools), arguments, None)
 
     async def _leave_view(self, path: str, review: _Review, accepted: str | None) -> None:
-        """Close the view; after an acceptance wait until the file is written, since editors reload it then."""
+        """Close the view; after an acceptance, first wait until the file is written, because editors then reload it."""
         if accepted is not None:
             await within(self._written_or_ending(path, accepted), self._deadlines.written)
         with contextlib.suppress(IdeError):
@@ -260,7 +260,7 @@ class ClaudePeer(Link):
     # Operations that only this protocol has.
 
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
-        """Show a file; the place is given in lines if the server takes them, else as the text of its line."""
+        """Show a file; ``at`` is sent as line numbers if the server accepts them, otherwise as the text of its line."""
         await self._offered(Capability.OPEN, "show a file")
         arguments: dict[str, Any] = {"filePath": path, "preview": False, "makeFrontmost": focus}
         known = self._arguments_of("openFile")
@@ -288,7 +288,7 @@ class ClaudePeer(Link):
         return self._seen.open_files()
 
     async def workspace_folders(self) -> tuple[str, ...]:
-        """Return the workspace folders: those of the server's tool, or else of the lock file."""
+        """Return the workspace folders from the server's tool, or otherwise from the lock file."""
         connection = await self._ready(self._deadlines.connect)
         if tool_name("getWorkspaceFolders", connection.tools) in connection.tools:
             with contextlib.suppress(IdeError):
@@ -311,7 +311,7 @@ class ClaudePeer(Link):
         found = diagnostics_of(outcome)
         if path is None:
             return found
-        # Not every server can report those of one file.
+        # Not every server can filter by file.
         return await asyncio.to_thread(_of_file, found, path)
 
     @override
@@ -343,7 +343,7 @@ class ClaudePeer(Link):
 
 
 def _of_file(found: tuple[Diagnostic, ...], path: str) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics of a file, under whatever path each names it."""
+    """Return the diagnostics of a file, under any path that leads to it."""
     paths = {each.path for each in found}
     real = os.path.realpath(path)
     same = {each for each in paths if each == path or os.path.realpath(each) == real}
@@ -351,7 +351,7 @@ def _of_file(found: tuple[Diagnostic, ...], path: str) -> tuple[Diagnostic, ...]
 
 
 async def _is_written(path: str, content: str) -> None:
-    """Wait until a file has this text; polled, because our own agent writes it in a moment."""
+    """Wait until a file has this text; polling suffices, because our own agent writes it soon."""
     expected = content.encode("utf-8", "surrogateescape")
     while await asyncio.to_thread(_bytes, path, len(expected)) != expected:
         await asyncio.sleep(_WRITTEN_POLL_SECONDS)
@@ -366,7 +366,7 @@ def _bytes(path: str, size: int) -> bytes | None:
 
 
 def _unique_line(path: str, line: int) -> str | None:
-    """Return a line of a file if no other line contains its text, which is all that startText can find."""
+    """Return the text of a line if no other line contains it, because startText finds only text."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

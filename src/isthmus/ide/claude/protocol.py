@@ -1,4 +1,4 @@
-"""The Claude IDE protocol as one object: MCP over WebSocket, announced by lock files."""
+"""Claude IDE protocol as one object: MCP over WebSocket, announced by lock files."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

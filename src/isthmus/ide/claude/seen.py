@@ -1,7 +1,7 @@
-"""The open files of an IDE of the Claude IDE protocol, from its selection notifications and its lists of tabs.
+"""Open files of an IDE of the Claude IDE protocol, from its selection notifications and its lists of tabs.
 
-No I/O and no clock: a function answers whether a file exists, the caller passes the time. Buffers without a file (diff
-views, terminals) are left out, as everywhere.
+No I/O and no clock: the caller passes the time, and a function that checks whether a file exists. Buffers without a
+file (diff views, terminals) are left out, as everywhere.
 """
 
 import os
@@ -16,7 +16,7 @@ MAXIMUM_SELECTIONS = 50
 
 
 class SeenFiles:
-    """The open files of one IDE. Times are Unix seconds."""
+    """Open files of one IDE. Times are in Unix seconds."""
 
     def __init__(self, exists: Callable[[str], bool] = os.path.isfile) -> None:
         self._exists = exists
@@ -29,7 +29,7 @@ class SeenFiles:
         """Whether the user trusts the workspace; None if the IDE does not report it."""
 
     def selected(self, report: ReportedSelection, now: float) -> None:
-        """Note the user's place; ignore a file that does not exist."""
+        """Record the user's position; ignore a file that does not exist."""
         if not self._exists(report.path):
             return
         self._reports.pop(report.path, None)
@@ -40,7 +40,7 @@ class SeenFiles:
         self._focused_at[report.path] = now
 
     def listed(self, tabs: Sequence[Tab], now: float) -> None:
-        """Note that exactly these tabs are open."""
+        """Record that exactly these tabs are open."""
         self._tabs = {tab.path: tab for tab in tabs}
         self._is_listed = True
         self._reports = {path: report for path, report in self._reports.items() if path in self._tabs}
@@ -53,23 +53,23 @@ class SeenFiles:
 
     @property
     def is_current(self) -> bool:
-        """Whether the listed tabs include the file that the user is at."""
+        """Whether the listed tabs include the user's current file."""
         return self._is_listed and (self._active is None or self._active in self._tabs)
 
     def open_files(self) -> tuple[OpenFile, ...]:
-        """Return the files that exist, the active one first, then by last focus."""
+        """Return the open files that exist: the active one first, the others by last focus."""
         paths = [path for path in dict.fromkeys((*self._tabs, *self._reports)) if self._exists(path)]
         files = [self._file(path) for path in paths]
         return tuple(sorted(files, key=lambda file: (not file.is_active, -file.focused_at)))
 
     def context(self) -> IdeContext:
-        """Return the context in the form and the limits of the Gemini CLI companion protocol."""
+        """Return the context in the form and within the limits of the Gemini CLI companion protocol."""
         tracker = ContextTracker(self._exists)
         tracker.update(self.open_files(), self.is_trusted)
         return ide_context(tracker.latest)
 
     def label_of(self, path: str) -> str | None:
-        """Return the name of a file's tab; None if it has none."""
+        """Return the label of a file's tab; None if it has no tab."""
         tab = self._tabs.get(path)
         return tab.label if tab is not None else None
 
@@ -80,7 +80,7 @@ class SeenFiles:
         selection: Selection | None = None
         cursor: Position | None = None
         if place is not None:
-            # The protocol does not report at which end the cursor is.
+            # The protocol does not report the end at which the cursor is.
             cursor = place.end
             if report is not None and report.text and place.start != place.end:
                 selection = Selection(place, report.text)

@@ -1,4 +1,4 @@
-"""The companion's server for the Claude IDE protocol: socket, token, clients and lock file together."""
+"""Companion server for the Claude IDE protocol: combines socket, token, clients and lock file."""
 
 import asyncio
 import secrets
@@ -39,11 +39,11 @@ PORT_ATTEMPTS = 100
 LOG_NAME = "the companion's WebSocket server"
 SUBPROTOCOL = "mcp"
 KEPT_MENTION_SECONDS = 10.0
-"""Maximum age in seconds of a mention that a newly connected CLI still gets."""
+"""Maximum age in seconds of mentions that are sent to a newly connected CLI."""
 
 
 class ClaudeServer(AgentServer):
-    """Lets Claude CLIs attach to a companion."""
+    """Server by which Claude CLIs attach to a companion."""
 
     def __init__(self, companion: Companion, limits: ClaudeServerLimits = ClaudeServerLimits()) -> None:
         self._companion = companion
@@ -70,7 +70,7 @@ class ClaudeServer(AgentServer):
         return (str(self._lock_file.path),)
 
     async def start(self, former: JsonObject | None) -> bool:
-        """Bind the former port with its token, or else a random port with a new token."""
+        """Bind the previous port with its token, or otherwise a random port with a new token."""
         again = loopback.rebind(former)
         self._listener, self._token = again or (_bind_random(), str(uuid4()))
         self._port = int(self._listener.getsockname()[1])
@@ -126,7 +126,7 @@ class ClaudeServer(AgentServer):
         await self._stopping.wait()
         await asyncio.gather(*(client.finish_calls() for client in self._clients), return_exceptions=True)
         server.close()
-        await asyncio.sleep(0)  # it accepts nothing more
+        await asyncio.sleep(0)  # it accepts no more connections
         for connection in tuple(living):
             connection.cut_off_stranger()
         await server.wait_closed()
@@ -153,7 +153,7 @@ class ClaudeServer(AgentServer):
         return {"port": self.port, "token": self._token}
 
     async def housekeep(self) -> None:
-        """Report changed tools to the CLIs; clients need no care, since each is gone with its connection."""
+        """Report changed tools to the CLIs. Clients need no cleanup, because each ends with its connection."""
         tools = offered_tools(self._companion)
         if tools != self._tools:
             self._tools = tools
@@ -165,7 +165,7 @@ class ClaudeServer(AgentServer):
         self._lock_file.remove()
 
     async def stop(self) -> None:
-        """Answer pending calls, then close every connection as "going away"."""
+        """Answer pending calls, and close every connection with the status "going away"."""
         self._stopping.set()
 
     async def _attach(self, connection: "ServerConnection") -> None:
@@ -183,7 +183,7 @@ class ClaudeServer(AgentServer):
             self._left_at = time.monotonic()
 
     def _missed_mentions(self) -> Sequence[FileMentioned]:
-        """Return the mentions of the last moments in which no CLI was attached."""
+        """Return the recent mentions since the last CLI left; none if another CLI is attached."""
         if len(self._clients) > 1:
             return ()
         return self._companion.mentions.recent(min(KEPT_MENTION_SECONDS, time.monotonic() - self._left_at))
@@ -207,7 +207,7 @@ def _bind_random() -> "socket.socket":
     """Return a socket on any free port of the range that real editors use.
 
     Raises:
-        OSError: all of 100 random ports were taken.
+        OSError: 100 random ports were all taken.
     """
     for _ in range(PORT_ATTEMPTS - 1):
         with suppress(OSError):

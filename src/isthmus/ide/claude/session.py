@@ -1,7 +1,7 @@
-"""One connected Claude CLI: its MCP peer, its queued notifications, its pending reviews. No sockets, no clock.
+"""Session of one connected Claude CLI: MCP peer, queued notifications, pending reviews. No sockets, no clock.
 
-A connection is a session: a CLI that reconnects is a new client, and the pending calls of its former connection have
-failed on its side (its terminal question stays usable). Of selections only the newest is sent.
+A session is one connection. A CLI that reconnects is a new client: the pending calls of its previous connection have
+failed, and its question in the terminal remains usable. Only the newest selection is sent.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ CAPABILITIES = {"tools": {"listChanged": True}}
 KEPT_MENTIONS = 100
 """Maximum number of mentions queued for a client that does not read; the oldest are dropped."""
 KEPT_DECISIONS = 200
-"""Maximum number of decisions kept for reviews without a waiter, such as those of cancelled calls."""
+"""Maximum number of kept decisions about reviews that no call awaits, such as after a cancelled call."""
 TITLES = {"claude-code": "Claude Code"}
 
 _log = logging.getLogger(__name__)
 
 
 class ClaudeSession:
-    """A :class:`~isthmus.ide.companion.Client`. Sends nothing before the CLI has reported that it is initialized."""
+    """A :class:`~isthmus.ide.agent_client.Client` that sends nothing before its CLI has reported ``initialized``."""
 
     def __init__(self, session_id: str, tools: Sequence[ToolDefinition]) -> None:
         self.peer = McpPeer("isthmus-companion", __version__, tools, capabilities=CAPABILITIES)
@@ -38,7 +38,7 @@ class ClaudeSession:
         """Event that is set when :meth:`take` has something to return."""
         self.connected = True
         self.is_initialized = False
-        """Whether the CLI may be sent notifications."""
+        """Whether notifications may be sent to the CLI."""
         self._is_settled = False
         self.active_at: float | None = None
         """Time in monotonic seconds of the CLI's last tool call, or of its attachment; set by the reader.
@@ -57,12 +57,12 @@ class ClaudeSession:
 
     @property
     def id(self) -> str:
-        """Id of this connection, never used again."""
+        """Id of this connection, never reused."""
         return self._id
 
     @property
     def title(self) -> str:
-        """Name of the client that a user knows."""
+        """Name of the client for users."""
         client = self.peer.client
         return TITLES.get(client.name, client.title) if client is not None else "agent"
 
@@ -79,7 +79,7 @@ class ClaudeSession:
                 pass
 
     def context_changed(self, context: UserFocus) -> None:
-        """Queue the selection of the active file, unless it is the one that this CLI got last."""
+        """Queue the selection of the active file, unless it is the last one queued for this CLI."""
         selection = self._newest(context)
         if selection is not None and selection != self._selection:
             self._selection = selection
@@ -87,9 +87,9 @@ class ClaudeSession:
             self.wake.set()
 
     def settle(self) -> None:
-        """Note that the CLI listens by now, a moment after its ``initialized``: mentions may go out.
+        """Record that the CLI now listens, a moment after its ``initialized``, so that mentions may be sent.
 
-        The selection is sent once more; a repeated one changes nothing.
+        The selection is sent again, which is harmless if it arrived before.
         """
         self._is_settled = True
         self._is_selection_queued = self._selection is not None
@@ -103,7 +103,7 @@ class ClaudeSession:
         return dict(notifications.nothing_selected(self._selection))
 
     def mentioned(self, mention: FileMentioned) -> None:
-        """Queue a mention; it is sent once the CLI listens."""
+        """Queue a mention, which is sent when the CLI listens."""
         if len(self._mentions) == KEPT_MENTIONS:
             _log.warning(
                 "the mention of %s is lost: its agent does not read its messages", printable(self._mentions[0].path)
@@ -112,7 +112,7 @@ class ClaudeSession:
         self.wake.set()
 
     def offer(self, tools: Sequence[ToolDefinition]) -> None:
-        """Replace the offered tools, and queue the notification to list them again."""
+        """Replace the offered tools, and queue the notification that they have changed."""
         self.peer.tools = tools
         self._are_tools_queued = True
         self.wake.set()
@@ -136,10 +136,10 @@ class ClaudeSession:
     # Reviews: openDiff blocks until its review is decided.
 
     async def wait_for_decision(self, review: DiffReview) -> DiffReview:
-        """Return the review once it is accepted, rejected or closed, also if that happened before the call.
+        """Wait until a review is accepted, rejected or closed, and return it; it may have ended before the call.
 
-        :meth:`decided` and :meth:`review_closed` resolve it; there is no deadline. A caller that is cancelled closes
-        the view.
+        :meth:`decided` and :meth:`review_closed` end the wait; there is no deadline. A cancelled caller closes the
+        view.
         """
         if not review.is_open:
             return review
@@ -151,7 +151,7 @@ class ClaudeSession:
             self._decisions.pop(review.id, None)
 
     def decided(self, review: DiffReview) -> str | None:
-        """Answer the openDiff of a review that the user accepted or rejected; there is never a text for the user."""
+        """Answer the openDiff of a review that the user accepted or rejected; always return None."""
         self._resolve(review)
         return None
 
@@ -160,7 +160,7 @@ class ClaudeSession:
         self._resolve(review)
 
     def discard_decisions(self, file_path: str) -> None:
-        """Do nothing: an answer belongs to one call, and cannot be taken for another's."""
+        """Do nothing: an answer belongs to one call, and cannot be mistaken for that of another."""
 
     def reject_waiting(self) -> None:
         """Answer every waiting openDiff with a rejection, because the companion ends."""

@@ -1,8 +1,8 @@
-"""Common parts of the Claude IDE protocol's tools on the wire: schemas, arguments, JSON results, languages. No I/O.
+"""Wire format shared by the tools of the Claude IDE protocol: schemas, arguments, JSON results, languages. No I/O.
 
-Positions are 0-based and characters UTF-16 units, as in the Editor port. Arguments are checked against the tool's own
-schema. Also accepted: ``uri`` for ``filePath`` and the reverse (other editors' dialects), null for an argument that is
-left out. The companion's notifications are in :mod:`notifications`; each tool has a file in :mod:`tools`.
+Positions are 0-based and characters UTF-16 units, as in the Editor port. Arguments are checked against the schema of
+the tool. ``uri`` and ``filePath`` are interchangeable (dialects of other editors), and null means that an argument is
+absent. The companion's notifications are in :mod:`notifications`; each tool has a file in :mod:`tools`.
 """
 
 import json
@@ -21,11 +21,11 @@ from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import CLOSE_ALL_DIFF_TABS, CLOSE_TAB, GET_DIAGNOSTICS, OPEN_DIFF
 
 CALLED_BY_CLI: Final = frozenset({OPEN_DIFF, CLOSE_TAB, CLOSE_ALL_DIFF_TABS, GET_DIAGNOSTICS})
-"""Tools that real CLIs call themselves: an argument that a newer CLI adds is ignored. Elsewhere it is an error."""
+"""Tools that real CLIs call: unknown arguments, which newer CLIs may add, are ignored. Elsewhere they are errors."""
 
 
 class ArgumentError(IsthmusError):
-    """The arguments of a tool call do not match its schema; the text says what was expected."""
+    """Arguments of a tool call that do not match its schema; the text states what was expected."""
 
 
 def string(description: str) -> JsonObject:
@@ -57,7 +57,7 @@ def schema(properties: Mapping[str, JsonObject] | None = None, required: Iterabl
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The checked arguments of one call; those that are null or left out are absent."""
+    """Checked arguments of one call. Arguments with the value null are absent."""
 
     tool: str
     values: Mapping[str, Any]
@@ -82,7 +82,7 @@ class Arguments:
         """Return a path, given as a path or a ``file:`` URI; None if absent.
 
         Raises:
-            ArgumentError: it is empty, not possible as a file's name, or a URI that does not name a file.
+            ArgumentError: the path is empty or impossible, or the URI does not name a file.
         """
         given = self.text(name)
         if given is None:
@@ -110,7 +110,7 @@ def checked(tool: ToolDefinition, arguments: JsonObject) -> Arguments:
     """Return the arguments of a call, checked against the tool's schema.
 
     Raises:
-        ArgumentError: an argument is missing, unknown or has another type.
+        ArgumentError: an argument is missing, unknown or of a wrong type.
     """
     properties: Mapping[str, JsonObject] = tool.input_schema["properties"]
     values = {name: value for name, value in arguments.items() if value is not None}
@@ -148,7 +148,7 @@ def json_result(value: object) -> CallToolResult:
 
 
 def failure_result(message: str) -> CallToolResult:
-    """Return ``{"success": false, "message"}``: the request is fine, but its object was not found."""
+    """Return ``{"success": false, "message"}``, for a valid request whose object was not found."""
     return json_result({"success": False, "message": message})
 
 
@@ -165,7 +165,7 @@ _SEVERITIES: Final = MappingProxyType(
 def diagnostics_json(found: Iterable[Diagnostic], uris: Mapping[str, str] | None = None) -> list[JsonObject]:
     """Return ``[{"uri", "diagnostics"}]``, one entry per file, in the order given.
 
-    ``uris`` maps paths to the client's own URIs of them; those files are listed even without diagnostics.
+    ``uris`` maps paths to the client's own URIs; these files are listed even without diagnostics.
     """
     known = dict(uris or {})
     files: dict[str, list[JsonObject]] = {path: [] for path in known}
@@ -239,6 +239,6 @@ _LANGUAGES_BY_NAME: Final = MappingProxyType({"dockerfile": "dockerfile", "makef
 
 
 def language_id(path: str) -> str:
-    """Return LSP's id of the language that a file's name implies; ``plaintext`` if unknown."""
+    """Return LSP's language id for a file name; ``plaintext`` if unknown."""
     name = PurePath(path)
     return _LANGUAGES_BY_NAME.get(name.name.lower()) or _LANGUAGES.get(name.suffix.lower(), "plaintext")

@@ -1,4 +1,4 @@
-"""Predicts the editor that Gemini CLI 0.61 or Qwen Code 0.24 chooses. No I/O: the caller reads files and tries ports."""
+"""Predicts the editor that Gemini CLI 0.61 or Qwen Code 0.24 chooses. No I/O: callers read files and try ports."""
 
 import os
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""The twelve tools of the Claude IDE protocol, one a file (its schema on top, ``run`` below), and their dispatch.
+"""Twelve tools of the Claude IDE protocol, one per file (its schema, then ``run``), and their dispatch.
 
-To add one, copy a file, list it in :data:`_MODULES`, and list the capability that it needs in :data:`_NEEDS`. The
-user's own tools are in :mod:`isthmus.ide.mcp.custom_tools`. A tool that the editor cannot do is not listed, and a call
-of it is answered with an error that says "not available in EDITOR: why".
+To add a tool, copy a file, list it in :data:`_MODULES`, and list its required capability in :data:`_NEEDS`. The user's
+own tools are in :mod:`isthmus.ide.mcp.custom_tools`. A tool that the editor does not support is not listed, and a call
+returns the error "not available in EDITOR: reason".
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -78,11 +78,11 @@ _NEEDS: Final[Mapping[str, Capability]] = MappingProxyType(
         EXECUTE_CODE: Capability.EXECUTE,
     }
 )
-"""Capability that an editor must have for a tool to be listed; the others work in every editor."""
+"""Capability that each tool requires of the editor; tools not listed here work in every editor."""
 
 
 def offered_tools(companion: Companion) -> tuple[ToolDefinition, ...]:
-    """Return the twelve tools, unlisted where they do not work in this editor, then the user's own."""
+    """Return the twelve tools, with unsupported ones marked as unlisted, followed by the user's own."""
     lacking = set(companion.editor.unavailable)
     if companion.options.linters:
         lacking.discard(Capability.DIAGNOSTICS)
@@ -93,9 +93,9 @@ def offered_tools(companion: Companion) -> tuple[ToolDefinition, ...]:
 
 
 async def call_tool(companion: Companion, client: ClaudeSession, call: CallTool) -> CallToolResult:
-    """Run one call; any failure is an error result whose text says why.
+    """Run one call; a failure is returned as an error result with the reason.
 
-    The peer has made sure that the tool exists. ``openDiff`` and ``executeCode`` wait for the user.
+    The peer has checked that the tool exists. ``openDiff`` and ``executeCode`` wait for the user.
     """
     try:
         if call.name in companion.tools:

@@ -16,7 +16,7 @@ TOOL = ToolDefinition(
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Ask the editor. Reported documents have a file behind them, so they are never untitled."""
+    """Ask the editor. Reported documents have files, so they are never untitled."""
     require(companion.editor, Capability.DIRTY)
     path = await locate(companion, arguments.required_path("filePath"))
     file = await find_open(companion, path)

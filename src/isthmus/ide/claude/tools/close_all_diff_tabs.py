@@ -10,5 +10,5 @@ TOOL = ToolDefinition(CLOSE_ALL_DIFF_TABS, "Close all diff tabs that this client
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Close the views, and return their number; each waiting openDiff is answered with a rejection."""
+    """Close the views, and return their number; each pending openDiff returns a rejection."""
     return CallToolResult.text(f"CLOSED_{await companion.queue.close_all(client.id)}_DIFF_TABS")

@@ -1,7 +1,7 @@
-"""close_tab: closes a tab by its name: a diff view of this client, or else an open file.
+"""close_tab: closes the tab with a name, which is a diff view of this client or otherwise an open file.
 
-Real CLIs call it twice for every diff, even after the decision: an unknown name is a success. A diff that still waits
-is answered with a rejection first; what the user typed into it is kept.
+Real CLIs call it twice for every diff, even after the decision, so an unknown name is a success. A pending openDiff
+first returns a rejection; text that the user typed into the view is kept.
 """
 
 from pathlib import PurePath
@@ -23,7 +23,7 @@ TOOL = ToolDefinition(
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Close the tab; unsaved work of the user is never lost."""
+    """Close the tab, without losing unsaved work of the user."""
     name = arguments.required_text("tab_name")
     reviews = [review for review in companion.reviews.all(client.id) if review.tab_name == name]
     for review in reviews:
@@ -36,7 +36,7 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
 
 
 def _named(files: tuple[OpenFile, ...], name: str) -> OpenFile | None:
-    """Return the open file whose tab has this name: its path, its URI or its label.
+    """Return the open file whose path, URI or tab label is this name.
 
     Raises:
         EditorError: several tabs have this name.

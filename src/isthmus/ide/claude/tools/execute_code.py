@@ -1,7 +1,7 @@
 """executeCode: runs code in the kernel of the open notebook, after the user has allowed it.
 
-The user sees the code and answers in the editor or in a terminal (``isthmus ide answer``). What the code prints and
-shows comes back in order, texts and images; an exception is an error result with the traceback.
+The user sees the code and answers in the editor or in a terminal (``isthmus ide answer``). The result contains the
+output of the code in order, texts and images; an exception is an error result with the traceback.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ TOOL = ToolDefinition(
 )
 
 MAXIMUM_CODE_CHARACTERS = 100_000
-"""Maximum length of the code: no user reads more before a yes."""
+"""Maximum length of the code: no user would read more before agreeing."""
 EXECUTE_SECONDS = 600.0
 
 
 @runtime_checkable
 class KernelKnower(Protocol):
-    """An editor that knows beforehand that no code can run, so that the user is not asked in vain."""
+    """An editor that can check for a kernel in advance, so that the user is not asked in vain."""
 
     async def require_kernel(self) -> None:
         """Return if there is a kernel.
 
         Raises:
-            EditorError: there is no kernel; the text says what to do.
+            EditorError: there is no kernel; the text explains what to do.
         """
         ...
 
@@ -60,19 +60,19 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
         return CallToolResult.error("executeCode: the user did not allow it; no code was run")
     try:
         async with asyncio.timeout(EXECUTE_SECONDS):
-            return _encoded(await editor.execute_code(code, notebook))
+            return _result_of(await editor.execute_code(code, notebook))
     except TimeoutError:
         return CallToolResult.error(f"executeCode: the code was interrupted; it took more than {EXECUTE_SECONDS:.0f} s")
 
 
 async def _notebook(companion: Companion) -> str | None:
-    """Return the path of the last focused notebook, even if hidden from agents: only the user sees it."""
+    """Return the path of the last focused notebook, even if it is hidden from agents, because only the user sees it."""
     notebooks = [file for file in await companion.editor.open_files() if file.path.endswith(".ipynb")]
     latest = max(notebooks, key=lambda file: (file.is_active, file.focused_at), default=None)
     return latest.path if latest is not None else None
 
 
-def _encoded(execution: CodeExecution) -> CallToolResult:
+def _result_of(execution: CodeExecution) -> CallToolResult:
     content = ToolContent()
     for output in execution.outputs:
         match output:

@@ -12,7 +12,7 @@ TOOL = ToolDefinition(GET_CURRENT_SELECTION, "Get the current text selection in 
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Ask the editor, instead of using the last notification."""
+    """Return the selection as the editor reports it now."""
     require(companion.editor, Capability.SELECTION)
     active = next((file for file in await companion.open_files() if file.is_active), None)
     if active is None:

@@ -1,7 +1,7 @@
-"""getDiagnostics: returns what linters and language servers found, in one file or in all open ones, within a second.
+"""getDiagnostics: returns the findings of linters and language servers in one or all open files, within a second.
 
-Real CLIs ask without ``uri`` before every turn and wait without a deadline; they also ask for the file that they have
-just written, which need not be open.
+Real CLIs call it without ``uri`` before every turn and wait without a deadline. They also call it for the file that
+they have just written, which need not be open.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""getLatestSelection: returns the last selected text, even if its file is not the active one any more."""
+"""getLatestSelection: returns the last selected text, even if its file is no longer active."""
 
 from isthmus.ide.claude.notifications import selection_json
 from isthmus.ide.claude.session import ClaudeSession
@@ -14,9 +14,9 @@ TOOL = ToolDefinition(
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Return the selection that the companion remembers, after a look at the current one."""
+    """Return the companion's last selection, after reading the current one."""
     require(companion.editor, Capability.SELECTION)
-    await companion.open_files()  # counts a selection of this very moment, before its event comes
+    await companion.open_files()  # notes a new selection even before its event arrives
     latest = companion.latest_selection
     if latest is None:
         return failure_result("No selection available")

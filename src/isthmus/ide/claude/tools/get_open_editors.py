@@ -1,6 +1,6 @@
 """getOpenEditors: returns the open files as VS Code lists its tabs.
 
-The Editor port has no groups, pins and previews: every file is an ordinary tab of the only group. ``isDirty`` is null
+The Editor port has no groups, pins or previews: every file is a normal tab of the only group. ``isDirty`` is null
 if the editor cannot report it.
 """
 
@@ -50,6 +50,6 @@ async def _document(companion: Companion, file: OpenFile) -> JsonObject:
         document = await shown(companion, file.path, file)
     except EditorGoneError:
         raise
-    except EditorError:  # deleted a moment ago, for instance; the other tabs are still listed
+    except EditorError:  # for instance, the file was just deleted; the other tabs are still listed
         return {"languageId": file.language_id or language_id(file.path), "lineCount": 0}
     return {"languageId": document.language_id, "lineCount": document.line_count}

@@ -11,11 +11,11 @@ TOOL = ToolDefinition(GET_WORKSPACE_FOLDERS, "Get all workspace folders currentl
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Return the folders of the companion's options, or else the editor's."""
+    """Return the folders from the companion's options; without any there, the editor's."""
     folders = await companion.workspace_folders()
     named = [
         {"name": path.rstrip("/").rpartition("/")[2] or path, "uri": file_uri(path), "path": path} for path in folders
     ]
-    # Not in the document, but for our own agent: whether the user trusts the workspace.
+    # An addition for our own agent, not in the document: whether the user trusts the workspace.
     trust = {} if companion.is_trusted is None else {"isTrusted": companion.is_trusted}
     return json_result({"success": True, "folders": named, "rootPath": folders[0], **trust})

@@ -1,7 +1,7 @@
 """openDiff: lets the user review a proposed edit, and waits for the decision.
 
-The answer has the form that real CLIs accept: two items, ``FILE_SAVED`` and the final contents, or ``DIFF_REJECTED``
-and the tab's name. An empty final text is valid. ``TAB_CLOSED`` is never sent: real CLIs would take it for an
+The result has the form that real CLIs accept: two items, ``FILE_SAVED`` and the final contents, or ``DIFF_REJECTED``
+and the tab's name. An empty final text is valid. ``TAB_CLOSED`` is never sent, because real CLIs would treat it as an
 acceptance. Only the CLI writes the file.
 """
 
@@ -33,8 +33,8 @@ TOOL = ToolDefinition(
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Show the edit and wait. A call that is cancelled closes its view."""
-    arguments.required_path("old_file_path")  # real CLIs send the same path twice, also for new files
+    """Show the edit and wait for the decision. Cancelling closes the view."""
+    arguments.required_path("old_file_path")  # real CLIs send the same path twice, even for new files
     path = await locate(companion, arguments.required_path("new_file_path"))
     proposed, tab_name = arguments.required_text("new_file_contents"), arguments.required_text("tab_name")
     require(companion.editor, Capability.DIFF)
@@ -48,12 +48,14 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
 
 
 def result(review: DiffReview) -> CallToolResult:
-    """Return the answer to openDiff for a review that has ended; without the user's decision it is a rejection."""
+    """Return the result of openDiff for an ended review; without the user's decision it is a rejection."""
     match review.state:
         case Accepted(content):
             return _two_items("FILE_SAVED", content)
         case Closed(_, problem) if problem:
-            return CallToolResult.error(problem)  # the user did not reject it: the terminal's question stays
+            return CallToolResult.error(
+                problem
+            )  # the user did not reject it, so the question in the terminal must remain
         case Rejected() | Closed() | Open():
             return _two_items("DIFF_REJECTED", review.tab_name)
         case _:

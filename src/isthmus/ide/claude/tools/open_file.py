@@ -1,8 +1,7 @@
-"""openFile: shows a file to the user, and selects a part of it by its text or its lines.
+"""openFile: shows a file to the user, and selects a range by text or by lines.
 
-The Editor port has no preview mode: ``preview`` is accepted and ignored. The selection is searched in the text as the
-user sees it, unsaved changes included; files hidden from agents are not searched, since the answer would reveal their
-contents.
+The Editor port has no preview mode: ``preview`` is accepted and ignored. The text is searched with its unsaved changes,
+as the user sees it. Files hidden from agents are not searched, because the result would reveal their contents.
 """
 
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from isthmus.ide.mcp.tool_names import OPEN_FILE
 from isthmus.ide.positions import position_at
 
 SHOWN_CHARACTERS = 200
-"""Maximum length of a searched text that the answer repeats."""
+"""Maximum length of the searched text in the result."""
 
 TOOL = ToolDefinition(
     OPEN_FILE,
@@ -49,14 +48,14 @@ TOOL = ToolDefinition(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The range to select, and the message to the client; ``at`` is None if the cursor stays where it is."""
+    """Range to select, and message to the client; ``at`` is None if the cursor does not move."""
 
     at: Range | None
     message: str
 
 
 async def run(companion: Companion, client: ClaudeSession, arguments: Arguments) -> CallToolResult:
-    """Open the file, and report what was selected."""
+    """Open the file, and report the selection."""
     search = _Search.of(arguments)
     path = await locate(companion, arguments.required_path("filePath"))
     file = await find_open(companion, path)
@@ -117,7 +116,7 @@ class _Search:
         return self.start_text is not None or self.start_line is not None
 
     def find(self, text: str) -> _Found:
-        """Return the place. Text wins over lines; clients know one form of line ends, so CR LF is read as LF."""
+        """Find the range; text takes precedence over lines. CR LF is read as LF, because clients only know one form."""
         text = text.replace("\r\n", "\n")
         if self.start_text is not None:
             return self._find_text(text, self.start_text.replace("\r\n", "\n"), _cut(self.start_text))
@@ -153,7 +152,7 @@ class _Search:
 
 
 def _cut(text: str) -> str:
-    """Return a text, cut to the length that an answer repeats."""
+    """Return a text, cut for a result."""
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 
