@@ -232,7 +232,7 @@ async def test_what_was_approved_is_not_run_when_its_tool_is_gone_or_another_one
     (isolated_folders.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
     cases: dict[str, tuple[dict[str, Any], str]] = {
         "gone": ({}, "The MCP server 'a' does not offer ok any more, or is not connected; nothing was called"),
-        "other": ({"b": scripted("plain")}, "ok is not the tool any more that was approved; nothing was called"),
+        "other": ({"b": scripted("plain")}, "ok is no longer the tool that was approved; nothing was called"),
         "changed": ({"a": scripted("needs-y")}, "'y' is a required property"),
     }
     asked: dict[str, tuple[Turn, ToolCall]] = {}

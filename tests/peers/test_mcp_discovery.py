@@ -67,7 +67,7 @@ async def test_a_bad_prompt_is_dropped_with_its_reason_and_the_good_one_stays(ho
         await host.tools(scope)
         status = await status_when(host, scope, "s", ServerState.CONNECTED)
     assert status.prompts == ("fine",)
-    assert "of what it lists: prompts/list: prompts[0]: expected an object" in (status.problem or "")
+    assert "in its listing: prompts/list: prompts[0]: expected an object" in (status.problem or "")
 
 
 async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope) -> None:

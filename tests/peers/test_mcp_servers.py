@@ -171,7 +171,7 @@ async def test_structured_content_that_misses_its_schema_is_a_warning_not_a_fail
         assert said(result) == "taken as it is"
         assert (result.output.text or "").splitlines() == [
             "taken as it is",
-            "[Warning: the structured content does not fit the schema that the server gave for it: "
+            "[Warning: the structured content does not match the server's schema for it: "
             "n: 'five' is not of type 'integer']",
         ]
         # A schema with endless references is dropped.

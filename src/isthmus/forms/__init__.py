@@ -1,1 +1,1 @@
-"""Forms that a server asks a user to fill in: read from a JSON schema, and the formats of their fields."""
+"""Forms that a server asks a user to fill in: their fields, their JSON schema, and the check of the user's values."""

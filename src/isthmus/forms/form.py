@@ -1,6 +1,6 @@
 """The form of an elicitation: the fields that a server asks for, as choices or as a document to fill in. Pure.
 
-Deliberately not here: the schema that it comes from (:mod:`isthmus.forms.requested_schema`), and asking.
+Not here: the conversion from the server's schema, see :mod:`isthmus.forms.requested_schema`, and asking the user.
 """
 
 import json
@@ -18,7 +18,7 @@ from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.errors import IsthmusError
 
 DIRECT_CHOICES = 12
-"""Maximum number of choices of a field that is asked for without a document."""
+"""Maximum number of choices of a field that can be asked without a document."""
 SHOWN_CHARACTERS = 500
 """Maximum number of characters shown of each text from the server."""
 SHOWN_PROBLEMS = 5
@@ -29,11 +29,11 @@ FORMATS: Mapping[str, str] = {
     "date": "a date such as 2026-01-31",
     "date-time": "a date and time such as 2026-01-31T08:30:00Z",
 }
-"""Formats that a text may be required to have, in words."""
+"""Description of each format that a text may be required to have."""
 _EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
 
 Content: TypeAlias = Mapping[str, "str | int | float | bool | list[str]"]
-"""Values that a user filled in, by field."""
+"""The values that a user filled in, by field."""
 
 
 class FormError(IsthmusError):
@@ -53,7 +53,7 @@ class FieldKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FormChoice:
-    """A value that can be chosen, and what the server calls it."""
+    """A value that can be chosen, with the server's title for it."""
 
     value: str
     title: str
@@ -74,24 +74,24 @@ class FormField:
 
     @property
     def expected(self) -> str:
-        """The expected value, in words."""
+        """Description of the expected value."""
         return _expected(self)
 
     def problem(self, value: object) -> str | None:
-        """Return why a value does not fit and what was expected; None when it fits."""
-        found = _misfit(self, value)
+        """Return why a value is invalid, and the expected value; None if it is valid."""
+        found = _find_error(self, value)
         return f"{found}; expected {_expected(self)}" if found is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields that a server asks for at once."""
+    """The fields that a server asks for in one request."""
 
     fields: tuple[FormField, ...]
 
     @property
     def is_direct(self) -> bool:
-        """Whether it can be asked as one question with few answers."""
+        """Whether the form can be asked as one question with a few options."""
         if len(self.fields) != 1:
             return False
         field = self.fields[0]
@@ -100,7 +100,7 @@ class Form:
         )
 
     def options(self) -> tuple[ConfirmationOption, ...]:
-        """One option for each answer of a direct form."""
+        """Return one option for each answer of a direct form."""
         field = self.fields[0]
         hint = "The server's suggestion"
         if field.kind is FieldKind.BOOLEAN:
@@ -114,7 +114,7 @@ class Form:
         )
 
     def chosen(self, option_id: str) -> Content | None:
-        """Return the values that an option of a direct form stands for; None for another option."""
+        """Return the values for an option of a direct form; None if it is not an option of the form."""
         field = self.fields[0]
         if field.kind is FieldKind.BOOLEAN:
             return {field.name: option_id == "yes"} if option_id in ("yes", "no") else None
@@ -124,25 +124,25 @@ class Form:
     def document(self, server: str, message: str, problem: str = "", last: str = "") -> str:
         """Return a JSON document with comments for a user to fill in.
 
-        ``problem`` says what was wrong with ``last``, the document that was filled in before.
+        ``problem`` describes the errors in ``last``, the document of the previous attempt.
         """
-        told: dict[str, Any] = {**{field.name: field.default for field in self.fields}, **_told(last)}
+        values: dict[str, Any] = {**{field.name: field.default for field in self.fields}, **_read_members(last)}
         asker = one_line(server)
         lines = [f"// The MCP server {asker} wants to know the following. It says:", *quoted(message, "// > ")]
         if problem:
             lines += ["//", *quoted(problem, "// NOT ACCEPTED: ")]
-        lines += ["//", "// Replace null by what you want to tell, and accept; what stays null is not told.", "{"]
+        lines += ["//", "// Replace null by your values, and accept. Fields that stay null are not sent.", "{"]
         for number, field in enumerate(self.fields, 1):
             comma = "," if number < len(self.fields) else ""
-            lines += [f"  // {text}" for text in _explained(field)]
-            lines += [f"  {_json(field.name)}: {_json(told[field.name])}{comma}", ""]
+            lines += [f"  // {text}" for text in _explain(field)]
+            lines += [f"  {_json(field.name)}: {_json(values[field.name])}{comma}", ""]
         return "\n".join([*lines[:-1], "}", ""])
 
     def read(self, document: str) -> Content:
         """Return the values that a user filled in.
 
         Raises:
-            FormError: it does not fit; the text says where and what was expected.
+            FormError: the document is invalid; the message names the fields and the expected values.
         """
         try:
             value = parse(document)
@@ -170,7 +170,7 @@ class Form:
 
 
 def quoted(text: str, prefix: str = "> ", limit: int = SHOWN_CHARACTERS * 8) -> list[str]:
-    """Return a server's text as marked lines, without terminal sequences; cut when long."""
+    """Return a server's text as lines with a prefix, without terminal sequences; cut if it is too long."""
     cut = text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
     return [f"{prefix}{one_line(line)}".rstrip() for line in cut.splitlines()] or [prefix.rstrip()]
 
@@ -178,10 +178,10 @@ def quoted(text: str, prefix: str = "> ", limit: int = SHOWN_CHARACTERS * 8) -> 
 # --- showing --------------------------------------------------------------------------------------------------------
 
 
-def _explained(field: FormField) -> list[str]:
-    said = " - ".join(text for text in (field.title, field.description) if text)
+def _explain(field: FormField) -> list[str]:
+    about = " - ".join(text for text in (field.title, field.description) if text)
     need = "required" if field.is_required else "optional"
-    return [*([said] if said else []), f"{need}: {_expected(field)}"]
+    return [*([about] if about else []), f"{need}: {_expected(field)}"]
 
 
 def _expected(field: FormField) -> str:
@@ -206,13 +206,13 @@ def _expected(field: FormField) -> str:
 
 def _bounds(schema: Mapping[str, Any], low: str, high: str, unit: str) -> list[str]:
     least, most = schema.get(low), schema.get(high)
-    said = [f"at least {_number(least)}"] if least is not None else []
-    said += [f"at most {_number(most)}"] if most is not None else []
-    return [f"{' and '.join(said)} {unit}".rstrip()] if said else []
+    limits = [f"at least {_number(least)}"] if least is not None else []
+    limits += [f"at most {_number(most)}"] if most is not None else []
+    return [f"{' and '.join(limits)} {unit}".rstrip()] if limits else []
 
 
-def _told(document: str) -> Mapping[str, Any]:
-    """Return the members of a document, right or wrong; none if it is not an object."""
+def _read_members(document: str) -> Mapping[str, Any]:
+    """Return the members of a document, valid or not; empty if it is not an object."""
     try:
         value = parse(document)
     except JsoncError:
@@ -238,16 +238,16 @@ def _json(value: object) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line that is safe to show; cut when long."""
+    """Return a text as one line that is safe to show; cut if it is too long."""
     cut = text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
     return "".join(character if character.isprintable() else " " for character in cut)
 
 
-# --- holding values against the form --------------------------------------------------------------------------------
+# --- checking values ------------------------------------------------------------------------------------------------
 
 
 def _by_value(field: FormField, answer: Any) -> Any:
-    """Return the answer, with titles of choices in place of their values taken too."""
+    """Return the answer with titles of choices replaced by their values."""
     titles = {choice.title: choice.value for choice in field.choices}
     values = {choice.value for choice in field.choices}
 
@@ -259,7 +259,7 @@ def _by_value(field: FormField, answer: Any) -> Any:
     return value_of(answer)
 
 
-def _misfit(field: FormField, value: object) -> str | None:
+def _find_error(field: FormField, value: object) -> str | None:
     validator: Any = draft_2020_12()(dict(field.schema))
     found = next(iter(validator.iter_errors(value)), None)
     if found is not None:

@@ -1,7 +1,7 @@
-"""A form and the schema by which a server requests it, read and written. Pure.
+"""Conversion between a form and the schema with which a server requests it. Pure.
 
-A form is flat: texts, numbers, yes or no, one choice or several. The rest of a schema is ignored: patterns could run
-forever, references lead elsewhere.
+A form is flat: texts, numbers, yes or no, one choice or several. Other parts of a schema are ignored, such as patterns,
+which could run forever, and references.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any, cast
 from isthmus.forms.form import FORMATS, FieldKind, Form, FormChoice, FormError, FormField, one_line
 
 REQUESTED_SCHEMA = "requested_schema"
-"""Key of a form's schema in the input parameters of its question's call."""
+"""Key of a form's schema in the input parameters of the question's tool call."""
 MAXIMUM_FIELDS = 50
 MAXIMUM_CHOICES = 200
 """Maximum number of choices of one field."""
@@ -26,7 +26,7 @@ _KEPT = {
 
 
 def form_of(schema: Mapping[str, Any]) -> Form:
-    """Return the form that a requested schema stands for.
+    """Return the form for a requested schema.
 
     Raises:
         FormError: it is not a flat form, or too large.
@@ -36,20 +36,20 @@ def form_of(schema: Mapping[str, Any]) -> Form:
         raise FormError("the requested schema has no properties")
     named = cast("Mapping[str, object]", properties)
     if len(named) > MAXIMUM_FIELDS:
-        raise FormError(f"the form has {len(named)} fields; at most {MAXIMUM_FIELDS} are asked")
+        raise FormError(f"the form has {len(named)} fields; at most {MAXIMUM_FIELDS} are allowed")
     listed: object = schema.get("required")
     required = cast("Sequence[object]", listed) if isinstance(listed, (list, tuple)) else ()
     return Form(tuple(_field(name, value, is_required=name in required) for name, value in named.items()))
 
 
 def requested_schema(form: Form) -> Mapping[str, Any]:
-    """Return the schema of a form, from which `form_of` reads the same form."""
-    properties = {field.name: _described(field) for field in form.fields}
+    """Return the schema of a form; `form_of` returns the same form for it."""
+    properties = {field.name: _describe(field) for field in form.fields}
     required = [field.name for field in form.fields if field.is_required]
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _described(field: FormField) -> Mapping[str, Any]:
+def _describe(field: FormField) -> Mapping[str, Any]:
     choices = [{"const": choice.value, "title": choice.title} for choice in field.choices]
     described: dict[str, Any] = {key: field.schema[key] for key in _KEPT[field.kind] if key in field.schema}
     match field.kind:
@@ -59,8 +59,8 @@ def _described(field: FormField) -> Mapping[str, Any]:
             described |= {"type": "array", "items": {"anyOf": choices}}
         case _:
             described["type"] = field.kind.value
-    said = {"title": field.title or None, "description": field.description or None, "default": field.default}
-    return described | {key: value for key, value in said.items() if value is not None}
+    optional = {"title": field.title or None, "description": field.description or None, "default": field.default}
+    return described | {key: value for key, value in optional.items() if value is not None}
 
 
 def _field(name: str, value: object, *, is_required: bool) -> FormField:
@@ -92,7 +92,7 @@ def _field(name: str, value: object, *, is_required: bool) -> FormField:
     if default is None or field.problem(default) is not None:
         return field
     if kind is FieldKind.INTEGER:
-        default = int(cast("float", default))  # JSON does not tell 2 from 2.0.
+        default = int(cast("float", default))  # JSON does not distinguish 2 and 2.0.
     return FormField(name, kind, field.title, field.description, is_required, schema, choices, default)
 
 
@@ -117,7 +117,7 @@ def _kind(name: str, described: Mapping[str, Any]) -> tuple[FieldKind, tuple[For
 
 
 def _choices(name: str, described: Mapping[str, Any]) -> tuple[FormChoice, ...]:
-    """Return the values that an enumeration allows, in each of the forms that revisions of MCP have for it."""
+    """Return the choices of an enumeration, in any form that a revision of MCP defines for it."""
     found: list[FormChoice] = []
     values: object = described.get("enum")
     if isinstance(values, list):
@@ -136,7 +136,7 @@ def _choices(name: str, described: Mapping[str, Any]) -> tuple[FormChoice, ...]:
                     if isinstance(value := one.get("const"), str):
                         found.append(FormChoice(value, _text(one.get("title")) or one_line(value)))
     if len(found) > MAXIMUM_CHOICES:
-        raise FormError(f"the field {one_line(name)} has {len(found)} choices; at most {MAXIMUM_CHOICES} are asked")
+        raise FormError(f"the field {one_line(name)} has {len(found)} choices; at most {MAXIMUM_CHOICES} are allowed")
     return tuple(found)
 
 

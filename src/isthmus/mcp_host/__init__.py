@@ -1,4 +1,4 @@
-"""The MCP host: servers of the settings files, their tools as the agent's tools, and how they stand.
+"""The MCP host: the servers of the settings files, their states, and their tools as tools of the agent.
 
-`mcp`, the official SDK, is imported in this room alone, and only when a server is to be connected: it takes a second.
+Only this package imports `mcp`, the official SDK, and only when it connects to a server: the import takes a second.
 """

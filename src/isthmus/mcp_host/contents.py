@@ -1,6 +1,6 @@
-"""The ServerContents port over the connections of the MCP host: prompts, resources and instructions of servers.
+"""Implementation of the ServerContents port by the MCP host: prompts, resources and instructions of servers.
 
-Listings are those that the connections keep; only what is asked for by name goes to a server
+Listings are the stored ones of the connections; only a prompt or resource requested by name is fetched from a server
 (:mod:`isthmus.mcp_host.results.reading`).
 """
 
@@ -33,7 +33,7 @@ class HostContents(ServerContents):
 
     @override
     async def server_names(self, scope: ToolScope) -> Sequence[str]:
-        # What could not be read of the files has a line among the servers, too.
+        # The statuses also contain unreadable settings files.
         return [
             status.name
             for status in await self._host.servers(scope)
@@ -83,12 +83,12 @@ class HostContents(ServerContents):
             async with asyncio.timeout(COMPLETION_SECONDS):
                 values = await found.request(lambda session: session.complete(prompt.name, argument, typed, given))
         except (TimeoutError, ServerLostError, MCPError, ValidationError) as error:
-            # Suggestions that do not come are none: somebody is typing.
-            why = found.hidden(str(error)).partition("\n")[0] or f"no answer within {COMPLETION_SECONDS:g} s"
-            _LOG.info("MCP server %s: no suggestions for %s: %s", prompt.server, prompt.name, why)
+            # The user is typing, so missing suggestions are not an error.
+            reason = found.hidden(str(error)).partition("\n")[0] or f"no answer within {COMPLETION_SECONDS:g} s"
+            _LOG.info("MCP server %s: no suggestions for %s: %s", prompt.server, prompt.name, reason)
             return ()
         except Exception:
-            _LOG.exception("MCP server %s: a fault of isthmus; no suggestions for %s", prompt.server, prompt.name)
+            _LOG.exception("MCP server %s: a bug in isthmus; no suggestions for %s", prompt.server, prompt.name)
             return ()
         return [value for value in values[:MAXIMUM_SUGGESTIONS] if value.isprintable()]
 
@@ -101,6 +101,6 @@ class HostContents(ServerContents):
         if status is None:
             used = ", ".join(item.config.name for item in connections) or "none"
             raise ToolFailure(f"this session uses no MCP server {server!r}; it uses: {used}", "unknown_mcp_server")
-        why = f": {status.problem}" if status.problem else ""
-        is_so = f"the MCP server {server!r} is {status.state}"
-        raise ToolFailure(f"{is_so}{why}", "mcp_not_in_use", is_so)
+        reason = f": {status.problem}" if status.problem else ""
+        message = f"the MCP server {server!r} is {status.state}"
+        raise ToolFailure(f"{message}{reason}", "mcp_not_in_use", message)

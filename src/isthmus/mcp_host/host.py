@@ -1,8 +1,8 @@
-"""The MCP host: the ToolSource and ToolServers of an agent, over the servers of each workspace that it works in.
+"""The MCP host: implements an agent's ToolSource and ToolServers with the MCP servers of its workspaces.
 
-Servers connect in the background from the first use of their workspace; the first caller that asks for tools waits a
-little for those that are still connecting. A client's own servers (AgentSettings with a URL) are connected for one
-segment of its task and closed with it. A slow, hanging or dying server costs the others nothing.
+Servers connect in the background from the first use of their workspace; the first caller that requests tools waits a
+little for servers that are still connecting. A client's own servers (AgentSettings with a URL) are connected for one
+segment of its task, and closed with it. A slow, hanging or dying server does not affect the others.
 """
 
 import asyncio
@@ -38,24 +38,24 @@ if TYPE_CHECKING:
     from isthmus.sandbox.finding import SandboxFinder
 
 MAXIMUM_WORKSPACES = 8
-"""Workspaces whose servers are kept connected; of more, those that were used last."""
+"""Maximum number of workspaces with connected servers; the least recently used ones are closed."""
 CLIENT_CONNECT_SECONDS = 15.0
 CHANGE_SECONDS = 2.0
-"""Wait in seconds of a turn for the list of a server whose tools changed; changes are gathered meanwhile."""
+"""Maximum time in seconds that a turn waits for the new listing of a server that reported changed tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
     """Options of a host.
 
-    ``patience``: seconds that tools are awaited from servers that are still connecting. ``why_not``: the rule for the
-    addresses of clients' own servers; None: every address may be reached. ``trusts`` None: as the user's file says.
-    ``meet_editor`` waits until the editor of a folder, if any, could say whether it is trusted.
-    ``open_browser`` shows a page to the user; False says that it cannot. ``cache`` is the folder where
-    the lists of servers are kept for the next start; None: they are not. ``sandbox`` finds the one for servers.
-    ``reads_freely`` says of which servers of the user's own file tools that only read run without asking.
-    ``is_for_one_turn``: the state of discovery is asked for only once, so it is awaited then.
-    ``is_strict``: no turn begins unless every server is connected that is not switched off.
+    ``patience`` is the maximum wait in seconds for the tools of servers that are still connecting. ``why_not`` is the
+    rule for the addresses of clients' own servers; None allows every address. ``trusts`` decides about folders; None
+    for the rules in the user's file. ``meet_editor`` waits until an editor of the folder, if any, can report whether
+    the folder is trusted. ``open_browser`` opens a page for the user; it returns False if it cannot. ``cache`` is the
+    folder of the servers' listings for the next start; None for no cache. ``sandbox`` finds the sandbox for servers.
+    ``reads_freely`` returns whether the read-only tools of a server in the user's own file run without approval.
+    ``is_for_one_turn``: the state of discovery is requested only once, so the request waits until it is final.
+    ``is_strict``: no turn begins before all servers that are not switched off are connected.
     """
 
     home: Path
@@ -82,7 +82,7 @@ class _ClientServers:
 
 
 class McpHost(ToolSource, ToolServers):
-    """MCP servers as tools of the agent, and what commands do with the servers."""
+    """The MCP servers of an agent: their tools, and the operations on servers for commands."""
 
     def __init__(self, own: ToolSet, options: HostOptions) -> None:
         self._options = options
@@ -93,7 +93,7 @@ class McpHost(ToolSource, ToolServers):
         self._is_closed = False
         self._manifests = None if options.cache is None else Manifests(options.cache)
         self._gate = StartLimit()
-        # What a server asks goes by the last two names: none of its tools is to pass for that.
+        # The last two names are those of a server's questions: none of its tools may have them.
         self._reserved = frozenset({*own.tools, SEARCH_TOOL, *RESOURCE_TOOLS, ELICITATION, SAMPLING})
         self._sets = ToolSets(own, self._reserved)
 
@@ -103,7 +103,7 @@ class McpHost(ToolSource, ToolServers):
         """Return the tools of the servers of a scope.
 
         Raises:
-            ToolFailure: the scope names a server that is not configured, or a URL that may not be connected to.
+            ToolFailure: the scope names a server that is not configured, or a URL that is not allowed.
         """
         servers = await self._servers(scope.workspace)
         servers.users.add(_key(scope))
@@ -121,7 +121,7 @@ class McpHost(ToolSource, ToolServers):
         return self._sets.of(_key(scope), servers, connections, clients, _named(scope))
 
     async def release(self, scope: ToolScope) -> None:
-        """Close what was connected for a segment alone, which has ended."""
+        """Close the servers that were connected for one segment only, which has ended."""
         self._sets.forget(_key(scope))
         if self._is_closed:
             return
@@ -142,15 +142,15 @@ class McpHost(ToolSource, ToolServers):
             *(connection.settled(CLIENT_CONNECT_SECONDS + 1) for connection in clients),
         )
         if missing := servers.missing(_named(scope), required=True):
-            told = "; ".join(f"{found.name}: {found.problem}" for found in missing)
-            kept = f"required MCP servers are not connected: {', '.join(found.name for found in missing)}"
-            raise ToolFailure(f"required MCP servers are not connected: {told}", REQUIRED_MISSING, kept)
+            problems = "; ".join(f"{found.name}: {found.problem}" for found in missing)
+            public_text = f"required MCP servers are not connected: {', '.join(found.name for found in missing)}"
+            raise ToolFailure(f"required MCP servers are not connected: {problems}", REQUIRED_MISSING, public_text)
         return self._sets.of(_key(scope), servers, connections, clients, _named(scope))
 
     async def in_scope(self, scope: ToolScope, *, is_patient: bool = False) -> Sequence[ServerConnection]:
-        """Return a session's connections in configuration order, its client's own last while its task works.
+        """Return a session's connections in configuration order; while its task works, also its client's servers.
 
-        ``is_patient``: check the folder's trust again, and wait for connecting servers, as :meth:`tools` does.
+        ``is_patient``: check the folder's trust again and wait for connecting servers, as in :meth:`tools`.
         """
         servers = await self._servers(scope.workspace)
         if is_patient:
@@ -182,7 +182,7 @@ class McpHost(ToolSource, ToolServers):
         return statuses
 
     async def awaited(self, scope: ToolScope) -> Sequence[ServerStatus]:
-        """Return how the servers stand once they were waited for, as :meth:`tools` does, which then does not again."""
+        """Wait for the servers as in :meth:`tools`, which then need not wait again, and return their states."""
         servers = await self._servers(scope.workspace)
         await self._reconsider(servers)
         await servers.wait_for(servers.connections(_named(scope)), self._options.patience)
@@ -237,7 +237,7 @@ class McpHost(ToolSource, ToolServers):
         return await self.servers(scope)
 
     async def login(self, scope: ToolScope, name: str, paste: Paste | None = None) -> AsyncGenerator[str, None]:
-        """Log in to a server, and yield what happens; `paste` waits for a text of the user."""
+        """Log in to a server, and yield progress messages; `paste` waits for input from the user."""
         async for line in self._logins.begin(await self._in_use(scope, name), paste):
             yield line
 
@@ -251,7 +251,7 @@ class McpHost(ToolSource, ToolServers):
         return await self._logins.end(await self._in_use(scope, name))
 
     async def _in_use(self, scope: ToolScope, name: str) -> ServerConnection:
-        """Return the connection of a server that is configured and used; raises ToolFailure."""
+        """Return the connection of a server; raise ToolFailure if it is not configured or not in use."""
         servers = await self._servers(scope.workspace)
         require_name(name, servers.names)
         connection = servers.connection(name)
@@ -267,17 +267,17 @@ class McpHost(ToolSource, ToolServers):
         self._task(workspace)
 
     def check(self, workspace: Path, wanted: Sequence[McpServerSettings]) -> None:
-        """Check the servers of a client's AgentSettings against configuration and rule for URLs, without waiting.
+        """Check the servers of a client's AgentSettings against the configuration and the rule for URLs, at once.
 
         Raises:
-            ToolFailure: a name is not configured, or a URL may not be connected to.
+            ToolFailure: a name is not configured, or a URL is not allowed.
         """
         if wanted:
             names = tuple(server.name for server in self._load(workspace.resolve()).servers)
             require_known(wanted, names, self._options.why_not)
 
     async def aclose(self) -> None:
-        """Close everything, in two seconds or little more."""
+        """Close all servers, in about two seconds."""
         self._is_closed = True
         closing = [connection.aclose() for client in self._clients.values() for connection in client.connections]
         self._clients.clear()
@@ -289,11 +289,11 @@ class McpHost(ToolSource, ToolServers):
     def _task(self, workspace: Path) -> "asyncio.Task[WorkspaceServers]":
         workspace = workspace.resolve()
         if self._is_closed:
-            raise ToolFailure("the MCP servers are closed: the agent ends", "closed")
+            raise ToolFailure("the MCP servers are closed because the agent is ending", "closed")
         found = self._workspaces.pop(workspace, None)
         if found is None or (found.done() and not _is_usable(found)):
             found = asyncio.create_task(self._start(workspace))
-        self._workspaces[workspace] = found  # the last one in the dictionary is the one that was used last
+        self._workspaces[workspace] = found  # the most recently used one is last
         return found
 
     async def _servers(self, workspace: Path) -> WorkspaceServers:
@@ -315,9 +315,9 @@ class McpHost(ToolSource, ToolServers):
         return servers
 
     async def _reconsider(self, servers: WorkspaceServers) -> None:
-        """Take up a project's servers when its folder has come to be trusted, and close them when it is not any more.
+        """Load the configuration again if the trust in the folder has changed, since it decides about some servers.
 
-        Where it makes no difference nobody is asked.
+        If no server depends on it, the trust is not checked.
         """
         before, meet = servers.configuration.is_trusted, self._options.meet_editor
         if before is None:
@@ -365,7 +365,7 @@ class McpHost(ToolSource, ToolServers):
         key = _key(scope)
         before = self._clients.get(key)
         if before is not None and any(connection.asking.is_busy for connection in before.connections):
-            return before.connections  # A call of theirs waits for the user in the middle of its work.
+            return before.connections  # One of their calls is running and may wait for the user.
         if (before := self._clients.pop(key, None)) is not None:
             await asyncio.gather(*(connection.aclose() for connection in before.connections))
         options = self._options
@@ -382,7 +382,7 @@ def _key(scope: ToolScope) -> tuple[str, str]:
 
 
 def _named(scope: ToolScope) -> set[str] | None:
-    """Return the configured servers that a session is to use; None: all."""
+    """Return the names of the configured servers that a session uses; None for all."""
     return {server.name for server in scope.mcp_servers if server.url is None} if scope.mcp_servers else None
 
 
@@ -395,5 +395,5 @@ async def _close(task: "asyncio.Task[WorkspaceServers]") -> None:
 
 
 def _is_usable(task: "asyncio.Task[WorkspaceServers]") -> bool:
-    """Return whether a task that is done came to its servers."""
+    """Return whether a finished task has succeeded."""
     return not task.cancelled() and task.exception() is None

@@ -1,7 +1,7 @@
-"""A tool of an MCP server as the agent's Tool: proposes McpDetails, calls the server, shows progress and the result.
+"""A tool of an MCP server as a Tool of the agent: proposes McpDetails, calls the server, shows progress and the result.
 
-A silence deadline that each sign of progress puts off, and a cap on the whole call. Leaving early tells the server
-that the call is cancelled. Deliberately not here: connecting, and who may call.
+A call has a maximum time of silence, which each progress report restarts, and a maximum total time. Cancelling it
+notifies the server. Not here: connecting, and permissions.
 """
 
 import asyncio
@@ -48,17 +48,17 @@ if TYPE_CHECKING:
 PAGE_ROUNDS = 3
 """Maximum number of times that a server may require pages to be visited before a call."""
 SHOWN_ARGUMENTS = 500
-"""Characters of the arguments in a call's description."""
+"""Maximum number of characters of the arguments in a call's description."""
 LONGEST_ERROR = 30_000
 """Maximum number of characters shown of a JSON-RPC error's message."""
 LONGEST_PROGRESS = 500
-"""Characters of what a server says of its progress."""
+"""Maximum number of characters of a server's progress message."""
 SMALL_TEXT = MAXIMUM_CHARACTERS // 2
-"""Characters of a text that is surely not cut."""
+"""Number of characters below which a text is certainly not cut."""
 
 
 class McpTool:
-    """One tool of a server, under the name that the model has for it."""
+    """One tool of a server, under its name for the model."""
 
     def __init__(self, name: str, offered: CatalogueTool, connection: ServerConnection) -> None:
         self._name = name
@@ -71,11 +71,11 @@ class McpTool:
 
     @property
     def version(self) -> str:
-        """Stands for what the server says of the tool: what was granted for another one does not count."""
+        """Hash of the server's definition of the tool; an approval of another version is not valid."""
         return self._now().version
 
     def _now(self) -> CatalogueTool:
-        """Return the tool as the server has it now; as it was when it is gone."""
+        """Return the server's current definition of the tool; the last known one if the tool is gone."""
         found = self._connection.known.tool(self._offered.name)
         if found is not None and found is not self._offered:
             self._offered, self._validator = found, None
@@ -83,7 +83,7 @@ class McpTool:
 
     @property
     def name(self) -> str:
-        """The name that the model calls it by."""
+        """The name of the tool for the model."""
         return self._name
 
     @property
@@ -98,73 +98,73 @@ class McpTool:
 
     @property
     def description(self) -> str:
-        """The server's description, with where it comes from."""
+        """The server's description of the tool, with the name of the server."""
         return f"{self._now().description}\n(A tool of the MCP server {self.server_name!r}.)".strip()
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The input schema, as every provider takes it."""
+        """The input schema in the form that every provider accepts."""
         return self._now().parameters
 
     @property
     def full_parameters(self) -> Mapping[str, Any]:
-        """The input schema as JSON Schema in full."""
+        """The complete input schema as JSON Schema."""
         found = self._now()
         return found.parameters if found.full_parameters is None else found.full_parameters
 
     @property
     def kind(self) -> ToolKind:
-        """READ where the tool says so of itself and the user trusts its server in that, else OTHER."""
+        """READ if the tool claims to be read-only and the user accepts this claim of its server; otherwise OTHER."""
         is_trusted = self._connection.reads_freely
         return ToolKind.READ if self._now().is_read_only and is_trusted else ToolKind.OTHER
 
     def describe(self, arguments: Arguments) -> str:
-        """Return the tool, its server and the arguments on one line; on another what the server says that it may do."""
+        """Return a line with the tool, its server and the arguments, and a line with the server's hints, if any."""
         import json
 
         written = json.dumps(arguments, ensure_ascii=False, default=str) if arguments else ""
         shown = with_ellipsis(written, SHOWN_ARGUMENTS)
         found = self._now()
-        # A missing hint promises nothing; "only reads" is shown even if it does not decide.
+        # A missing hint promises nothing. "only reads" is shown even if it does not affect the permission.
         hint = "\nIts server says that it can destroy things." if found.is_destructive else ""
         hint = "\nIts server says that it only reads." if found.is_read_only else hint
         return f"{self.server_tool_name} of the MCP server {self.server_name} {shown}".rstrip() + hint
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """Return the server and its tool.
+        """Return the details for the approval, with the server and its tool.
 
         Raises:
-            ToolFailure: the arguments do not fit the tool's schema.
+            ToolFailure: the arguments do not match the tool's schema.
         """
         self._fitted(arguments)
         return McpDetails(self.server_name, self.server_tool_name)
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Call the server, and show its progress. Cancelling cancels the call."""
+        """Call the server's tool, show its progress, and return the result. Cancelling this cancels the call."""
         arguments = self._fitted(arguments)
         proposed = context.approved.details
         if isinstance(proposed, McpDetails) and proposed != McpDetails(self.server_name, self.server_tool_name):
-            message = f"{self.name} is not the tool any more that was approved; nothing was called"
+            message = f"{self.name} is no longer the tool that was approved; nothing was called"
             raise ToolFailure(message, "tool_changed")
         version = context.approved.version if context.approved.version is not None else self.version
         for _ in range(PAGE_ROUNDS):
             try:
                 return await self._call(arguments, version, context)
             except PagesNeededError as error:
-                # The server has not begun with the call: it is made again, which is what it asks for.
+                # The server has not started the call and expects it to be repeated.
                 await self._go_to(error.pages, context)
         try:
             return await self._call(arguments, version, context)
         except PagesNeededError as error:
-            message = f"{self.server_tool_name} of the MCP server {self.server_name!r} wants ever more pages"
+            message = f"{self.server_tool_name} of the MCP server {self.server_name!r} keeps requiring more pages"
             raise ToolFailure(f"{message} to be visited; it was given up", "mcp_error") from error
 
     async def _call(self, arguments: Arguments, version: str | None, context: CallContext) -> ToolResult:
-        """Make one call, with what the server asks in it."""
+        """Make one call, and handle the server's questions during it."""
         deadline = CallDeadline(self._connection.config.silence_seconds, self._connection.timeouts.longest_call_seconds)
 
         async def ask(question: UserQuestion, withdrawn: "asyncio.Future[str] | None" = None) -> Reply:
-            with deadline.held():
+            with deadline.paused():
                 return await context.ask(question, withdrawn)
 
         async def show(progress: float, total: float | None, message: str | None) -> None:
@@ -197,15 +197,15 @@ class McpTool:
         except Exception as error:
             if pages := pages_needed(error):
                 raise PagesNeededError(pages) from error
-            where, said, category = self._why(error)
-            said = clean(self._connection.hidden(said))
-            raise ToolFailure(f"{where}{said}", category, for_model=f"{where}\n{marked(said)}") from error
+            where, details, category = self._describe_error(error)
+            details = clean(self._connection.hidden(details))
+            raise ToolFailure(f"{where}{details}", category, for_model=f"{where}\n{marked(details)}") from error
 
     async def _go_to(self, pages: "Sequence[Page]", context: CallContext) -> None:
-        """Ask the user to visit the pages that the server needs first, and wait until that is done.
+        """Ask the user to visit the pages that the server requires, and wait until this is done.
 
         Raises:
-            ToolFailure: the user does not.
+            ToolFailure: the user declined, or a page's URL is not acceptable.
         """
         asking = self._connection.asking
         refused = f"{self.server_tool_name} of the MCP server {self.server_name!r} needs a page that was not visited"
@@ -227,16 +227,16 @@ class McpTool:
         if isinstance(reply, Chosen) and reply.option_id not in question.accepting:
             raise ToolFailure(f"{refused}; it was not called again", "mcp_declined")
 
-    def _too_long(self, what: str) -> ToolFailure:
+    def _too_long(self, reason: str) -> ToolFailure:
         message = (
-            f"{self.server_tool_name} of the MCP server {self.server_name!r} {what} and was cancelled; whether it had "
-            "an effect is not known. The server's `timeout` in settings.json (in ms) says how long it may be silent."
+            f"{self.server_tool_name} of the MCP server {self.server_name!r} {reason} and was cancelled; whether it "
+            "had an effect is not known. The server's `timeout` in settings.json is the maximum silence in ms."
         )
         return ToolFailure(message, "mcp_timeout")
 
     async def _result(self, found: "CallToolResult", context: CallContext) -> ToolResult:
         maximum = said_maximum(found.meta) or self._offered.result_characters or MAXIMUM_CHARACTERS
-        # In a thread when there is something to decode or to keep: that of a small text is not worth it.
+        # Use a thread if there is data to decode or to store; for small texts it is not worth it.
         if all(block.type == "text" and len(block.text) < SMALL_TEXT for block in found.content):
             rendered = _rendered(found, context, maximum)
         else:
@@ -248,16 +248,16 @@ class McpTool:
         return ToolSucceeded(ToolOutput(text=shown), rendered.for_model, rendered.media)
 
     def _warnings(self, structured: object) -> Sequence[str]:
-        """Return faults of a structured content, for the user alone: the result is used as it is."""
+        """Return warnings about invalid structured content, only for the user; the result is used unchanged."""
         schema = self._offered.output_schema
         if structured is None or schema is None or not is_small(structured):
             return ()
         validation_error = SchemaCheck(schema).validation_error(structured)
-        said = "[Warning: the structured content does not fit the schema that the server gave for it: "
-        return () if validation_error is None else (said + without_control_characters(validation_error) + "]",)
+        warning = "[Warning: the structured content does not match the server's schema for it: "
+        return () if validation_error is None else (warning + without_control_characters(validation_error) + "]",)
 
-    def _why(self, error: Exception) -> tuple[str, str, str]:
-        """Return what is said of an error that the call itself met: what failed, what the server said, its category."""
+    def _describe_error(self, error: Exception) -> tuple[str, str, str]:
+        """Return a description of the failed call, the server's message or other details, and the category."""
         from mcp import MCPError
         from mcp_types import INVALID_PARAMS
         from pydantic import ValidationError
@@ -269,17 +269,17 @@ class McpTool:
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(part) for part in first["loc"])
-            return f"{where} answered what does not fit MCP: ", f"{place}: {first['msg']}", "mcp_invalid_result"
+            return f"{where} sent an invalid answer: ", f"{place}: {first['msg']}", "mcp_invalid_result"
         return f"{where} failed: ", f"{error or type(error).__name__}", "mcp_error"
 
     def _fitted(self, arguments: Arguments) -> Arguments:
-        """Return the arguments to send, without null for optional arguments whose schema does not allow null.
+        """Return the arguments to send, without null for optional arguments that may not be null.
 
         Raises:
-            ToolFailure: they do not fit; the text names which, and what was expected.
+            ToolFailure: an argument does not match the schema; the message names it and the expected value.
         """
         if self._now() is self._fits_for and arguments is self._fitting:
-            return self._sent  # It is proposed and run with the same.
+            return self._sent  # `propose` and `run` get the same arguments.
         if self._validator is None:
             self._validator = SchemaCheck(self._offered.parameters)
         sent = dict(arguments)
@@ -303,9 +303,9 @@ def _progress_text(done: float, total: float | None, message: str | None) -> str
 
 
 class CallDeadline:
-    """Limits how long a call may be silent, in seconds, and how long it may take; neither while the user is asked.
+    """Limits in seconds for the silence and the total time of a call; both are paused while the user is asked.
 
-    ``exceeded`` gets the limit that was exceeded as its result, as the end of a sentence.
+    The result of ``exceeded`` describes the exceeded limit, as the end of a sentence.
     """
 
     def __init__(self, silence: float, longest: float) -> None:
@@ -319,12 +319,12 @@ class CallDeadline:
         self._timer = self._loop.call_later(silence, self._check)
 
     def heard(self) -> None:
-        """Note a sign of life."""
+        """Note progress of the call."""
         self._heard = self._loop.time()
 
     @contextmanager
-    def held(self) -> Generator[None]:
-        """Stand still while the user is asked."""
+    def paused(self) -> Generator[None]:
+        """Pause both limits while the block runs."""
         if not self._questions:
             self._timer.cancel()
             self._held_at = self._loop.time()
@@ -339,7 +339,7 @@ class CallDeadline:
                 self._check()
 
     def close(self) -> None:
-        """End it, with the call."""
+        """Stop the timer at the end of the call."""
         self._timer.cancel()
         self.exceeded.cancel()
 

@@ -1,6 +1,6 @@
-"""The tools of sessions: our own and those of servers. A set is made again only when a server's catalogue changed.
+"""The tool sets of sessions: the agent's own tools and the servers' tools. They are rebuilt when a catalogue changes.
 
-Deliberately not here: which servers a session uses, and waiting for them (:mod:`isthmus.mcp_host.host`).
+Not here: the choice of a session's servers, and waiting for them, see :mod:`isthmus.mcp_host.host`.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,7 +21,7 @@ _Catalogues: TypeAlias = tuple[tuple[ServerConnection, Catalogue], ...]
 
 
 class ToolSets:
-    """The tool sets of the sessions that run now. ``reserved``: names that no server's tool gets."""
+    """The tool sets of the running sessions. ``reserved`` are names that no server's tool gets."""
 
     def __init__(self, own: ToolSet, reserved: Collection[str]) -> None:
         self._own = own
@@ -29,7 +29,7 @@ class ToolSets:
         self._last: dict[Key, tuple[_Catalogues, ToolSet]] = {}
 
     def forget(self, key: Key) -> None:
-        """Forget a session that does not run any more."""
+        """Forget a session that has ended."""
         self._last.pop(key, None)
 
     def of(
@@ -40,16 +40,16 @@ class ToolSets:
         clients: Sequence[ServerConnection],
         names: Collection[str] | None = None,
     ) -> ToolSet:
-        """Return the tools of these connections: the same object as before, if their catalogues are the same.
+        """Return the tools of these connections: the same object as before if their catalogues are the same.
 
-        `clients` are connections of this session alone. `names`: the configured servers that it uses; None: all.
+        `clients` are connections of this session only. `names` are the configured servers that it uses; None for all.
         """
         catalogues: _Catalogues = tuple((found, found.catalogue) for found in (*connections, *clients))
         before, made = self._last.get(key, ((), None))
         missing = tuple(found.name for found in servers.missing(names))
         if made is None or before != catalogues or made.missing_servers != missing:
             made = replace(self._make(servers, connections, clients), missing_servers=missing)
-        self._last[key] = catalogues, made  # also when they are equal: the same objects are compared sooner
+        self._last[key] = catalogues, made  # even if equal: comparing identical objects is faster
         return made
 
     def _make(

@@ -1,7 +1,7 @@
-"""The MCP servers of one workspace: their connections by name, and the names that their tools have for the model.
+"""The MCP servers of one workspace: their connections by name, and the names of their tools for the model.
 
-Connections are kept as long as their configuration stays what it is. Deliberately not here: which workspaces there
-are, and clients' own servers (:mod:`isthmus.mcp_host.host`).
+A connection is kept until its configuration changes. Not here: the workspaces, and clients' own servers, see
+:mod:`isthmus.mcp_host.host`.
 """
 
 import asyncio
@@ -23,25 +23,25 @@ from isthmus.tools.base import ServerTools
 from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
 
 OnWait: TypeAlias = Callable[[Sequence[str], float], None]
-"""Callback: takes the names of the servers that are waited for, in configuration order, and for how many seconds; no
-names when the wait is over."""
+"""Callback that gets the names of the awaited servers, in configuration order, and the time waited in seconds. It gets
+no names when the wait is over."""
 HELD_SECONDS = 5.0
 """Wait in seconds for a server that failed quickly the last time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A configured server that offers nothing now, and why; the reason may quote the server."""
+    """A configured server that currently offers nothing, and the reason, which may quote the server."""
 
     name: str
     problem: str
 
 
 class WorkspaceServers:
-    """The servers of a workspace. ``connect`` makes the connection of a server, not started.
+    """The servers of a workspace. ``connect`` creates the connection to a server without starting it.
 
-    ``on_wait`` is called every ``report_seconds`` while servers are waited for.
-    ``is_strict``: every server is required that is not switched off.
+    ``on_wait`` is called every ``report_seconds`` during a wait for servers.
+    ``is_strict``: all servers that are not switched off are required.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class WorkspaceServers:
         self.workspace = workspace
         self.configuration = McpConfiguration()
         self.users: set[tuple[str, str]] = set()
-        """The sessions and tasks that use them now."""
+        """The sessions and tasks that currently use the servers."""
         self._connect = connect
         self._on_wait = on_wait
         self._is_strict = is_strict
@@ -68,7 +68,7 @@ class WorkspaceServers:
         self._is_closed = False
 
     async def configure(self, configuration: McpConfiguration) -> None:
-        """Connect new servers, and close those that are gone or whose configuration changed."""
+        """Connect new servers, and close removed ones; a server with a changed configuration is both."""
         async with self._configuring:
             self.configuration = configuration
             wanted = {server.name: server for server in configuration.servers if isinstance(server, ServerConfig)}
@@ -84,7 +84,7 @@ class WorkspaceServers:
         await asyncio.gather(*(found.aclose() for name, found in before.items() if name not in kept))
 
     def connections(self, names: Collection[str] | None = None) -> list[ServerConnection]:
-        """Return the connections in the order of the configuration; with `names`, only these."""
+        """Return the connections in the order of the configuration; with `names`, only of these servers."""
         return [found for name, found in self._connections.items() if names is None or name in names]
 
     def connection(self, name: str) -> ServerConnection | None:
@@ -93,7 +93,7 @@ class WorkspaceServers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all configured servers, disabled and broken ones too."""
+        """The names of all configured servers, including disabled and broken ones."""
         return tuple(server.name for server in self.configuration.servers)
 
     @property
@@ -102,10 +102,10 @@ class WorkspaceServers:
         return all(found.is_settled or found.is_asleep for found in self._connections.values())
 
     async def wait_for(self, connections: Sequence[ServerConnection], seconds: float) -> None:
-        """Wait once for the catalogue of each connection, for `seconds` at most.
+        """Wait once for the catalogue of each connection, at most `seconds`.
 
-        Servers that took long to fail the last time are not waited for. Required ones always are, until the outcome
-        of connecting is known or their own deadline has passed.
+        There is no wait for servers that took long to fail the last time. Required servers are always awaited, until
+        the outcome of connecting is known or their own deadline has passed.
         """
         waiting = [
             found
@@ -124,9 +124,10 @@ class WorkspaceServers:
         return config.required or self._is_strict
 
     def missing(self, names: Collection[str] | None = None, *, required: bool = False) -> tuple[Missing, ...]:
-        """Return the configured servers, those of `names` alone, that offer nothing now and are not switched off.
+        """Return the configured servers that are not switched off and currently offer nothing.
 
-        With `required` only those that are required.
+        With `names`, only these servers are considered; with `required`, only the required servers that are not
+        connected.
         """
         found: list[Missing] = []
         for server in self.configuration.servers:
@@ -145,7 +146,7 @@ class WorkspaceServers:
         return tuple(found)
 
     async def settle(self, seconds: float) -> None:
-        """Wait until the outcome of connecting is known for each server, for `seconds` at most."""
+        """Wait at most `seconds` until the outcome of connecting is known for each server."""
         found = self._connections.values()
         await self._wait_for([one for one in found if not (one.is_settled or one.is_asleep)], seconds)
 
@@ -166,7 +167,7 @@ class WorkspaceServers:
         return held if connection.known.is_held else seconds
 
     async def _report(self, waiting: Sequence[ServerConnection]) -> None:
-        """Report the servers that are waited for, until it is cancelled."""
+        """Report the awaited servers until cancelled."""
         began = time.monotonic()
         while self._on_wait is not None:
             await asyncio.sleep(self._report_seconds)
@@ -175,7 +176,7 @@ class WorkspaceServers:
                 self._on_wait(names, time.monotonic() - began)
 
     def tools(self, connections: Iterable[ServerConnection], reserved: Collection[str]) -> tuple[McpTool, ...]:
-        """Return the tools of these connections, under names that stay theirs as long as the agent runs."""
+        """Return the tools of these connections, under names that do not change as long as the agent runs."""
         used = list(connections)
         names = self._names(reserved)
         for key, name in assign_names(_keys(used), reserved, names).items():
@@ -187,11 +188,11 @@ class WorkspaceServers:
         )
 
     def _names(self, reserved: Collection[str]) -> dict[ToolKey, str]:
-        """Return the names of all tools that are known, whether they are used now or not."""
+        """Return the names of all known tools, including unused ones."""
         return {**assign_names(_keys(self._connections.values()), reserved, self._given), **self._given}
 
     def statuses(self, reserved: Collection[str]) -> list[ServerStatus]:
-        """Return the servers' states in the order of the configuration, and the files that could not be read."""
+        """Return the servers' states in the order of the configuration, then the files that could not be read."""
         names = self._names(reserved)
         statuses: list[ServerStatus] = []
         for server in self.configuration.servers:
@@ -215,7 +216,7 @@ class WorkspaceServers:
 
 
 def server_tools(tools: Sequence[McpTool], connections: Iterable[ServerConnection]) -> tuple[ServerTools, ...]:
-    """Return the tools by server."""
+    """Return the names of the tools, grouped by server."""
     return tuple(
         ServerTools(
             name=found.config.name,
@@ -237,7 +238,7 @@ def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace
     config, catalogue = connection.config, connection.catalogue
     notes = [connection.problem] if connection.problem else []
     if catalogue.dropped:
-        notes.append("of what it lists: " + "; ".join(catalogue.dropped))
+        notes.append("in its listing: " + "; ".join(catalogue.dropped))
     notes += config.warnings
     return ServerStatus(
         name=config.name,
@@ -283,7 +284,7 @@ def _notes(connection: ServerConnection) -> tuple[str, ...]:
 
 
 def _is_container(config: ServerConfig) -> bool:
-    """Return whether a server is a container of its own, as far as its command tells."""
+    """Return whether a server runs in its own container, judging by its command."""
     endpoint = config.endpoint
     return isinstance(endpoint, StdioEndpoint) and Path(endpoint.command).name in ("docker", "podman", "nerdctl")
 

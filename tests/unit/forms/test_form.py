@@ -105,7 +105,7 @@ def test_a_document_that_is_no_object_is_refused_in_words(document: str) -> None
         ({"a": {"type": "array", "items": {"type": "string"}}}, "the field a is of the type array"),
         ({"a": {"$ref": "#/properties/a"}}, "the field a is of the type None"),
         ({"a": 1}, "the field a is not described by an object"),
-        ({f"f{number}": {"type": "string"} for number in range(MAXIMUM_FIELDS + 1)}, "at most 50 are asked"),
+        ({f"f{number}": {"type": "string"} for number in range(MAXIMUM_FIELDS + 1)}, "at most 50 are allowed"),
         ({"a": {"enum": [str(number) for number in range(201)]}}, "the field a has 201 choices"),
     ],
 )

@@ -107,7 +107,7 @@ async def test_what_is_filled_in_is_asked_anew_until_it_fits_so_many_times_at_mo
             assert ("NOT ACCEPTED" in details.new_content) is (number > 0)
             ask.answer(Chosen("accept", '{"b": "no number"}'))
         assert await asking == Elicited("cancel")
-        assert server.notes[0].endswith("what was filled in did not fit 3 times")
+        assert server.notes[0].endswith("the form was filled in wrongly 3 times")
 
 
 async def test_a_call_may_ask_so_many_questions(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ async def test_a_call_may_ask_so_many_questions(tmp_path: Path) -> None:
             (await shown(asks)).answer(Chosen("cancel"))
             assert await asking == Elicited("cancel")
         assert await server.elicit_form("?", YES_NO) == Elicited("decline")
-        assert f"has asked {MAXIMUM_QUESTIONS} times" in server.notes[0]
+        assert f"has asked {MAXIMUM_QUESTIONS} questions" in server.notes[0]
         assert await server.elicit_form("x" * 200_001, YES_NO) == Elicited("decline")
         assert "200,001 characters" in server.notes[1]
 

@@ -103,7 +103,7 @@ async def test_where_it_is_not_plain_which_server_is_meant_the_servers_are_named
     async with hosting(home, servers(tmp_path)) as host:
         tool = (await host.tools(ToolScope(workspace))).tools[READ]
         for arguments, words in (
-            ({"uri": "else://1"}, "listed by no server; say with serverName which has it: notes, other"),
+            ({"uri": "else://1"}, "no server lists else://1; name its server in serverName, one of: notes, other"),
             ({"uri": "x", "serverName": "y"}, "no MCP server 'y' has resources"),
             ({"uri": " "}, "uri is empty"),
         ):

@@ -1,1 +1,1 @@
-"""Questions of MCP servers in the middle of a call: elicitation, sampling, and pages to visit."""
+"""Questions of MCP servers during a call: elicitation, sampling, and pages to visit."""

@@ -1,7 +1,6 @@
-"""The host of a page that somebody else sends a user to, as a browser will understand it. Pure.
+"""The host of a page that a server sends a user to, as a browser will read it. Pure.
 
-What Python and browsers read differently is refused: a user would be shown another host than the one they come to.
-Deliberately not here: asking whether the page is opened.
+A URL that Python and browsers read differently is refused: the user would see another host than the browser opens.
 """
 
 import ipaddress
@@ -17,28 +16,28 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class UrlError(IsthmusError):
-    """A URL is none that a user should be sent to."""
+    """A URL that a user should not be sent to."""
 
 
 def host_of(url: str) -> str:
-    """Return the host of a server's URL as it is asked for, without what merely looks like it.
+    """Return the host of a server's URL, for the question to the user.
 
     Raises:
-        UrlError: it is not the address of a page, or hides where it leads.
+        UrlError: it is not the address of a page, or it hides its real host.
     """
     if len(url) > LONGEST_URL:
-        raise UrlError(f"its URL has {len(url):,} characters; at most {LONGEST_URL:,} are taken")
+        raise UrlError(f"its URL has {len(url):,} characters; at most {LONGEST_URL:,} are accepted")
     if any(not character.isprintable() or character.isspace() for character in url):
-        raise UrlError("its URL holds characters that cannot be shown")
+        raise UrlError("its URL contains characters that cannot be shown")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise UrlError(f"its URL is none: {error}") from error
+        raise UrlError(f"its URL is invalid: {error}") from error
     if parts.scheme not in ("http", "https") or not host:
         raise UrlError("its URL is not an http(s) address")
     if parts.username is not None or parts.password is not None:
-        raise UrlError("its URL has a name or password before its host, which hides where it leads")
+        raise UrlError("its URL has a user name or password before its host, which hides the host")
     if not host.isascii():
         try:
             ascii_host = host.encode("idna").decode("ascii").lower()
@@ -60,4 +59,4 @@ def _require_host(host: str) -> None:
     try:
         ipaddress.ip_address(host)
     except ValueError as error:
-        raise UrlError("its URL's host is neither a name nor an address as they are written") from error
+        raise UrlError("its URL's host is neither a valid name nor a valid address") from error

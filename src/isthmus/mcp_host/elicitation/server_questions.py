@@ -1,7 +1,7 @@
 """Requests of a server as questions to a user: their texts, options and data. Pure.
 
-The server's text is shown as its own, each line marked, and cut when long. Deliberately not here: asking, and the use
-of the answer (:mod:`isthmus.mcp_host.elicitation.server_requests`).
+Each line of the server's text is marked as such, and long text is cut. Not here: asking, and the use of the answer, see
+:mod:`isthmus.mcp_host.elicitation.server_requests`.
 """
 
 import json
@@ -25,19 +25,19 @@ CANCEL = "cancel"
 ALLOW_ONCE = "proceed_once"
 ALLOW_ALWAYS = "proceed_always_sampling"
 LONGEST_SCHEMA = 100_000
-"""Characters of a form's schema that goes along with its question, for fronts to ask each field by itself."""
+"""Maximum number of characters of a form's schema in its question, with which clients can ask for each field."""
 SHOWN_MESSAGE = 1_000
-"""Characters of each message of a prompt that a user is shown."""
+"""Maximum number of characters of each message of a prompt that are shown to a user."""
 SHOWN_HINTS = 200
 _KIND = re.compile(r"[\w.+-]{1,40}(/[\w.+-]{1,60})?", re.ASCII)
 
-_DECLINE = ConfirmationOption(DECLINE, "Decline", "The server is told that you do not want to tell it")
-_CANCEL = ConfirmationOption(CANCEL, "Dismiss", "The server is told that you did not answer")
+_DECLINE = ConfirmationOption(DECLINE, "Decline", "The server is informed that you declined")
+_CANCEL = ConfirmationOption(CANCEL, "Dismiss", "The server is informed that you did not answer")
 
 
 @dataclass(frozen=True, slots=True)
 class WishMessage:
-    """A message of a prompt of a server's: its blocks as MCP has them, and the text of those that are text."""
+    """A message of a server's prompt: its blocks as in MCP, and the text of the text blocks."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -45,14 +45,14 @@ class WishMessage:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The kinds of its blocks other than text, as far as they can be shown in a line of ours."""
+        """The kinds of its blocks other than text, safe to show in one of our lines."""
         blocks = (block for block in self.blocks if block.get("type") != "text")
         return tuple(_kind(str(block.get("mimeType") or block.get("type"))) for block in blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingWish:
-    """A server's request to the model. ``hints`` name models that it prefers."""
+    """A server's request to the model. ``hints`` are the names of models that it prefers."""
 
     system: str
     messages: tuple[WishMessage, ...]
@@ -64,13 +64,13 @@ class SamplingWish:
 def form_question(
     server: str, message: str, form: Form, workspace: Path, problem: str = "", last: str = ""
 ) -> UserQuestion:
-    """Return the question of a form: its choices where it is one, else a document that a user fills in.
+    """Return the question of a form: its choices if it is a single choice, otherwise a document to fill in.
 
-    ``problem`` says what was wrong with the ``last`` one.
+    ``problem`` describes the errors in ``last``, the document of the previous attempt.
     """
     fields = [field.name for field in form.fields]
     about: dict[str, Any] = {"server": server, "mode": "form", "message": message, "fields": fields}
-    described = _said(f"The MCP server {server} asks you", message)
+    described = _with_message(f"The MCP server {server} asks you", message)
     if not form.fields or form.is_direct:
         details = GenericDetails(described)
         answers = form.options() if form.fields else (ConfirmationOption(ACCEPT, "Accept"),)
@@ -80,17 +80,17 @@ def form_question(
     schema = requested_schema(form)
     if len(json.dumps(schema)) <= LONGEST_SCHEMA:
         about[REQUESTED_SCHEMA] = schema
-    # The path is where it would be; nothing is ever written there.
+    # The path is only shown; the file is never written.
     details = FileDiff(name, str(workspace / name), document, formatted_diff=document)
     accept = ConfirmationOption(ACCEPT, "Send", "The server gets the document's values, as you have edited them")
     return _question(server, message, details, (accept, _DECLINE, _CANCEL), about)
 
 
 def url_question(server: str, message: str, url: str, *, opens_browser: bool) -> UserQuestion:
-    """Return the question whether a user goes to a server's page.
+    """Return the question whether to open a server's page.
 
     Raises:
-        UrlError: nobody should be sent there.
+        UrlError: a user should not be sent to this URL.
     """
     host = host_of(url)
     how = "It is opened in your browser" if opens_browser else "Open it yourself"
@@ -108,7 +108,7 @@ def url_question(server: str, message: str, url: str, *, opens_browser: bool) ->
 
 
 def done_question(server: str, tool: str, urls: Sequence[str]) -> UserQuestion:
-    """Return whether a user is done with pages that a tool needs before it runs."""
+    """Return the question whether the user is done with the pages that a tool requires before it runs."""
     pages = "\n".join(f"  {url}" for url in urls)
     text = f"{tool} of the MCP server {server} is called again when you are done with:\n{pages}"
     options = (ConfirmationOption(ACCEPT, "I am done"), ConfirmationOption(CANCEL, "Give up"))
@@ -117,7 +117,7 @@ def done_question(server: str, tool: str, urls: Sequence[str]) -> UserQuestion:
 
 
 def sampling_question(server: str, wish: SamplingWish) -> UserQuestion:
-    """Return whether a server may ask the session's model, at the user's cost."""
+    """Return the question whether a server may ask the session's model, at the user's cost."""
     lines = [f"The MCP server {server} wants the model to answer this, at your cost:"]
     if wish.system:
         lines += ["system:", *quoted(wish.system, limit=SHOWN_MESSAGE)]
@@ -126,14 +126,14 @@ def sampling_question(server: str, wish: SamplingWish) -> UserQuestion:
         lines += [f"{message.role}:{f' [{kinds}]' if kinds else ''}", *quoted(message.text, limit=SHOWN_MESSAGE)]
     lines.append(f"The answer, of at most {wish.maximum_tokens:,} tokens, goes to the server.")
     if wish.hints:
-        lines.append("It would like another model; your session's is used. It says:")
+        lines.append("It prefers another model, but your session's model is used. It says:")
         lines += quoted(", ".join(wish.hints), limit=SHOWN_HINTS)
     options = (
         ConfirmationOption(ALLOW_ONCE, "Allow once"),
         ConfirmationOption(
-            ALLOW_ALWAYS, f"Always allow {server}", "For the rest of this session, it may ask the model unasked"
+            ALLOW_ALWAYS, f"Always allow {server}", "For the rest of this session, you are not asked again"
         ),
-        ConfirmationOption(CANCEL, "Reject", "The server is told"),
+        ConfirmationOption(CANCEL, "Reject", "The server is informed"),
     )
     about = {
         "server": server,
@@ -160,23 +160,25 @@ def _question(
     about: JsonObject,
 ) -> UserQuestion:
     accepting = frozenset(option.id for option in options) - {DECLINE, CANCEL}
-    return UserQuestion(ELICITATION, server, f"{server} asks: {_first(message)}", details, options, accepting, about)
+    return UserQuestion(
+        ELICITATION, server, f"{server} asks: {_first_line(message)}", details, options, accepting, about
+    )
 
 
 def _kind(stated: str) -> str:
     return stated if _KIND.fullmatch(stated) else "of an unknown kind"
 
 
-def _said(head: str, message: str) -> str:
+def _with_message(head: str, message: str) -> str:
     return "\n".join([f"{head}:", *quoted(message)])
 
 
-def _first(message: str) -> str:
+def _first_line(message: str) -> str:
     lines = quoted(message, "")
     return lines[0][:120]
 
 
 def without_stop(text: str, stop_sequences: Sequence[str]) -> tuple[str, bool]:
-    """Return the text up to where the first of the sequences stands in it, and whether one does."""
+    """Return the text before the first of the stop sequences, and whether it contains one."""
     found = [text.index(sequence) for sequence in stop_sequences if sequence and sequence in text]
     return (text[: min(found)], True) if found else (text, False)

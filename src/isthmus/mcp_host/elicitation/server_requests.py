@@ -1,8 +1,8 @@
-"""Requests of a server while its tools are called: each is matched to a call, and asked through that call.
+"""Requests of a server during calls of its tools: each is assigned to a call, and its user is asked.
 
-A request belongs to the call whose answer's stream brought it, else to the only session that calls the server at the
-time. A request without a call, or of an unknown session, is declined and noted. Without the SDK: the session passes
-plain data.
+A request belongs to the call on the same response stream; otherwise to the only session that is calling the server. If
+no session or several sessions are calling it, the request is declined and noted. Does not import the SDK: the session
+passes plain data.
 """
 
 import asyncio
@@ -46,27 +46,27 @@ _LOG = logging.getLogger("isthmus.mcp")
 T = TypeVar("T")
 
 MAXIMUM_QUESTIONS = 20
-"""Questions that one call may ask."""
+"""Maximum number of questions in one call."""
 MAXIMUM_SAMPLES = 25
-"""Requests to the model of one server in one task, in all its calls: each costs the user tokens."""
+"""Maximum number of a server's requests to the model in all calls of one task: each costs the user tokens."""
 MAXIMUM_TASKS = 100
-"""Tasks whose requests are counted; of more, the last ones."""
+"""Maximum number of tasks with a count of requests; the oldest counts are dropped."""
 ATTEMPTS = 3
 """Maximum number of times that a form is shown until its values fit."""
 MAXIMUM_CHARACTERS = 200_000
 """Maximum number of characters of all texts of one request."""
 MAXIMUM_TOKENS = 100_000
-"""Output tokens that a server may ask for; of more, so many."""
-DONE = "The server says that it is done"
+"""Maximum number of output tokens of a request to the model; a larger number is reduced to it."""
+DONE = "The server reports that it is done"
 NOTES = 10
 BROWSER_SECONDS = 10.0
-"""After them, one that runs until it is closed is no longer waited for."""
+"""Maximum wait in seconds for the browser's program, which may run until the user closes it."""
 
 _CURRENT: "ContextVar[CallAsks | None]" = ContextVar("isthmus_mcp_call", default=None)
 
 
 class DeclinedError(Exception):
-    """A request that nobody is asked about, and why."""
+    """A request was declined without asking the user; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ class Elicited:
 
 
 class CallAsks:
-    """Asks the user what the server asks in one running call, through that call's ``ask``.
+    """The server's questions in one running call, which are asked through that call's ``ask``.
 
-    ``task`` is the folder for outputs of the task that the call is of, which stands for that task.
+    ``task`` identifies the call's task: it is the task's output folder.
     """
 
     def __init__(self, task: str, ask: AskUser) -> None:
@@ -90,7 +90,7 @@ class CallAsks:
         self._end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Run the call; what its transport's streams bring is known to be its own."""
+        """Run the call; requests on its transport's streams are assigned to it."""
         context = copy_context()
         context.run(_CURRENT.set, self)
         calling = asyncio.create_task(work, context=context)
@@ -98,24 +98,24 @@ class CallAsks:
         return calling
 
     async def ask(self, question: UserQuestion) -> Reply:
-        """Put a question, and wait for its reply.
+        """Ask a question, and wait for the reply.
 
         Raises:
-            DeclinedError: the call has asked too much.
+            DeclinedError: the call has asked too many questions.
         """
         self._count += 1
         if self._count > MAXIMUM_QUESTIONS:
-            raise DeclinedError(f"the call has asked {MAXIMUM_QUESTIONS} times, which is as much as one may")
+            raise DeclinedError(f"the call has asked {MAXIMUM_QUESTIONS} questions, the maximum")
         return NoAnswer(self._end.result()) if self._end.done() else await self._ask(question, self._end)
 
     def end(self, reason: str) -> None:
-        """Withdraw its questions: the call is over."""
+        """Withdraw the questions of the call, which is over."""
         if not self._end.done():
             self._end.set_result(reason)
 
 
 class ServerAsking:
-    """The requests of one server. ``notes`` say what was declined without asking. ``open_browser``: see HostOptions."""
+    """The requests of one server. ``notes`` describe declined requests; ``open_browser`` is as in HostOptions."""
 
     def __init__(self, server: str, workspace: Path, open_browser: Callable[[str], object] | None = None) -> None:
         self.notes: deque[str] = deque(maxlen=NOTES)
@@ -127,16 +127,16 @@ class ServerAsking:
         self._completed: deque[str] = deque(maxlen=100)
         self._samples: dict[str, int] = {}
         self.sampled = 0
-        """Requests to the model that were made for the server."""
+        """Number of requests to the model that were made for the server."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call runs, in which the server may ask."""
+        """Whether a call is running, in which the server may ask."""
         return bool(self._calls)
 
     @contextlib.contextmanager
     def call(self, asks: CallAsks) -> Generator[None]:
-        """While a call runs."""
+        """Accept questions for a call while the block runs."""
         self._calls.append(asks)
         try:
             yield
@@ -156,7 +156,7 @@ class ServerAsking:
             return self._decline("an elicitation", str(error))
 
     async def elicit_url(self, message: str, url: str) -> Elicited:
-        """Ask a user to go to a page."""
+        """Ask a user to open a page."""
         try:
             asks = self._asks(len(message))
             question = url_question(self._server, message, url, opens_browser=self.open_browser is not None)
@@ -172,7 +172,7 @@ class ServerAsking:
         """Ask the session's model.
 
         Raises:
-            DeclinedError: it was not asked, or did not answer; the text says why.
+            DeclinedError: the model was not asked, or did not answer; the message is the reason.
         """
         size = len(wish.system) + sum(len(str(message.blocks)) for message in wish.messages if not message.others)
         try:
@@ -198,7 +198,7 @@ class ServerAsking:
         """Count a request to the model.
 
         Raises:
-            DeclinedError: the task has had as many as one may.
+            DeclinedError: the task has reached the maximum.
         """
         count = self._samples.pop(task, 0)
         self._samples[task] = count + 1
@@ -208,7 +208,7 @@ class ServerAsking:
             raise DeclinedError(f"the task has had {MAXIMUM_SAMPLES} requests to the model of this server, the maximum")
 
     def completed(self, elicitation_id: str) -> None:
-        """Take note that the user has done what the server wanted done elsewhere."""
+        """Note the server's report that the user has completed an elicitation by URL."""
         self._completed.append(elicitation_id)
         for done, missing in self._waiting:
             missing.discard(elicitation_id)
@@ -219,7 +219,7 @@ class ServerAsking:
 
     @contextlib.contextmanager
     def completion(self, elicitation_ids: Sequence[str]) -> "Generator[asyncio.Future[str]]":
-        """Give a future that has a result when the server says that all of these are done."""
+        """Yield a future that gets a result when the server has reported all of these elicitations as completed."""
         done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         missing = set(elicitation_ids).difference(self._completed)
         if not missing:
@@ -231,13 +231,13 @@ class ServerAsking:
             self._waiting.remove((done, missing))
 
     async def show(self, url: str) -> None:
-        """Open a page that a user has consented to, where that user is at this machine."""
+        """Open a page that the user has agreed to, if the user is at this machine."""
         if self.open_browser is None:
             return
         try:
             await in_thread(partial(self.open_browser, url), BROWSER_SECONDS)
         except TimeoutError:
-            return  # one that runs until it is closed
+            return  # the browser's program runs until it is closed
         except Exception as error:
             self._note("an elicitation", f"the browser could not be opened: {error}")
 
@@ -257,46 +257,46 @@ class ServerAsking:
                 return Elicited(ACCEPT, form.read(reply.content or form.document(self._server, message)))
             except FormError as error:
                 problem, last = str(error), reply.content or ""
-        # Without the problem, which quotes what a user filled in: others see the notes, and the log has them.
-        self._note("an elicitation", f"what was filled in did not fit {ATTEMPTS} times")
+        # Without the problem, which quotes the user's input: other users see the notes, and they are logged.
+        self._note("an elicitation", f"the form was filled in wrongly {ATTEMPTS} times")
         return Elicited("cancel")
 
     def _asks(self, size: int) -> CallAsks:
         if size > MAXIMUM_CHARACTERS:
-            raise DeclinedError(f"it has {size:,} characters; at most {MAXIMUM_CHARACTERS:,} are taken")
+            raise DeclinedError(f"it has {size:,} characters; at most {MAXIMUM_CHARACTERS:,} are accepted")
         current = _CURRENT.get()
         if current is not None and current in self._calls:
             return current
         if not self._calls:
-            raise DeclinedError("no call of its tools was running, so nobody was asked")
+            raise DeclinedError("no call of its tools was running, so no user was asked")
         if len({asks.task for asks in self._calls}) > 1:
-            raise DeclinedError("several sessions were calling its tools, and it does not say which one it asks")
+            raise DeclinedError("several sessions were calling its tools, and the request does not name one of them")
         return self._calls[-1]
 
-    def _decline(self, what: str, why: str) -> Elicited:
-        self._note(what, why)
+    def _decline(self, kind: str, reason: str) -> Elicited:
+        self._note(kind, reason)
         return Elicited(DECLINE)
 
-    def _note(self, what: str, why: str) -> None:
-        self.notes.append(f"declined {what}: {why}")
-        _LOG.info("MCP server %s: declined %s: %s", self._server, what, why)
+    def _note(self, kind: str, reason: str) -> None:
+        self.notes.append(f"declined {kind}: {reason}")
+        _LOG.info("MCP server %s: declined %s: %s", self._server, kind, reason)
 
 
 def _messages(wish: SamplingWish, folder: Path) -> tuple[SamplingMessage, ...]:
-    """Return the prompt, with its media kept in files. Blocks."""
+    """Return the messages of the prompt, with their media stored in files. Blocking."""
     messages: list[SamplingMessage] = []
     for number, message in enumerate(wish.messages, 1):
         if not message.others:
             messages.append(SamplingMessage(message.role, message.text))
             continue
         found = render(McpResult(parts_of(message.blocks)), folder, f"sampling-{number}")
-        # Media is taken in a user's messages alone; of the model's own, the text says what it was.
+        # Only a user's messages can contain media; in the model's messages, the text describes them.
         messages.append(SamplingMessage(message.role, found.for_model, found.media if message.role == "user" else ()))
     return tuple(messages)
 
 
 def action_of(reply: Reply, question: UserQuestion) -> str:
-    """Return MCP's word for an answer: accept, decline or cancel."""
+    """Return MCP's action for a reply: accept, decline or cancel."""
     match reply:
         case Chosen(option_id):
             if option_id in question.accepting:

@@ -1,6 +1,6 @@
-"""A server's refusal of a call because a user has to visit pages first, such as one to log in. Pure.
+"""A server's refusal of a call because the user has to visit pages first, for example to log in. Pure.
 
-Deliberately not here: sending the user there (:mod:`isthmus.mcp_host.tool`).
+Not here: opening the pages, see :mod:`isthmus.mcp_host.tool`.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ MAXIMUM_PAGES = 5
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that is needed. ``elicitation_id`` is how the server names it when it says that all is done there."""
+    """A page to visit. ``elicitation_id`` identifies it in the server's report that the user is done there."""
 
     url: str
     message: str = ""
@@ -21,7 +21,7 @@ class Page:
 
 
 class PagesNeededError(Exception):
-    """A call was not begun: these pages are to be visited first."""
+    """A call was not started: the user must visit pages first."""
 
     def __init__(self, pages: tuple[Page, ...]) -> None:
         super().__init__(f"{len(pages)} pages are to be visited first")
@@ -29,11 +29,11 @@ class PagesNeededError(Exception):
 
 
 def pages_needed(error: Exception) -> tuple[Page, ...]:
-    """Return the pages that an error of a call names; none when it is another error, or names none that can be read."""
-    told: object = getattr(error, "error", None)
-    if getattr(told, "code", None) != URL_ELICITATION_REQUIRED:
+    """Return the pages in an error of a call; empty if it is another error or its pages cannot be read."""
+    details: object = getattr(error, "error", None)
+    if getattr(details, "code", None) != URL_ELICITATION_REQUIRED:
         return ()
-    data: object = getattr(told, "data", None)
+    data: object = getattr(details, "data", None)
     entries: object = cast("Mapping[str, object]", data).get("elicitations") if isinstance(data, Mapping) else None
     found: list[Page] = []
     for entry in cast("list[object]", entries) if isinstance(entries, list) else []:

@@ -203,8 +203,8 @@ async def test_prompts_that_are_too_many_are_told(open_harness: OpenHarness, tmp
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("gone", "the MCP server 'x' did not give the prompt 'gone': no such prompt (error -32602)"),
-        ("empty", "the MCP server 'x' gave an empty prompt 'empty'"),
+        ("gone", "the MCP server 'x' did not send the prompt 'gone': no such prompt (error -32602)"),
+        ("empty", "the MCP server 'x' sent an empty prompt 'empty'"),
     ],
 )
 async def test_a_prompt_that_is_refused_or_empty_says_so(

@@ -97,7 +97,7 @@ async def test_what_is_too_long_is_cut_and_kept_whole_in_a_file(
     [
         ("Ask @nobody://here.", "no MCP server is named 'nobody' here (available: notes, missing)"),
         ("Ask @missing:x:1", "the MCP server 'missing' is not connected: "),
-        ("Ask @notes:notes://none.", "the MCP server 'notes' did not give the resource notes://none: there is no"),
+        ("Ask @notes:notes://none.", "the MCP server 'notes' did not send the resource notes://none: there is no"),
     ],
 )
 async def test_what_is_not_there_is_told_and_the_message_goes_on_as_typed(
