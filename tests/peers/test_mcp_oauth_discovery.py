@@ -125,7 +125,7 @@ async def test_where_nobody_is_registered_it_is_said_what_to_register(
     [
         ({"code_challenge_methods_supported": ["plain"]}, "does not support PKCE with S256"),
         ({"issuer": "https://evil.example"}, r"issuer https://evil\.example; expected http://127"),
-        ({"authorization_endpoint": "file:///etc/passwd"}, "the authorization endpoint is at no http"),
+        ({"authorization_endpoint": "file:///etc/passwd"}, "the authorization endpoint is not at an http"),
         ({"authorization_endpoint": "http://evil.example/authorize"}, "expected https://"),
         ({"token_endpoint": "http://10.0.0.1/token"}, "expected https://"),
         ({"authorization_endpoint": 7}, "has no authorization endpoint"),

@@ -65,6 +65,6 @@ async def test_without_a_keyring_the_file_is_used_and_that_is_said(
             told = await log_in(host, ToolScope(workspace))
     finally:
         keyring.set_keyring(before)
-    assert f"The login is kept in {tokens_path(home)}." in told
+    assert f"The login is stored in {tokens_path(home)}." in told
     assert len(entries(home)) == 1
     assert "isthmus.tokenStore is keyring, and there is none on this machine" in caplog.text

@@ -66,7 +66,7 @@ async def test_a_client_logs_in_with_its_key(home: Path, workspace: Path) -> Non
     [
         ({"clientSecret": "wrong-one"}, "refused: invalid_client: unknown client"),
         ({"privateKeyFile": "/nowhere/key.pem"}, "oauth.privateKeyFile /nowhere/key.pem cannot be read"),
-        ({"privateKey": "no key at all"}, "oauth.privateKey does not sign with ES256"),
+        ({"privateKey": "no key at all"}, "oauth.privateKey cannot sign with ES256"),
     ],
 )
 async def test_a_login_that_does_not_work_says_why_and_asks_no_user(
@@ -95,7 +95,7 @@ IDENTITY = {"idToken": "t", "issuer": "https://idp.example", "clientId": "c"}
         ({"identity": {**IDENTITY, "idToken": None}}, Origin.USER, "identity.idToken: expected the ID token"),
         ({"identity": {**IDENTITY, "issuer": None}}, Origin.USER, "identity.issuer: expected the address"),
         ({"privateKeyFile": "/home/me/.ssh/id"}, Origin.PROJECT, "only your own settings file may name one"),
-        ({"identity": {**IDENTITY, "idTokenFile": "/etc/passwd"}}, Origin.PROJECT, "own settings file only"),
+        ({"identity": {**IDENTITY, "idTokenFile": "/etc/passwd"}}, Origin.PROJECT, "only your own settings file"),
         ({"signingAlgorithm": "HS256"}, Origin.USER, "signingAlgorithm: expected one of ES256"),
     ],
 )

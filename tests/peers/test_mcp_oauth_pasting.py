@@ -52,7 +52,7 @@ async def test_a_login_without_a_browser_waits_for_the_address_that_one_ended_at
             await anext(host.paste(scope, "s", "http://localhost:7777/oauth/callback?code=a&state=b"))
         page = await begun(host, scope)
         for wrong, words in (
-            ("what?", "there is no code in that; expected the whole address"),
+            ("what?", "there is no code in it; expected the whole final address"),
             ("http://localhost:7777/oauth/callback?code=stolen&state=guessed", "the answer to another login"),
             ("http://localhost:7777/oauth/callback?code=stolen", "the state is missing"),
         ):
@@ -112,7 +112,7 @@ async def test_who_waits_for_a_text_is_told_what_was_wrong_with_it_and_asked_aga
             if (page := page_in(line)) is not None:
                 pages.put_nowait(page)
         assert "paste it here" in told[0]
-        assert [line.partition(";")[0] for line in told[1:3]] == ["there is no code in that"] * 2
+        assert [line.partition(";")[0] for line in told[1:3]] == ["there is no code in it"] * 2
         assert told[-1] == CONNECTED
 
 

@@ -1,1 +1,1 @@
-"""Logging in to MCP servers: OAuth as their specification has it, kept tokens, and a Google account."""
+"""Logins to MCP servers: OAuth according to MCP's specification, stored tokens, and Google accounts."""

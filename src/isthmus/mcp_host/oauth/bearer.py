@@ -1,9 +1,9 @@
-"""Sends a bearer token with each request to a server, and gets another one when the server refuses it.
+"""Authentication of requests to a server with a bearer token, which is renewed when the server refuses it.
 
 Tokens come from a BearerSource: a stored login (:mod:`isthmus.mcp_host.oauth.stored_login`), a login without a user
 (:mod:`isthmus.mcp_host.oauth.machine_login`) or a Google account (:mod:`isthmus.mcp_host.oauth.google_account`). A
-problem that only a user can solve is reported, not raised: a refused request must not break the session.
-Deliberately not here: logging a user in (:mod:`isthmus.mcp_host.oauth.logins`).
+problem that only a user can solve is reported, not raised: a refused request must not break the session. Not here:
+logging a user in, see :mod:`isthmus.mcp_host.oauth.logins`.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -16,11 +16,11 @@ from isthmus.mcp_host.oauth.messages import Challenge
 
 LoginProblem: TypeAlias = NeedsLoginError | ConnectFailedError
 Report: TypeAlias = Callable[[LoginProblem | None], None]
-"""Callback: the reason why login is currently impossible, or None once it works."""
+"""Callback that gets the reason why logging in is currently impossible; None once it works."""
 
 
 class BearerSource(Protocol):
-    """Gives tokens for one server. Its methods raise NeedsLoginError or OAuthError."""
+    """Source of tokens for one server. Its methods raise NeedsLoginError or OAuthError."""
 
     async def current(self) -> str | None:
         """Return the token to send; None to send no token."""
@@ -40,7 +40,7 @@ class BearerSource(Protocol):
 
 
 class BearerAuth(httpx2.Auth):
-    """Authenticates requests with the tokens of a source. ``headers`` are added to each, with their current values."""
+    """Authentication of requests with the tokens of a source. Each request gets the current values of ``headers``."""
 
     def __init__(self, source: BearerSource, report: Report, headers: Mapping[str, str] | None = None) -> None:
         self._source = source
@@ -48,11 +48,11 @@ class BearerAuth(httpx2.Auth):
         self._headers: Mapping[str, str] = {} if headers is None else headers
 
     async def check(self) -> None:
-        """Make sure, before anything is sent, that the source can give a token.
+        """Make sure, before any request is sent, that the source has a token.
 
         Raises:
             NeedsLoginError: only a user can get a token.
-            ConnectFailedError: there is no token for now.
+            ConnectFailedError: a token is temporarily not available.
         """
         try:
             await self._source.current()
@@ -62,23 +62,23 @@ class BearerAuth(httpx2.Auth):
             raise problem from error
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Send with a token, and once more with another when the server answers 401."""
-        token = await self._asked(self._source.current())
+        """Send the request with a token; if the server answers 401, send it once more with another token."""
+        token = await self._result(self._source.current())
         if token is None:
             yield request
             return
         response = yield self._with(request, token)
         if response.status_code == 401:
-            other = await self._asked(self._source.renewed(token))
+            other = await self._result(self._source.renewed(token))
             if other is None:
                 return
             response = yield self._with(request, other)
             if response.status_code == 401:
-                await self._asked(self._source.refused(other))
+                await self._result(self._source.refused(other))
                 return
         challenge = Challenge.of(response.headers.get("www-authenticate"))
         if response.status_code == 403 and challenge.error == "insufficient_scope":
-            await self._asked(self._source.wants(challenge.scope))
+            await self._result(self._source.wants(challenge.scope))
         elif response.status_code < 400:
             self._report(None)
 
@@ -88,9 +88,9 @@ class BearerAuth(httpx2.Auth):
             request.headers.setdefault(name, value)
         return request
 
-    async def _asked(self, asked: Awaitable[str | None]) -> str | None:
+    async def _result(self, step: Awaitable[str | None]) -> str | None:
         try:
-            return await asked
+            return await step
         except (NeedsLoginError, OAuthError) as error:
             self._report(_problem(error))
         return None

@@ -1,7 +1,7 @@
-"""Our client at an authorization server: a configured one, a metadata document, a kept or a new registration.
+"""Our client at an authorization server: configured, described by a metadata document, or registered.
 
-A stored registration is used again only if the server still knows it: many servers forget it, and say so only to the
-user, on a page that leads nowhere. Deliberately not here: HTTP.
+A stored registration is used again only if the server still knows it: many servers forget registrations, and report it
+only on a page for the user, from which the login cannot continue.
 """
 
 from isthmus.mcp_host.config.server_config import ServerConfig
@@ -29,10 +29,10 @@ async def client_for(
     scope: str | None,
     kept: Registration | None,
 ) -> Registration:
-    """Return the client to log in with; registers one where none is known.
+    """Return the client to log in with; register a client if none is known.
 
     Raises:
-        OAuthError: no client is known, and the server registers none.
+        OAuthError: no client is known, and the server does not register clients.
     """
     configured = client_of(config, endpoints)
     if configured is not None:
@@ -47,8 +47,8 @@ async def client_for(
         return kept
     if endpoints.register is None:
         raise OAuthError(
-            f"{endpoints.issuer or place(endpoints.authorize)} registers no clients by itself; register one there with "
-            f"the redirect URI {redirect_uri} and set oauth.clientId"
+            f"{endpoints.issuer or place(endpoints.authorize)} does not register clients automatically; register one "
+            f"there with the redirect URI {redirect_uri} and set oauth.clientId"
         )
     what = "the registration endpoint"
     answer = await http.post(endpoints.register, what, body=registration(redirect_uri, scope))
@@ -61,12 +61,12 @@ async def client_for(
         )
     client = registered(values)
     if client is None:
-        raise OAuthError(f"the answer of {what} {place(endpoints.register)} holds no client_id")
+        raise OAuthError(f"the answer of {what} {place(endpoints.register)} contains no client_id")
     return Registration(client, endpoints.issuer, redirect_uri)
 
 
 async def _is_known(http: OAuthHttp, endpoints: Endpoints, client: OAuthClient) -> bool:
-    """Return whether a server still knows a client, from its answer to the renewal of a token that does not exist."""
+    """Return whether a server still knows a client, by its answer to the renewal of a token that does not exist."""
     form, headers = authenticated(refresh_form("none", endpoints.issuer or "", ()), client)
     try:
         answer = await http.post(endpoints.token, "the token endpoint", form=form, headers=headers)

@@ -1,9 +1,9 @@
-"""Finds the authorization server of an MCP server: RFC 9728, then RFC 8414 or OpenID Connect Discovery.
+"""Discovery of the authorization server of an MCP server: RFC 9728, then RFC 8414 or OpenID Connect Discovery.
 
-The MCP SDK says at which addresses metadata may be, and which names of issuers and resources are the same; the metadata
-are read here, more leniently than by its types. What is configured (``authorizationUrl``, ``tokenUrl``) is not asked
-for. A server of MCP's revision 2025-03-26, which publishes nothing, has its endpoints at ``/authorize``, ``/token`` and
-``/register``. Deliberately not here: HTTP.
+The MCP SDK provides the possible addresses of metadata and the comparison of issuers and resources. The metadata
+themselves are read here, more leniently than by the SDK's types. Configured endpoints (``authorizationUrl``,
+``tokenUrl``) are not discovered. A server of MCP's revision 2025-03-26, which publishes no metadata, has its endpoints
+at ``/authorize``, ``/token`` and ``/register``.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from isthmus.mcp_host.oauth.messages import Challenge, Endpoints, union
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The data for a login. ``resource`` is the token's resource (RFC 8707), ``scope`` what the server wants."""
+    """The data for a login. ``resource`` is the token's resource (RFC 8707), ``scope`` the scope for the server."""
 
     endpoints: Endpoints
     resource: str
@@ -41,7 +41,7 @@ async def discover(
     """Return the endpoints to log in at, as a user or as a machine.
 
     Raises:
-        OAuthError: there are none, or what is published contradicts itself.
+        OAuthError: they cannot be found, or the published metadata are contradictory.
     """
     if settings.token_url and (settings.authorization_url or not is_for_user):
         endpoints = Endpoints(settings.authorization_url or "", settings.token_url)
@@ -50,7 +50,7 @@ async def discover(
     described = await _resource(http, server_url, challenge)
     endpoints = await _endpoints(http, server_url, described.issuer)
     if is_for_user and endpoints.challenge_methods is not None and "S256" not in endpoints.challenge_methods:
-        raise OAuthError(f"{endpoints.issuer} does not support PKCE with S256, without which a code could be stolen")
+        raise OAuthError(f"{endpoints.issuer} does not support PKCE with S256, which protects the code from theft")
     endpoints = replace(
         endpoints,
         authorize=settings.authorization_url or endpoints.authorize,
@@ -63,7 +63,7 @@ async def discover(
 
 
 def canonical(server_url: str) -> str:
-    """Return the address of an MCP server as the name of a resource: in small letters, without query and fragment."""
+    """Return the address of an MCP server as a resource name: with a lower-case host, without query and fragment."""
     parts = urlsplit(server_url)
     netloc = parts.netloc.rpartition("@")[2].lower()
     return parts._replace(scheme=parts.scheme.lower(), netloc=netloc, query="", fragment="").geturl()
@@ -91,13 +91,13 @@ async def _resource(http: OAuthHttp, server_url: str, challenge: Challenge) -> _
         scopes = _strings(values.get("scopes_supported"))
         return _Resource(named if isinstance(named, str) else own, issuers[0], " ".join(scopes or ()) or None)
     if failed is not None:
-        # A failure does not say that there is none: the old way would lead elsewhere.
+        # A failure does not mean that there are no metadata, so do not fall back to the old default endpoints.
         raise OAuthError(failed)
     return _Resource(own)
 
 
 def _includes(resource: str, own: str) -> bool:
-    """Return whether a resource is the server `own`, or lies above it at the same host."""
+    """Return whether a resource is the server `own`, or one of its parent paths on the same host."""
     from mcp.shared.auth_utils import check_resource_allowed
 
     try:
@@ -122,7 +122,7 @@ async def issuer_endpoints(http: OAuthHttp, issuer: str) -> Endpoints:
     """Return the endpoints that an issuer publishes.
 
     Raises:
-        OAuthError: there are none.
+        OAuthError: the issuer publishes no metadata.
     """
     await _import_sdk()
     published = await _published(http, issuer)
@@ -145,18 +145,18 @@ async def _published(http: OAuthHttp, base: str) -> Endpoints | None:
             continue
         named = str(values.get("issuer"))
         if not issuers_match(named, base):
-            raise OAuthError(f"{place(url)} says that it is of the issuer {named}; expected {base}")
+            raise OAuthError(f"{place(url)} names the issuer {named}; expected {base}")
         return _read_metadata(values)
     return None
 
 
 async def _import_sdk() -> None:
-    """Import the SDK's part for logins in a thread, because it takes a second where no server was connected yet."""
+    """Import the SDK's module for logins in a thread: it takes a second if no server was connected before."""
     await asyncio.to_thread(importlib.import_module, "mcp.client.auth.utils")
 
 
 def _read_metadata(values: Mapping[str, Any]) -> Endpoints:
-    """Return an authorization server's metadata; one for machines alone has no authorization endpoint."""
+    """Return an authorization server's endpoints; a server only for machines has no authorization endpoint."""
     authorize = values.get("authorization_endpoint")
     return Endpoints(
         authorize if isinstance(authorize, str) else "",

@@ -1,9 +1,10 @@
-"""Tokens of the user's Google account for a server: Application Default Credentials, or an identity they may lend.
+"""Tokens of the user's Google account for a server: of Application Default Credentials or a service account.
 
 ``google_credentials`` sends an access token with the configured scopes; ``service_account_impersonation`` an ID token
-of a service account for an audience, from IAM's generateIdToken (as servers behind Identity-Aware Proxy want it).
-google-auth does the work, in a thread and within a deadline, and asks only https, this machine and Google's metadata
-server. Deliberately not here: whose configuration may say so (:mod:`isthmus.mcp_host.config.server_config`).
+of a service account for an audience, from IAM's generateIdToken (servers behind Identity-Aware Proxy require it).
+google-auth does the work, in a thread with a deadline. It may send requests only to https addresses, this machine and
+Google's metadata server. Not here: the configurations that may use this, see
+:mod:`isthmus.mcp_host.config.server_config`.
 """
 
 import asyncio
@@ -32,14 +33,14 @@ ANSWER_SECONDS = 10.0
 WHOLE_SECONDS = 25.0
 SKEW_SECONDS = 120.0
 UNKNOWN_SECONDS = 600.0
-"""Time in seconds for which a token without an end is used."""
+"""Time in seconds for which a token with an unknown lifetime is used."""
 _METADATA_HOSTS = ("metadata.google.internal", "169.254.169.254")
 _ADVICE = "run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS"
 
 
 @dataclass(slots=True)
 class GoogleSource:
-    """Bearer tokens of a Google account. ``headers`` go with the token."""
+    """Bearer tokens of a Google account. ``headers`` are sent with the token."""
 
     config: ServerConfig
     url: str
@@ -53,7 +54,7 @@ class GoogleSource:
         """Return the token to send.
 
         Raises:
-            OAuthError: there are no credentials, or Google gives no token for them.
+            OAuthError: there are no credentials, or Google issues no token for them.
         """
         host = urlsplit(self.url).hostname or ""
         if not self.url.lower().startswith("https://") and not is_loopback(host):
@@ -64,10 +65,10 @@ class GoogleSource:
             return self._token
 
     async def renewed(self, refused: str) -> str:
-        """Another token than the server refused.
+        """Return another token than the one that the server refused.
 
         Raises:
-            OAuthError: Google gives none.
+            OAuthError: Google issues no token.
         """
         async with self._lock:
             if self._token is None or self._token == refused:
@@ -85,7 +86,7 @@ class GoogleSource:
         raise OAuthError(f"the server refuses the token of the Google credentials; check {wanted}, or {_ADVICE}")
 
     async def wants(self, scope: str | None) -> None:
-        """Report that the server wants a wider scope.
+        """Report that the server demands another scope.
 
         Raises:
             OAuthError: always.
@@ -162,7 +163,7 @@ def google_auth(config: ServerConfig, endpoint: HttpEndpoint, report: Report) ->
 
 
 def _request() -> Any:
-    """google-auth's way to HTTP, held to the addresses that may be asked, without redirects."""
+    """Return google-auth's HTTP function, restricted to the permitted addresses, without redirects."""
     import requests
     from google.auth import exceptions
     from google.auth.transport import requests as transport
@@ -189,7 +190,7 @@ def _request() -> Any:
 
 
 def _end_of(token: str) -> float:
-    """Return the end of an ID token, in seconds since 1970."""
+    """Return the expiry time of an ID token, in seconds since 1970."""
     try:
         payload = token.split(".")[1]
         values: Any = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
@@ -199,6 +200,6 @@ def _end_of(token: str) -> float:
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason of an error, without the bodies that google-auth adds."""
+    """Return the message of an error, without the response bodies that google-auth adds."""
     first = error.args[0] if error.args else type(error).__name__
     return str(first)[:300]

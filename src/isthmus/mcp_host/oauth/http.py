@@ -1,7 +1,7 @@
-"""Sends requests to the endpoints of an authorization server: each gets one small JSON answer, within a deadline.
+"""HTTP client for the endpoints of an authorization server; each request gets one small JSON answer, with a deadline.
 
-Addresses must be ``https``. Those on this machine are allowed if the MCP server is on it too, and ``http`` at the
-origin of the MCP server itself. No redirect is followed. Deliberately not here: the content of requests.
+Addresses must be ``https``. Addresses on this machine are allowed if the MCP server is on it too, and ``http`` is
+allowed at the origin of the MCP server itself. No redirect is followed.
 """
 
 import asyncio
@@ -34,18 +34,18 @@ class Answer:
 
     @property
     def object(self) -> Mapping[str, Any]:
-        """The answer when it is an object, else an empty one."""
+        """The answer if it is an object, otherwise an empty object."""
         value: object = self.value
         return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
     @property
     def document(self) -> Mapping[str, Any]:
-        """The answer when it is an object with HTTP status 200, else an empty one."""
+        """The answer if it is an object with HTTP status 200, otherwise an empty object."""
         return self.object if self.status == 200 else {}
 
 
 class OAuthHttp:
-    """HTTP client for the endpoints of one MCP server. ``trusted``: addresses that the user wrote, also on loopback."""
+    """HTTP client for the endpoints of one MCP server. ``trusted`` are configured addresses; loopback is allowed."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class OAuthHttp:
         """Make sure that an address may be requested, or shown to the user.
 
         Raises:
-            OAuthError: it may not; the text says why.
+            OAuthError: it is not allowed; the message gives the reason.
         """
         try:
             parts = urlsplit(url)
@@ -95,7 +95,7 @@ class OAuthHttp:
         except ValueError:
             host = parts = None
         if parts is None or not host or parts.scheme not in ("https", "http") or parts.username is not None:
-            raise OAuthError(f"{what} is at no http(s) address")
+            raise OAuthError(f"{what} is not at an http(s) address")
         try:
             host_of(url)
         except UrlError as error:
@@ -104,7 +104,7 @@ class OAuthHttp:
             return
         if is_loopback(host):
             if not is_loopback(self._server.hostname or ""):
-                raise OAuthError(f"{what} is at {host}, on this machine; {self._server.hostname} may not lead there")
+                raise OAuthError(f"{what} is at {host}, on this machine; {self._server.hostname} may not refer to it")
         elif parts.scheme != "https":
             raise OAuthError(f"{what} is at {place(url)}; expected https://")
 

@@ -1,8 +1,8 @@
-"""The logins to MCP servers in the keyring of the platform: Secret Service, Keychain, or another that is installed.
+"""The logins to MCP servers in the keyring of the platform: Secret Service, Keychain, or another installed keyring.
 
-One secret a server, in the form of an entry of the file. A login that is still in the file moves here when it is first
-looked for. Where there is no keyring the file is used, and that is said. A keyring may bound what it keeps (the one of
-Windows takes 2560 bytes); what it refuses stays in the file. Everything here may block: call it in a thread.
+There is one secret per server, in the form of an entry of the file. A login in the file is moved to the keyring when it
+is first read. Without a keyring, the file is used, and a warning is logged. A keyring may limit the size of a secret
+(2560 bytes on Windows); a login that it refuses stays in the file. Blocking; call it in a thread.
 """
 
 import json
@@ -21,7 +21,7 @@ _LOG = logging.getLogger("isthmus.mcp")
 
 @dataclass(frozen=True, slots=True)
 class KeyringTokenStore(TokenStore):
-    """A keyring; `file` is where logins were before, and those go that it does not take."""
+    """The store in a keyring; `file` has the logins from before, and those that the keyring refuses."""
 
     backend: Any
     file: FileTokenStore
@@ -51,9 +51,9 @@ class KeyringTokenStore(TokenStore):
             self.backend.set_password(SERVICE, server, text)
         except (KeyringError, OSError) as error:
             _LOG.warning(
-                "the keyring does not take the login to %s (%s); it is in %s", server, _name(error), self.file.path
+                "the keyring refuses the login to %s (%s); it is stored in %s", server, _name(error), self.file.path
             )
-            self._forget(server)  # what it had is older
+            self._forget(server)  # the keyring's login is older
             self.file.save(server, token)
         else:
             self.file.delete(server)
@@ -71,7 +71,7 @@ class KeyringTokenStore(TokenStore):
         except PasswordDeleteError:
             pass  # it was not there
         except KeyringError as error:
-            raise OSError(f"the keyring does not forget the login: {_name(error)}") from error
+            raise OSError(f"the keyring did not delete the login: {_name(error)}") from error
 
     def _entry(self, server: str) -> dict[str, Any] | None:
         from keyring.errors import KeyringError
@@ -79,7 +79,7 @@ class KeyringTokenStore(TokenStore):
         try:
             value: object = json.loads(self.backend.get_password(SERVICE, server) or "null")
         except (KeyringError, OSError) as error:
-            _LOG.warning("the keyring does not give the login to %s: %s", server, _name(error))
+            _LOG.warning("the keyring did not return the login to %s: %s", server, _name(error))
             return None
         except (ValueError, RecursionError):
             return None
@@ -87,7 +87,7 @@ class KeyringTokenStore(TokenStore):
 
 
 def keyring_or(file: FileTokenStore) -> TokenStore:
-    """Return the keyring, or `file` where there is none."""
+    """Return the store in the keyring; `file` if there is no keyring."""
     try:
         import keyring
         from keyring.backends.fail import Keyring as NoKeyring
@@ -102,7 +102,7 @@ def keyring_or(file: FileTokenStore) -> TokenStore:
 
 
 def _has_backends(backend: Any) -> bool:
-    """Return whether one that chains others has any."""
+    """Return whether a keyring that chains others has any; true for other keyrings."""
     try:
         return bool(getattr(backend, "backends", True))
     except Exception:

@@ -1,8 +1,8 @@
 """One login of a user to a server: discovers, shows the page, receives the answer, stores the tokens, connects.
 
-A login goes on for some minutes even if nobody follows it: the browser may be on another machine, and the address at
-which it ended is pasted later. The page is named before a browser opens it. Deliberately not here: receiving the
-redirect (:mod:`isthmus.mcp_host.oauth.redirect`), and what is kept (:mod:`isthmus.mcp_host.oauth.stored_login`).
+A login waits for some minutes even without a reader of its messages: the browser may be on another machine, and the
+user may paste its final address later. The page is named before a browser opens it. Not here: receiving the redirect,
+see :mod:`isthmus.mcp_host.oauth.redirect`, and renewing a login, see :mod:`isthmus.mcp_host.oauth.stored_login`.
 """
 
 import asyncio
@@ -48,17 +48,17 @@ ANSWER_SECONDS = 10.0
 _LOG = logging.getLogger("isthmus.mcp")
 
 Paste: TypeAlias = Callable[[], Awaitable[str]]
-"""Returns the text that the user pastes: the address at which the browser ended, or the code in it.
+"""Function that returns the text that the user pastes: the final address of the browser, or the code in it.
 
-Called again after a text that was neither; cancelled when the redirect arrives. Raises EOFError when nothing will be
-pasted."""
+It is called again after an invalid text, and cancelled when the redirect arrives. It raises EOFError if the user will
+not paste a text."""
 OpenBrowser: TypeAlias = Callable[[str], bool | None]
-"""Shows a page to the user. Returns False if there is no browser here."""
+"""Function that opens a page for the user; returns False if there is no browser on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserPrompts:
-    """Ways to reach the user. ``open_browser`` None: there is no browser. ``paste`` None: no text can be pasted."""
+    """Ways to reach the user. ``open_browser`` is None without a browser, ``paste`` if no text can be pasted."""
 
     open_browser: OpenBrowser | None = None
     paste: Paste | None = None
@@ -80,7 +80,7 @@ class Login:
         self._taken = 0
         self._moved = asyncio.Event()
         self._is_left = False
-        """Nobody follows the login until the redirect arrives; `follow` continues when something is pasted."""
+        """Whether `follow` has returned while the login waits; it is called again when the user pastes a text."""
         self._task = asyncio.create_task(self._run(), name=f"login to {connection.config.name}")
         self._task.add_done_callback(self._ended)
 
@@ -90,7 +90,7 @@ class Login:
         return self._task.done()
 
     def paste(self, text: str) -> None:
-        """Take the text that the user pasted.
+        """Accept the text that the user pasted.
 
         Raises:
             ToolFailure: the text does not answer this login.
@@ -104,7 +104,7 @@ class Login:
         self._is_left = False
 
     async def follow(self, *, from_now: bool = False) -> AsyncGenerator[str, None]:
-        """Yield messages about the login until it ends, or until the user must bring an address from the browser.
+        """Yield messages about the login until it ends, or until it waits for an address that the user must paste.
 
         Raises:
             ToolFailure: the login failed.
@@ -139,7 +139,7 @@ class Login:
         self._moved.set()
 
     async def _tell_and_wait(self, line: str) -> None:
-        """Add a line, and wait until it was read: what comes next must not overtake it."""
+        """Add a line, and wait until it is read, so that the next step does not overtake it."""
         self._tell(line)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ANSWER_SECONDS):
@@ -155,7 +155,7 @@ class Login:
             async with asyncio.timeout(LOGIN_SECONDS):
                 is_wanted = await self._log_in()
         except TimeoutError as error:
-            raise ToolFailure(f"nobody logged in to {config.name} within {LOGIN_SECONDS:g} s", CATEGORY) from error
+            raise ToolFailure(f"no user logged in to {config.name} within {LOGIN_SECONDS:g} s", CATEGORY) from error
         except OAuthError as error:
             raise ToolFailure(f"the login to {config.name} failed: {error}", CATEGORY) from error
         if not is_wanted:
@@ -178,7 +178,7 @@ class Login:
             challenge = Challenge.of(connection.challenge)
         found = await discover(http, endpoint.url, oauth, challenge)
         if not found.endpoints.authorize:
-            raise OAuthError(f"{found.endpoints.issuer} has no authorization endpoint; people cannot log in there")
+            raise OAuthError(f"{found.endpoints.issuer} has no authorization endpoint; users cannot log in there")
         http.require(found.endpoints.authorize, "the authorization endpoint")
         http.require(found.endpoints.token, "the token endpoint")
         asked = " ".join(oauth.scopes) or found.scope
@@ -189,13 +189,13 @@ class Login:
             token = await self._registered_and_authorized(receiver, found, scope, registration)
         self._receiver = None
         where = await self._logins.save(config, replace(token, server_url=endpoint.url))
-        self._tell(f"The login is kept in {where}.")
+        self._tell(f"The login is stored in {where}.")
         return True
 
     async def _registered_and_authorized(
         self, receiver: RedirectReceiver, found: Found, scope: str | None, kept: Registration | None
     ) -> StoredToken:
-        """Log in as the registered client, or as a new one; once more as a new one if the server refuses the client."""
+        """Log in as the registered client or a new one; if the server refuses the client, retry with a new one."""
         config = self._connection.config
         client = await client_for(self._http, config, found.endpoints, receiver.uri, scope, kept)
         try:
@@ -203,14 +203,14 @@ class Login:
         except TokenRefusedError as error:
             if not error.is_of_client or config.oauth.client_id is not None:
                 raise
-        self._tell(f"The server of {config.name} does not know this client any more; a new one is registered.")
+        self._tell(f"The server of {config.name} no longer knows this client; a new one is registered.")
         client = await client_for(self._http, config, found.endpoints, receiver.uri, scope, None)
         return await self._authorized(receiver, found, client, scope)
 
     async def _authorized(
         self, receiver: RedirectReceiver, found: Found, registration: Registration, scope: str | None
     ) -> StoredToken:
-        """Send the user to the page, and redeem the code that comes back."""
+        """Send the user to the page, and exchange the returned code for tokens."""
         verifier, client, redirect_uri = Verifier(), registration.client, receiver.uri
         audiences = self._connection.config.oauth.audiences
         url = authorization_url(
@@ -224,7 +224,7 @@ class Login:
         answer = await self._http.post(token_url, "the token endpoint", form=form, headers=headers)
         grant = granted(answer.status, answer.value, place(token_url))
         if self._connection.config.oauth.client_id is not None:
-            registration = replace(registration, client=replace(client, secret=None))  # stands in the settings
+            registration = replace(registration, client=replace(client, secret=None))  # the settings contain it
         return StoredToken(
             grant.access_token,
             grant.refresh_token,
@@ -250,7 +250,7 @@ class Login:
             try:
                 is_shown = await in_thread(lambda: browser(url), ANSWER_SECONDS) is not False
             except TimeoutError:
-                is_shown = True  # one that runs until it is closed
+                is_shown = True  # the browser's program runs until it is closed
             except Exception as error:
                 _LOG.info("no browser could be opened: %s", error)
             if not is_shown:

@@ -1,6 +1,6 @@
-"""The user's stored logins to MCP servers, in the store that their settings select.
+"""The user's stored logins to MCP servers, in the store that the settings select.
 
-Deliberately not here: what is done with a login (:mod:`isthmus.mcp_host.oauth.stored_login`), and the stores.
+Not here: renewing a login, see :mod:`isthmus.mcp_host.oauth.stored_login`.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class LoginStore:
-    """The stored logins, read and written in a thread and within a deadline."""
+    """The stored logins, read and written in a thread with a deadline."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -39,7 +39,7 @@ class LoginStore:
         return await self._do(lambda store: store.find(config.name, url))
 
     async def save(self, config: ServerConfig, token: StoredToken) -> str:
-        """Store a login, and return where.
+        """Store a login, and return its place for the user.
 
         Raises:
             OAuthError: it cannot be stored.
@@ -70,17 +70,17 @@ class LoginStore:
 
 
 def open_store(home: Path) -> TokenStore:
-    """Return the store of the user's logins, which ``isthmus.tokenStore`` of their settings selects. May block."""
+    """Return the store of the user's logins that the setting ``isthmus.tokenStore`` selects. Blocking."""
     file = FileTokenStore.of(home)
     try:
         wanted = load_settings(home, home).token_store
     except SettingsError:
-        return file  # those who need the settings themselves report it
+        return file  # users of the settings themselves report the error
     return keyring_or(file) if wanted == "keyring" else file
 
 
 def renewal_lock(home: Path, server: str) -> Path:
-    """Return the file that a process locks while it renews the login to a server. Makes its folder."""
+    """Return the lock file for renewing the login to a server; create its folder."""
     folder = home / ".gemini" / LOCK_FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / f"{hashlib.sha256(server.encode()).hexdigest()[:16]}.lock"

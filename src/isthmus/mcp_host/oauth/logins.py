@@ -1,6 +1,6 @@
-"""The logins to MCP servers that one host has under way: they begin, take pasted text, and end; and logging out.
+"""The logins to MCP servers in progress in one host: begin, paste, cancel; and logging out.
 
-Deliberately not here: the steps of one login (:mod:`isthmus.mcp_host.oauth.login_flow`).
+Not here: the steps of one login, see :mod:`isthmus.mcp_host.oauth.login_flow`.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Logins:
-    """The logins that are under way, at most one for each server."""
+    """The logins in progress, at most one for each server."""
 
     def __init__(self, home: Path, open_browser: OpenBrowser | None = None) -> None:
         self._kept = LoginStore(home)
@@ -31,7 +31,7 @@ class Logins:
         self._going: dict[ServerConnection, Login] = {}
 
     async def begin(self, connection: "ServerConnection", paste: Paste | None = None) -> AsyncGenerator[str, None]:
-        """Log in; yield messages about what the user has to do and about the outcome.
+        """Log in; yield messages with instructions for the user and the outcome.
 
         Raises:
             ToolFailure: the server has no login, or the login failed or took too long.
@@ -46,10 +46,10 @@ class Logins:
             yield line
 
     async def paste(self, connection: "ServerConnection", text: str) -> AsyncGenerator[str, None]:
-        """Continue the waiting login with the address at which the browser ended; yield messages as `begin` does.
+        """Continue the waiting login with the final address of the browser; yield messages as `begin` does.
 
         Raises:
-            ToolFailure: no login waits, the address does not answer it, or the login failed.
+            ToolFailure: no login is waiting, the address belongs to another login, or the login failed.
         """
         name, going = connection.config.name, self._going.get(connection)
         if going is None or going.is_over:

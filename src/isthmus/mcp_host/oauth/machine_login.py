@@ -1,7 +1,7 @@
-"""Logs in to a server without a user: client credentials (SEP-1046), or an ID token that is exchanged (SEP-990).
+"""Login to a server without a user: client credentials (SEP-1046), or the exchange of an ID token (SEP-990).
 
-The token is kept in memory alone, since it is easy to get another one. Deliberately not here: which settings there are
-(:mod:`isthmus.mcp_host.config.oauth_settings`), and sending the token (:mod:`isthmus.mcp_host.oauth.bearer`).
+The token is kept only in memory, since it is easy to get another one. Not here: the settings, see
+:mod:`isthmus.mcp_host.config.oauth_settings`, and sending the token, see :mod:`isthmus.mcp_host.oauth.bearer`.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class MachineLogin:
         """Return the token to send.
 
         Raises:
-            OAuthError: the server gives none for now.
+            OAuthError: the server does not issue one now.
         """
         async with self._getting:
             grant = self._grant
@@ -128,8 +128,8 @@ class MachineLogin:
         )
         try:
             assertion = await signed.create_assertion_provider()(found.endpoints.issuer or found.endpoints.token)
-        except Exception as error:  # of the library for keys, which raises many kinds
-            raise OAuthError(f"oauth.privateKey does not sign with {oauth.signing_algorithm}: {error}") from error
+        except Exception as error:  # the library for keys raises many types
+            raise OAuthError(f"oauth.privateKey cannot sign with {oauth.signing_algorithm}: {error}") from error
         return {**form, "client_id": client_id, "client_assertion_type": _ASSERTION, "client_assertion": assertion}, {}
 
     async def _exchanged(self, identity: IdentitySettings, found: Found, scope: str | None) -> str:
@@ -160,7 +160,7 @@ class MachineLogin:
 
 
 async def _read(secret: SecretText, key: str) -> str:
-    """Return a secret. A file is read each time, since its content may be renewed."""
+    """Return a secret. A file is read each time, since its content may change."""
     if secret.file is None:
         return secret.value or ""
     try:

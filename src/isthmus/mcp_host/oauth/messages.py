@@ -1,8 +1,9 @@
-"""The messages of OAuth 2.1 that a login and its renewal need: URLs, forms, challenges, answers. Sans-I/O.
+"""The OAuth 2.1 messages for a login and its renewal: URLs, forms, challenges, answers. No I/O.
 
-RFC 6749, 7636 (PKCE), 8707 (resource indicators), 9207 (``iss``), 7591 (registration), 7009 (revocation). Texts of
-errors name what a server said in its error fields, shortened, and never what was sent. Deliberately not here: where
-the endpoints come from (:mod:`isthmus.mcp_host.oauth.discovery`) and sending (:mod:`isthmus.mcp_host.oauth.http`).
+RFC 6749, 7636 (PKCE), 8707 (resource indicators), 9207 (``iss``), 7591 (registration), 7009 (revocation). Error
+messages quote the error fields of a server's answer, shortened, and never the data that was sent. Not here: the
+discovery of endpoints, see :mod:`isthmus.mcp_host.oauth.discovery`, and sending, see
+:mod:`isthmus.mcp_host.oauth.http`.
 """
 
 import base64
@@ -18,7 +19,7 @@ from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.text.visible import single_line
 
 MAXIMUM_WORDS = 300
-"""Maximum number of characters of a server's own words in a message."""
+"""Maximum number of characters of a server's text that a message quotes."""
 FORGOTTEN_CODES = ("invalid_client", "unauthorized_client")
 """Error codes of a server that does not know the client."""
 _PASSING_CODES = ("temporarily_unavailable", "server_error", "slow_down")
@@ -28,7 +29,7 @@ _PARAMETER = re.compile(r'(?<![A-Za-z_])([A-Za-z_]++)\s*+=\s*+(?:"((?:[^"\\]|\\.
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The endpoints of an authorization server. ``issuer`` None: they were configured, not discovered."""
+    """The endpoints of an authorization server. ``issuer`` is None if they are configured, not discovered."""
 
     authorize: str
     token: str
@@ -72,7 +73,7 @@ class Challenge:
 
     @classmethod
     def of(cls, header: str | None) -> "Challenge":
-        """Return the challenge in a header; a parameter that is missing is None."""
+        """Return the challenge in a header; missing parameters are None."""
         found: dict[str, str] = {}
         for name, quoted, plain in _PARAMETER.findall(header or ""):
             found.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted) if quoted else plain)
@@ -81,7 +82,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """The secrets of one login: its state, and the proof that its code is redeemed by who asked for it (PKCE, S256)."""
+    """The secrets of one login: its state, and the proof that the same client redeems the code (PKCE, S256)."""
 
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(64), repr=False)
     state: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
@@ -101,7 +102,7 @@ class TokenRefusedError(OAuthError):
 
     @property
     def is_of_client(self) -> bool:
-        """Whether the client is refused, not its request."""
+        """Whether the server refuses the client, not only its request."""
         return self.code in FORGOTTEN_CODES
 
 
@@ -131,7 +132,7 @@ def authorization_url(
     if scope:
         parameters.append(("scope", scope))
         if "offline_access" in scope.split():
-            parameters.append(("prompt", "consent"))  # OpenID Connect gives no refresh token without
+            parameters.append(("prompt", "consent"))  # OpenID Connect requires it for a refresh token
     if audiences:
         parameters.append(("audience", " ".join(audiences)))
     parts = urlsplit(endpoints.authorize)
@@ -198,7 +199,7 @@ def registration(redirect_uri: str, scope: str | None) -> dict[str, Any]:
 
 
 def registered(value: object) -> OAuthClient | None:
-    """Return the client in the answer to a registration; None if there is none.
+    """Return the client in the answer to a registration; None if the answer contains no client.
 
     Raises:
         OAuthError: the client is registered for a method that is not supported, or lacks the secret for it.
@@ -219,7 +220,7 @@ def registered(value: object) -> OAuthClient | None:
     if method not in ("none", "client_secret_post", "client_secret_basic"):
         raise OAuthError(f"it registered the client for {_short(method)}, which is not supported; set oauth.clientId")
     if method != "none" and secret is None:
-        raise OAuthError(f"it registered the client for {method} and gave no secret; set oauth.clientId")
+        raise OAuthError(f"it registered the client for {method} without a secret; set oauth.clientId")
     return OAuthClient(found, secret, method)
 
 
@@ -241,7 +242,7 @@ def granted(status: int, value: object, place: str) -> Grant:
     access = values.get("access_token")
     kind = values.get("token_type")
     if not isinstance(access, str) or not access or any(not "!" <= character <= "~" for character in access):
-        raise OAuthError(f"the answer of the token endpoint {place} holds no access_token")
+        raise OAuthError(f"the answer of the token endpoint {place} contains no access_token")
     if isinstance(kind, str) and kind.lower() != "bearer":
         raise OAuthError(f"the token endpoint {place} gave a token of type {_short(kind)}; expected Bearer")
     refresh, scope = values.get("refresh_token"), values.get("scope")
@@ -254,7 +255,7 @@ def granted(status: int, value: object, place: str) -> Grant:
 
 
 def said(values: Mapping[str, object]) -> str:
-    """Return the error of an answer or a redirect, in its own words."""
+    """Return the error fields of an answer or a redirect as text."""
     words = [str(values[name]) for name in ("error", "error_description") if isinstance(values.get(name), str)]
     return _short(": ".join(words)) or "it gave no reason"
 
@@ -263,7 +264,7 @@ def pasted(text: str) -> Mapping[str, str]:
     """Return the values in the text that the user pasted: the address of a redirect, its query, or the code alone.
 
     Raises:
-        OAuthError: the text holds no code.
+        OAuthError: the text contains no code.
     """
     address = "".join(text.split())  # terminals break long lines
     if "=" in address:
@@ -271,24 +272,24 @@ def pasted(text: str) -> Mapping[str, str]:
         values = {name: found[0] for name, found in parse_qs(query).items()}
         if "code" in values or "error" in values:
             if "state" not in values:
-                raise OAuthError("the state is missing in that; copy the whole address that the browser ended at")
+                raise OAuthError("the state is missing in it; copy the whole final address of the browser")
             return values
     elif re.fullmatch(r"[A-Za-z0-9._~+/-]{6,2048}", text.strip()) and "://" not in text:
         return {"code": text.strip()}
     raise OAuthError(
-        "there is no code in that; expected the whole address at which the browser ended, such as "
+        "there is no code in it; expected the whole final address of the browser, such as "
         "http://localhost:7777/oauth/callback?code=...&state=..."
     )
 
 
 def require_redirect(values: Mapping[str, str], state: str, endpoints: Endpoints) -> str:
-    """Return the code of a redirect that is the answer to this login.
+    """Return the code of the redirect for this login.
 
-    A code that was pasted alone has no state; what binds it to this login is then the proof of PKCE.
+    A code that was pasted without the address has no state; it is bound to this login by PKCE.
 
     Raises:
-        TokenRefusedError: the redirect says that the login was refused.
-        OAuthError: the redirect belongs to another login, or comes from another server.
+        TokenRefusedError: the redirect reports that the login was refused.
+        OAuthError: the redirect belongs to another login, or is from another server.
     """
     given = values.get("state")
     is_code_alone = set(values) == {"code"}
@@ -299,12 +300,12 @@ def require_redirect(values: Mapping[str, str], state: str, endpoints: Endpoints
         if issuer is not None and issuer != endpoints.issuer:  # RFC 9207: character by character
             raise OAuthError(f"the answer comes from {_short(issuer)}; expected one from {endpoints.issuer} (iss)")
         if issuer is None and endpoints.names_itself:
-            raise OAuthError("the answer does not say which server it comes from (iss), as that server promised")
+            raise OAuthError("the answer does not name its server (iss), although the server's metadata announce it")
     if "error" in values:
         raise TokenRefusedError(f"the login was refused: {said(values)}", values["error"])
     code = values.get("code")
     if not code:
-        raise OAuthError("the answer of the authorization server holds no code")
+        raise OAuthError("the answer of the authorization server contains no code")
     return code
 
 

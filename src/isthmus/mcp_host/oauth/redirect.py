@@ -1,7 +1,7 @@
-"""A small HTTP server on the loopback interface that receives the redirect of one login, or what the user pastes.
+"""A small HTTP server on the loopback interface that receives the redirect of one login, or text that the user pastes.
 
-It listens at ``http://localhost:7777/oauth/callback``, at another port if that one is taken, or at the configured
-address. Only an answer with the state of this login counts.
+It listens at ``http://localhost:7777/oauth/callback``, at another port if that port is taken, or at the configured
+address. Only an answer with the state of this login is accepted.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ _ATTEMPTS = 10
 
 
 class RedirectReceiver:
-    """Receives the redirect of one login at `uri`; `answer` is set to the values of its query."""
+    """Receiver of the redirect of one login at `uri`; `answer` gets the values of its query."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self._path = urlsplit(uri).path or "/"
         self._open = 0
         self.state: str | None = None
-        """The state that the redirect must have; None: every redirect is refused."""
+        """The state that the redirect must have; None refuses every redirect."""
         self.answer: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
 
     def expect(self, state: str) -> None:
@@ -43,10 +43,10 @@ class RedirectReceiver:
         self.state = state
 
     def paste(self, text: str) -> None:
-        """Take the text that the user pasted: the address at which the browser ended, or the code in it.
+        """Accept the text that the user pasted: the final address of the browser, or the code in it.
 
         Raises:
-            OAuthError: it is neither, or belongs to another login.
+            OAuthError: it is neither of them, or belongs to another login.
         """
         values = pasted(text)
         if "state" in values and not self._is_expected(values["state"]):
@@ -58,7 +58,7 @@ class RedirectReceiver:
         self.answer.set_result(values)
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one connection. Of more than a browser makes, close the rest: anybody on this machine can connect."""
+        """Answer one connection. Close it if there are too many: any program on this machine can connect."""
         if self._open >= MAXIMUM_CONNECTIONS:
             writer.close()
             return

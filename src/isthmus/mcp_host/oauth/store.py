@@ -1,7 +1,7 @@
-"""A login to an MCP server as it is kept, and the port of its store.
+"""A stored login to an MCP server, and the port of its store.
 
-Deliberately not here: the file (:mod:`isthmus.mcp_host.oauth.token_file`) and the keyring
-(:mod:`isthmus.mcp_host.oauth.keyring_store`).
+Not here: the store in a file, see :mod:`isthmus.mcp_host.oauth.token_file`, and the store in a keyring, see
+:mod:`isthmus.mcp_host.oauth.keyring_store`.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class Registration:
 class StoredToken:
     """The tokens of a login. ``expires_at`` is in seconds since 1970; None if unknown.
 
-    ``wanted_scope`` is the scope that the server wanted since, which the next login requests as well.
+    ``wanted_scope`` is a scope that the server has demanded since; the next login requests it too.
     """
 
     access_token: str = field(repr=False)

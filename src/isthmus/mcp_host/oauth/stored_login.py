@@ -1,8 +1,8 @@
-"""The stored login to one server: gives its token, and renews it when it has ended.
+"""The stored login to one server: provides its token, and renews an expired one.
 
-One process at a time renews, under a lock; a process that waited for the lock finds the new token in the store. A
-refresh token that is refused is deleted with the whole login. No user is asked here: NeedsLoginError says what only a
-user can do. Deliberately not here: requests to the MCP server itself (:mod:`isthmus.mcp_host.oauth.bearer`).
+One process at a time renews, under a lock; a process that waited for the lock finds the new token in the store. If the
+refresh token is refused, the whole login is deleted. No user is asked here: NeedsLoginError describes the step that
+only a user can take. Not here: requests to the MCP server itself, see :mod:`isthmus.mcp_host.oauth.bearer`.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ LOCK_POLL_SECONDS = 0.05
 
 
 class StoredLogin:
-    """Gives the bearer tokens of a stored login."""
+    """Source of the bearer tokens of a stored login."""
 
     def __init__(self, config: ServerConfig, url: str, logins: LoginStore, http: OAuthHttp) -> None:
         self._config = config
@@ -52,11 +52,11 @@ class StoredLogin:
         self._renewing: asyncio.Task[StoredToken] | None = None
 
     async def current(self) -> str | None:
-        """Return the token to send; None if nobody is logged in.
+        """Return the token to send; None if no user is logged in.
 
         Raises:
-            NeedsLoginError: the token has ended, and only a user can get another.
-            OAuthError: the token has ended, and cannot be renewed for now.
+            NeedsLoginError: the token has expired, and only a user can get another.
+            OAuthError: the token has expired, and cannot be renewed now.
         """
         token = self._token
         if token is None:
@@ -79,7 +79,7 @@ class StoredLogin:
 
         Raises:
             NeedsLoginError: only a user can get one.
-            OAuthError: the token cannot be renewed for now.
+            OAuthError: the token cannot be renewed now.
         """
         token = self._token
         if token is not None and token.access_token != refused and not _ends_within(token, 0):
@@ -102,7 +102,7 @@ class StoredLogin:
         """Store a scope that the server demands, for the next login to request.
 
         Raises:
-            NeedsLoginError: always, since a token of that scope takes a login.
+            NeedsLoginError: always, since a token of that scope requires a login.
         """
         token = self._token or await self._logins.find(self._config, self._url)
         if token is not None:
@@ -113,7 +113,7 @@ class StoredLogin:
 
     async def _renewed(self, seen: StoredToken) -> StoredToken:
         if self._renewing is None or self._renewing.done():
-            # A task of its own: the caller may be cancelled, and the tokens that the server sends must not be lost.
+            # A separate task: the caller may be cancelled, and the tokens that the server sends must not be lost.
             self._renewing = asyncio.create_task(self._renew(seen), name=f"renewing the login to {self._config.name}")
             self._renewing.add_done_callback(_retrieve_error)
         token = await asyncio.shield(self._renewing)
@@ -138,11 +138,11 @@ class StoredLogin:
             return kept
         endpoints, client = _endpoints(config, kept), _client(config, kept)
         if kept.refresh_token is None or endpoints is None or client is None:
-            return await self._given_up(kept, "it cannot be renewed")
+            return await self._give_up(kept, "it cannot be renewed")
         try:
             grant = await self._refresh(kept.refresh_token, endpoints, client, kept.resource)
         except TokenRefusedError as error:
-            return await self._given_up(kept, str(error))
+            return await self._give_up(kept, str(error))
         token = replace(
             kept,
             access_token=grant.access_token,
@@ -161,8 +161,8 @@ class StoredLogin:
         answer = await self._http.post(endpoints.token, "the token endpoint", form=sent, headers=headers)
         return granted(answer.status, answer.value, place(endpoints.token))
 
-    async def _given_up(self, kept: StoredToken, reason: str) -> StoredToken:
-        """Delete a login that cannot be renewed, unless another program has stored a new one meanwhile."""
+    async def _give_up(self, kept: StoredToken, reason: str) -> StoredToken:
+        """Delete a login that cannot be renewed, unless another program has stored a new one in the meantime."""
         now = await self._logins.find(self._config, self._url)
         if now is not None and now.access_token != kept.access_token:
             return now
@@ -216,14 +216,14 @@ def _ends_within(token: StoredToken, seconds: float) -> bool:
 
 
 def _retrieve_error(task: "asyncio.Task[StoredToken]") -> None:
-    """Mark the error of a renewal as seen: its caller may have been cancelled."""
+    """Retrieve the error of a renewal, since its caller may have been cancelled."""
     if not task.cancelled():
         task.exception()
 
 
 @contextlib.asynccontextmanager
 async def _held(path: Path) -> AsyncGenerator[None]:
-    """Hold a lock file. Polls instead of blocking a thread, so that cancellation leaves nothing locked."""
+    """Hold a lock file while the block runs. It polls instead of blocking a thread, so that it can be cancelled."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         deadline = time.monotonic() + LOCK_SECONDS

@@ -1,9 +1,8 @@
-"""The logins to MCP servers in ``~/.gemini/mcp-oauth-tokens.json``, in the form that Gemini CLI has there.
+"""The logins to MCP servers in ``~/.gemini/mcp-oauth-tokens.json``, in Gemini CLI's format.
 
-It is a list with one entry for each server. Entries and fields of other programs are kept as they are. The key
-``isthmus`` of an entry holds what only we need: our registration at the authorization server, and its endpoints. The
-file is written as a whole, atomically, readable for its owner alone, under a lock that all our processes respect.
-Deliberately not here: the keyring (:mod:`isthmus.mcp_host.oauth.keyring_store`).
+It is a list with one entry for each server. Entries and fields of other programs stay unchanged. The key ``isthmus`` of
+an entry contains the data that only we need: our registration at the authorization server, and its endpoints. The file
+is written as a whole, atomically, readable only for its owner, under a lock that all our processes respect.
 """
 
 import contextlib
@@ -32,7 +31,7 @@ class FileTokenStore(TokenStore):
 
     @classmethod
     def of(cls, home: Path) -> "FileTokenStore":
-        """Return the store of the user whose home folder is `home`."""
+        """Return the store of the user with the home folder `home`."""
         return cls(home / ".gemini" / "mcp-oauth-tokens.json")
 
     @property
@@ -98,7 +97,7 @@ class FileTokenStore(TokenStore):
 
 
 def decode(entry: Mapping[str, Any]) -> StoredToken | None:
-    """Return the login in an entry; None if the entry holds none."""
+    """Return the login in an entry; None if the entry contains no login."""
     token, own = _object(entry.get("token")), _object(entry.get("isthmus"))
     access = token.get("accessToken")
     if not isinstance(access, str) or not access:
