@@ -175,8 +175,8 @@ GUARDED: Mapping[Effect, tuple[str, ...]] = {
 }
 """Guarded paths in lower case, by effect.
 
-One that ends in a slash is a folder with everything in it, or a file of that name; ``*`` stands for any text in a
-file's name.
+A path that ends in a slash is a folder with all of its content, or a file of that name; ``*`` matches any text in the
+name of a file.
 """
 
 _IGNORABLE = dict.fromkeys([0x00AD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF])

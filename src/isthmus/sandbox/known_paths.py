@@ -5,7 +5,7 @@ not complete: a home folder is closed as a whole, and they count when it is open
 """
 
 HOMES = ("/home", "/root")
-"""Folders of home folders, which are closed except for what is opened in them."""
+"""Folders that contain home folders; they are closed except for paths that are opened in them."""
 
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - the sandbox's own
 """Folders that are empty and private in the sandbox."""

@@ -82,8 +82,8 @@ class RunShellCommand:
         """Return the command, its folder and its purpose."""
         checked = self._check(arguments)
         where = f" [in {checked.string('dir_path')}]" if "dir_path" in checked else ""
-        why = f" ({checked.string('description')})" if checked.string("description") else ""
-        return f"{checked.string('command')}{where}{why}"
+        purpose = f" ({checked.string('description')})" if checked.string("description") else ""
+        return f"{checked.string('command')}{where}{purpose}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Return the command and its folder."""

@@ -1,6 +1,6 @@
 """The events of tool calls that end without their tool: refused, failed, cancelled, given up, interrupted.
 
-Pure. Deliberately not here: deciding and running (:mod:`isthmus.agent.calls.runner`).
+Pure. Not here: deciding and running, see :mod:`isthmus.agent.calls.runner`.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ INTERRUPTED = "interrupted"
 CANCELLED_CATEGORY = "cancelled"
 """The error type of a call that a user, or what came in between, ended."""
 NAMED_TOOLS = 50
-"""Maximum number of tools named to a model that asks for one that does not exist; servers may have hundreds."""
+"""Maximum number of tools named to a model after a request for an unknown one; servers may have hundreds."""
 
 
 def announced_call(item: OpenCall, description: str) -> ToolCall:
@@ -50,9 +50,9 @@ def failure_events(call: ToolCall, failure: ToolFailure, user: str) -> tuple[Age
     )
 
 
-def cancelled_call(call: ToolCall, why: str) -> ToolCall:
+def cancelled_call(call: ToolCall, reason: str) -> ToolCall:
     """Return the call as cancelled: it is not run, or not any further."""
-    return _end(call, ToolCallStatus.CANCELLED, ErrorDetails(why, CANCELLED_CATEGORY))
+    return _end(call, ToolCallStatus.CANCELLED, ErrorDetails(reason, CANCELLED_CATEGORY))
 
 
 def _end(call: ToolCall, status: ToolCallStatus, error: ErrorDetails) -> ToolCall:
@@ -81,12 +81,12 @@ def second_interruption_events(call: ToolCall) -> tuple[AgentEvent, ...]:
 
 def lost_questions(session: Session, call_id: str) -> tuple[AgentEvent, ...]:
     """Return the events for the open questions of a call that no process works on any more."""
-    why = "The agent's process ended while the question was open; an answer was not passed on"
+    reason = "The agent's process ended while the question was open; an answer was not passed on"
     events: list[AgentEvent] = []
     for item in session.questions_of(call_id):
         if item.call is not None and item.result is None:
-            events.append(ToolCallUpdate(cancelled_call(item.call, why)))
-            events.append(ToolResultRecorded(item.request.id, why, is_error=True))
+            events.append(ToolCallUpdate(cancelled_call(item.call, reason)))
+            events.append(ToolResultRecorded(item.request.id, reason, is_error=True))
     return tuple(events)
 
 
@@ -138,9 +138,9 @@ def cancelled_calls(session: Session) -> tuple[AgentEvent, ...]:
     return _closed_calls(session, ToolCallStatus.CANCELLED, error, "The user cancelled the turn.")
 
 
-def failed_calls(session: Session, why: str) -> tuple[AgentEvent, ...]:
+def failed_calls(session: Session, reason: str) -> tuple[AgentEvent, ...]:
     """Return the events for the open calls of a session whose task failed by a bug."""
-    return _closed_calls(session, ToolCallStatus.FAILED, ErrorDetails(why, "internal_error"), why)
+    return _closed_calls(session, ToolCallStatus.FAILED, ErrorDetails(reason, "internal_error"), reason)
 
 
 def _closed_calls(

@@ -1,4 +1,4 @@
-"""Carries out the calls of a session that are approved, and goes on with one that had asked something meanwhile.
+"""Carries out the approved calls of a session, and continues a call that had asked a question meanwhile.
 
 A tool that asks in the middle of its work gets a call of its own for the question, ``<call>?1``, that waits for the
 user as any other does, while the running call is suspended (:mod:`isthmus.agent.calls.suspended_calls`). The model does
@@ -275,7 +275,7 @@ def _request(prompt: ModelPrompt) -> ModelRequest:
     return ModelRequest(prompt.system, messages, max_output_tokens=prompt.maximum_tokens)
 
 
-def _no_answer_events(question: ToolCall, why: str) -> Sequence[AgentEvent]:
-    error = ErrorDetails(why, CANCELLED_CATEGORY)
+def _no_answer_events(question: ToolCall, reason: str) -> Sequence[AgentEvent]:
+    error = ErrorDetails(reason, CANCELLED_CATEGORY)
     ended = replace(question, status=ToolCallStatus.CANCELLED, error=error, confirmation_request=None)
-    return (ToolCallUpdate(ended), ToolResultRecorded(question.tool_call_id, why, is_error=True))
+    return (ToolCallUpdate(ended), ToolResultRecorded(question.tool_call_id, reason, is_error=True))

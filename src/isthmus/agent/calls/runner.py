@@ -285,8 +285,8 @@ class CallRunner:
         settings = self._session.settings
         policy = policy_for(base, settings, self._options.settings_rule, yolo_refusal=self._tools.yolo_refusal)
         asked = self._asked_each_time
-        if (why := self._tools.always_asked.get(tool.name)) is not None:
-            asked = asked or AskedEachTime(why, "Only a change of that setting allows it.")
+        if (reason := self._tools.always_asked.get(tool.name)) is not None:
+            asked = asked or AskedEachTime(reason, "Only a change of that setting allows it.")
         if asked is not None:
             return decide_each_time(policy, tool.name, asked)
         context_files = (*self._options.context_files, *(settings.context_files if settings is not None else ()))
