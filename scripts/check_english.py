@@ -1,7 +1,7 @@
-"""Gate on the English of docstrings, comments and messages: patterns that make a reader read twice.
+"""Gate on the English of docstrings, comments and messages: rejects patterns that a reader must read twice.
 
-A docstring opens with a verb or a noun phrase that stands alone in a hover of an editor. Other papers are called by
-their names. This checks words alone; whether a sentence is clear, a reader decides.
+A docstring opens with a verb or a noun phrase that is complete in an editor's hover. Other documents are called by
+their names. Only words are checked; whether a sentence is clear is up to a reader.
 """
 
 import ast
@@ -18,21 +18,21 @@ FRAGMENTS = frozenset(
     "Also And As At But By For From How If In Into It Its None Not Nothing Of On Only Or See So That Their Theirs They"  # noqa: SIM905
     " Those To Under What When Where Which Who Whose Why With Without".split()
 )
-"""First words of a docstring that is a part of a sentence, or that needs the line above it."""
+"""First words of docstrings that are fragments, or that depend on the line above them."""
 PATTERNS = {
     re.compile(r"(?<!here )\b(is|are|was|were) no\b(?! (longer|more)\b)"): 'write "is not a"',
     re.compile(r"\bspec [1-5]\b|\bDESIGN\b"): "call the document or the protocol by its name",
     re.compile(r"\bfor ever\b"): 'write "forever", or say until when',
 }
-"""Patterns that no docstring, comment or message has, and the advice."""
+"""Patterns that docstrings, comments and messages must not contain, with the advice for each."""
 
 
 PENDING = ("tests/",)
-"""Paths that are not checked yet: they have been written before this gate."""
+"""Paths that are not checked yet: they are older than this gate."""
 
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield the line and the text of each docstring, also of those that stand below a constant or a field."""
+    """Yield the line and the text of each docstring, including those below a constant or a field."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
@@ -47,7 +47,7 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def faults(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the fault of each place in the Python file `text` that has one."""
+    """Yield the line and a description of each fault in the Python file `text`."""
     for line, docstring in docstrings(ast.parse(text)):
         word = re.match(r"\W*(\w*)", docstring.strip())
         if word is not None and word[1] in FRAGMENTS:
@@ -61,7 +61,7 @@ def faults(text: str) -> Iterator[tuple[int, str]]:
 
 
 def main(root: Path, parts: list[str]) -> int:
-    """Print each fault below the paths `parts`, or in every Python file; the exit status is 1 when there is one."""
+    """Print each fault below the paths `parts`, or in every Python file; return 1 if there is one, otherwise 0."""
     found = False
     for path in python_files(root):
         name = str(path.relative_to(root))

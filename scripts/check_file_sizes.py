@@ -1,7 +1,7 @@
-"""Gate on the length of Python files: over 400 lines a file wants to be two, over 600 it fails.
+"""Gate on the length of Python files: a file of more than 400 lines should be split, one of more than 600 fails.
 
-A file is one noun; length is the cheapest sign that it became two. Only lines are counted: no complexity, no style
-(that is ruff's), and nothing but Python.
+A file is one noun; length is the cheapest sign that it became two. Only lines of Python files are counted; style and
+complexity are left to ruff.
 """
 
 import sys
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WARN_ABOVE = 400
-"""Lines; longer files are named, and pass."""
+"""Number of lines above which files are named, but pass."""
 FAIL_ABOVE = 600
-"""Lines; longer files fail the gate."""
+"""Number of lines above which files fail the gate."""
 ROOMS = ("src", "tests", "bench", "scripts")
-"""Folders of the checkout that are looked through. What npm installed below them is not ours."""
+"""Folders of the checkout that are searched, except for the npm packages below them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def long_files(root: Path) -> list[LongFile]:
 
 
 def python_files(root: Path) -> Iterator[Path]:
-    """Every Python file of the checkout at `root` that is written by hand."""
+    """Yield every hand-written Python file of the checkout at `root`."""
     for room in ROOMS:
         for path in (root / room).rglob("*.py"):
             if "node_modules" not in path.relative_to(root).parts:
@@ -45,18 +45,18 @@ def python_files(root: Path) -> Iterator[Path]:
 
 
 def count_lines(path: Path) -> int:
-    """Return the number of lines of the file, with a last one without a line break."""
+    """Return the number of lines of a file, including a last line without a line break."""
     return len(path.read_bytes().splitlines())
 
 
 def main(root: Path) -> int:
-    """Print the files that are too long; the exit status is 1 when one of them fails the gate."""
+    """Print the files that are too long; return 1 if one of them fails the gate, otherwise 0."""
     files = long_files(root)
     for file in files:
         if file.fails:
-            print(f"error: {file.path} has {file.lines} lines; more than {FAIL_ABOVE} fail: split it by its nouns")
+            print(f"error: {file.path} has {file.lines} lines; the maximum is {FAIL_ABOVE}: split it by its nouns")
         else:
-            print(f"warning: {file.path} has {file.lines} lines; over {WARN_ABOVE} a file wants to be two")
+            print(f"warning: {file.path} has {file.lines} lines; above {WARN_ABOVE} a file should be split")
     return 1 if any(file.fails for file in files) else 0
 
 

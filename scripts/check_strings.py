@@ -1,4 +1,4 @@
-"""Gate on strings that run into a docstring: beside a string in triple quotes, ``"..."`` becomes part of it.
+"""Gate on strings that are joined to a docstring: ``"..."`` next to a string in triple quotes becomes part of it.
 
 A constant that lost the line break before the docstring under it holds that docstring. Linters allow strings to be
 joined over several lines, which is how long messages are written; here a part in triple quotes is not allowed.

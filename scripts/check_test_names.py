@@ -1,6 +1,6 @@
-"""Gate on the names of tests: shorter than 80 characters, and one of a kind in their file.
+"""Gate on the names of tests: shorter than 80 characters, and unique in their file.
 
-A name that repeats in a file hides the test that had it first, which then never runs.
+A repeated name hides the first test of that name in the file, which then never runs.
 """
 
 import ast
@@ -15,21 +15,21 @@ MAXIMUM_CHARACTERS = 79
 
 
 def faults(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the fault of each test name in the Python file `text` that is too long or occurs again."""
+    """Yield the line and a description of each test name in the Python file `text` that is too long or repeated."""
     for scope in ast.walk(ast.parse(text)):
         names: set[str] = set()
         for node in scope.body if isinstance(scope, ast.Module | ast.ClassDef) else ():
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.name.startswith("test_"):
                 continue
             if len(node.name) > MAXIMUM_CHARACTERS:
-                yield node.lineno, f"{node.name} has {len(node.name)} characters; at most {MAXIMUM_CHARACTERS} pass"
+                yield node.lineno, f"{node.name} has {len(node.name)} characters; the maximum is {MAXIMUM_CHARACTERS}"
             if node.name in names:
-                yield node.lineno, f"{node.name} is in this file already; give it a name of its own"
+                yield node.lineno, f"{node.name} is already in this file; choose another name"
             names.add(node.name)
 
 
 def main(root: Path) -> int:
-    """Print each fault; the exit status is 1 when there is one."""
+    """Print each fault; return 1 if there is one, otherwise 0."""
     places = [
         f"{path.relative_to(root)}:{line}: {fault}"
         for path in python_files(root)

@@ -1,4 +1,4 @@
-"""Writes docs/reference/commands.md: the help of every command, as the program prints it. A test holds it current."""
+"""Writes docs/reference/commands.md: the help of every command, as the program prints it. A test keeps it current."""
 
 import sys
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from isthmus.cli.main import command as isthmus
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "commands.md"
 WIDTH = 100
-"""Columns of the help texts."""
+"""Width of the help texts in columns."""
 INTRODUCTION = """# Commands
 
 Every command with its options, as `--help` prints it; `.venv/bin/python scripts/command_reference.py` writes this page.
@@ -21,7 +21,7 @@ Every command with its options, as `--help` prints it; `.venv/bin/python scripts
 def commands(
     command: click.Command, name: str, parent: click.Context | None = None
 ) -> Iterator[tuple[str, click.Context]]:
-    """Yield the full name of a command and of all below it, each with its context."""
+    """Yield the full names of a command and of all its sub-commands, each with its context."""
     names: list[str] | None = command.context_settings.get("help_option_names")
     context = click.Context(
         command, parent, name, terminal_width=WIDTH, max_content_width=WIDTH, help_option_names=names

@@ -1,10 +1,10 @@
-"""Run the A2A project's official kits against a hosted agent, and compare the failures with those that are known.
+"""Runs the A2A project's official kits against a hosted agent, and compares the failures with the known ones.
 
 ``python scripts/conformance_a2a.py FOLDER KIT [SUITE ...]``: KIT is a git checkout (or git directory) of
-https://github.com/a2aproject/a2a-tck; nothing is changed in it. The revision of each kit is taken out of it into
-FOLDER, which also holds the virtual environment that the kits run in. Each suite gets an agent of its own
-(scripts/conformance/a2a_agent.py). Exit status: 0 when just those tests fail that are known to, 1 when others do, 2
-when the kits cannot be run.
+https://github.com/a2aproject/a2a-tck, which is not changed. The revision of each kit is copied from it into FOLDER,
+which also holds the virtual environment for the kits. Each suite gets its own agent
+(scripts/conformance/a2a_agent.py). Exit status: 0 if exactly the known tests fail, 1 if not, 2 if the kits cannot be
+run.
 """
 
 import subprocess
@@ -26,16 +26,16 @@ REVISIONS = {
     "1.0": "357c4a87afa2818731590647cccbea31c31733a2",
     "0.3": "eb1f804c27ea25db8805264d9ed2d7ca077a7776",
 }
-"""Commits of the kit's branches 1.0-dev and 0.3.x that are run."""
+"""Commits of the kit's branches 1.0-dev and 0.3.x, by the version of A2A."""
 
 
 class KitError(Exception):
-    """The kits cannot be run; the message says why, and what to do."""
+    """The kits cannot be run; the message has the reason and advice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """One run of a kit: `version` is that of A2A, `arguments` are pytest's, besides the address and the report."""
+    """One run of a kit: `version` is that of A2A, `arguments` are pytest's, without the address and the report."""
 
     name: str
     version: str
@@ -53,7 +53,7 @@ SUITES = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Counts of a suite's tests; `failed` has the reason of each that failed, by its name."""
+    """Counts of a suite's tests; `failed` maps the name of each failed test to its reason."""
 
     passed: int
     skipped: int
@@ -61,10 +61,10 @@ class Outcome:
 
 
 def check_out(kit: Path, version: str, folder: Path) -> Path:
-    """Return the folder with the kit of a version, taken out of the git repository `kit` when it is not there yet.
+    """Return the folder with the kit of a version, copied from the git repository `kit` if it does not exist yet.
 
     Raises:
-        KitError: `kit` is not such a repository, or does not have the revision.
+        KitError: `kit` is not a git repository, or does not have the revision.
     """
     revision = REVISIONS[version]
     place = folder / f"kit-{version}-{revision[:12]}"
@@ -74,9 +74,9 @@ def check_out(kit: Path, version: str, folder: Path) -> Path:
         ["git", "-C", str(kit), "archive", "--format=tar", revision], capture_output=True, check=False
     )
     if archive.returncode:
-        why = archive.stderr.decode(errors="replace").strip()
+        reason = archive.stderr.decode(errors="replace").strip()
         raise KitError(
-            f"{kit} does not have revision {revision} of the A2A kit ({why}). Expected a git clone of "
+            f"{kit} does not have revision {revision} of the A2A kit ({reason}). Expected a git clone of "
             f"https://github.com/a2aproject/a2a-tck: run git -C {kit} fetch --all"
         )
     partial = place.with_name(f"{place.name}.partial")
@@ -87,7 +87,7 @@ def check_out(kit: Path, version: str, folder: Path) -> Path:
 
 @contextmanager
 def serving(version: str, log: Path) -> Generator[str]:
-    """Serve the agent for a version of A2A, and give its URL; what it logs goes to `log`."""
+    """Serve the agent for a version of A2A and yield its URL; its log goes to `log`."""
     command = [sys.executable, str(AGENT), "0", version]
     with (
         log.open("w", encoding="utf-8") as output,
@@ -103,10 +103,10 @@ def serving(version: str, log: Path) -> Generator[str]:
 
 
 def run(suite: Suite, kit: Path, python: Path, log: Path) -> Outcome:
-    """Run one suite in the folder of its kit; what pytest prints goes to `log`.
+    """Run one suite in the folder of its kit; pytest's output goes to `log`.
 
     Raises:
-        KitError: it did not come to its end.
+        KitError: the suite did not finish.
     """
     report = log.with_suffix(".xml")
     report.unlink(missing_ok=True)
@@ -125,7 +125,7 @@ def run(suite: Suite, kit: Path, python: Path, log: Path) -> Outcome:
 
 
 def read_report(text: str) -> Outcome:
-    """Return what a report of pytest (JUnit XML) says; tests are named as pytest names them, without folders."""
+    """Return the outcome in a report of pytest (JUnit XML); tests have pytest's names, without folders."""
     passed, skipped, failed = 0, 0, dict[str, str]()
     for case in ElementTree.fromstring(text).iter("testcase"):  # noqa: S314 - written by the pytest that was started
         wrong = next((found for kind in ("failure", "error") if (found := case.find(kind)) is not None), None)
@@ -153,8 +153,10 @@ def main(arguments: Sequence[str]) -> int:
         is_right = is_right and not wrong and bool(outcome.passed)
         counts = f"{outcome.passed} passed, {len(outcome.failed)} failed, {outcome.skipped} skipped"
         print(f"{'BAD ' if wrong or not outcome.passed else 'ok  '} {suite.name}: {counts} ({log})", flush=True)
-        for name, why in outcome.failed.items():
-            print(f"       {'known' if name in known[suite.name] else 'NEW  '} {name}: {' '.join(why.split())[:160]}")
+        for name, reason in outcome.failed.items():
+            print(
+                f"       {'known' if name in known[suite.name] else 'NEW  '} {name}: {' '.join(reason.split())[:160]}"
+            )
         for line in wrong:
             print(f"       {line}")
     return 0 if is_right else 1

@@ -1,9 +1,9 @@
-"""Run the MCP project's conformance suites against isthmus's MCP host, and compare the failures with those expected.
+"""Runs the MCP project's conformance suites against Isthmus's MCP host, and compares the failures with the known ones.
 
 ``python scripts/conformance_mcp.py FOLDER [SCENARIO ...]``: FOLDER holds the installed packages of
-tests/peers/conformance. Each scenario of each suite is a server that the client program of tests/support is started
-for. A check passes, or fails (a warning is a failure), or says something; a scenario without a check that passed or
-failed does not count as passed. Exit status: 0 when just those checks fail that are known to, else 1.
+tests/peers/conformance. Each scenario of each suite is a server for which the client program of tests/support is
+started. A check passes, fails (a warning is a failure) or only informs; a scenario without a check that passed or
+failed does not count as passed. Exit status: 0 if exactly the known checks fail, otherwise 1.
 """
 
 import concurrent.futures
@@ -27,7 +27,7 @@ SCENARIO_SECONDS = 120
 EMPTY = frozenset(
     f"sep-2640-client-{name}" for name in ("no-prefetch", "verify-digest", "verify-size", "verify-frontmatter")
 )
-"""Scenarios without a check: they are of the extension for skills, which isthmus does not have. They do not count."""
+"""Scenarios without a check, which do not count: they are of the extension for skills, which Isthmus does not have."""
 
 
 @dataclass
@@ -72,15 +72,15 @@ def run(suite: str, program: Path, scenario: str) -> Result:
                     case "SUCCESS":
                         result.passed += 1
                     case "FAILURE" | "WARNING":
-                        why = check.get("errorMessage") or check.get("description") or ""
-                        result.failed.append(f"{check.get('id')}: {why}")
+                        reason = check.get("errorMessage") or check.get("description") or ""
+                        result.failed.append(f"{check.get('id')}: {reason}")
                     case _:
                         pass
     return result
 
 
 def report(result: Result, known: int, *, is_verbose: bool) -> bool:
-    """Print what came of a scenario, of which `known` checks fail; return whether it is what is expected."""
+    """Print the result of a scenario with `known` failing checks; return whether it is as expected."""
     wrong = differences({result.scenario: len(result.failed)}, {result.scenario: known})
     is_empty = not result.passed and not result.failed
     is_right = not wrong and (not is_empty or result.scenario in EMPTY)

@@ -1,9 +1,9 @@
-"""Check the locked dependencies, and write the notices of those that an installation brings.
+"""Checks the locked dependencies, and writes the notices of the packages that an installation brings.
 
-``check`` compares requirements/*.txt with pyproject.toml without a network: each direct dependency is locked at a
-version that it allows, each locked one has hashes, and no address stands in the files; and the notices name what is
-locked. ``notices`` writes THIRD_PARTY_NOTICES.md from the metadata of the packages of requirements/run.txt that are
-installed here. Choosing versions is the work of scripts/lock.sh.
+``check`` compares requirements/*.txt with pyproject.toml without a network. Each direct dependency must be locked at a
+version that it allows, each locked package must have hashes, the files must not contain an address, and the notices
+must name the locked packages. ``notices`` writes THIRD_PARTY_NOTICES.md from the metadata of the packages of
+requirements/run.txt that are installed here. scripts/lock.sh chooses the versions.
 """
 
 import re
@@ -24,9 +24,9 @@ LOCKED_GROUPS = {
     "dev.txt": ("build", "dev"),
     "floors.txt": ("build", "unit-tests"),
 }
-"""Files in requirements/ that lock the dependencies of the project, with the dependency groups in them."""
+"""Files in requirements/ that lock the dependencies of the project, with their dependency groups."""
 _NOT_LOCKED = re.compile(r"\w+://|^-")
-"""An address, or an option of pip: both belong to the machine that installs."""
+"""Pattern of an address or an option of pip, which depend on the machine that installs."""
 _LICENSE_CLASSIFIER = "License :: OSI Approved :: "
 _HEADER = """# Notices of third parties
 
@@ -40,7 +40,7 @@ each license is in the package. `make lock` writes this list. Tools that only de
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """One package of a lock file; `hashes` is the number of files that may be installed."""
+    """A package in a lock file; `hashes` is the number of files that may be installed."""
 
     requirement: Requirement
     hashes: int
@@ -52,27 +52,27 @@ class Locked:
 
     @property
     def version(self) -> str:
-        """Locked version, such as "1.2.3"; empty when the file does not pin one."""
+        """Locked version, such as "1.2.3"; empty if the file does not pin one."""
         found = [each.version for each in self.requirement.specifier if each.operator == "=="]
         return found[0] if len(found) == 1 else ""
 
 
 def read_lock(text: str) -> list[Locked]:
-    """Return the packages of a lock file. Raises `packaging.requirements.InvalidRequirement` for another text."""
+    """Return the packages of a lock file. Raises `packaging.requirements.InvalidRequirement` for any other text."""
     joined = re.sub(r"\\\n", " ", text)
     lines = [line.split(" #")[0] for line in joined.splitlines() if line.strip() and line.lstrip()[0] not in "#-"]
     return [Locked(Requirement(line.split(" --hash")[0]), line.count("--hash=sha256:")) for line in lines]
 
 
 def problems(root: Path) -> Iterator[str]:
-    """Yield a sentence for everything that is wrong with the lock files of the checkout at `root`."""
+    """Yield a sentence for each fault in the lock files of the checkout at `root`."""
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     for file in sorted((root / "requirements").glob("*.txt")):
         text = file.read_text("utf-8")
         locked = read_lock(text)
         for line in text.splitlines():
             if not line.lstrip().startswith("#") and _NOT_LOCKED.search(line):
-                yield f"{file.name} holds an address or an option of pip, which belong to the machine: {line.strip()}"
+                yield f"{file.name} holds an address or an option of pip, which depend on the machine: {line.strip()}"
         for package in locked:
             if not package.hashes or not package.version:
                 yield f"{file.name} does not lock {package.name} by version and hash; run: make lock"
@@ -89,7 +89,7 @@ def problems(root: Path) -> Iterator[str]:
 
 
 def _unmet(wanted: list[Requirement], locked: list[Locked], file: str) -> Iterator[str]:
-    """Yield a sentence for each requirement that no locked package of that name meets."""
+    """Yield a sentence for each requirement that no locked package of its name meets."""
     for requirement in wanted:
         versions = [package.version for package in locked if package.name == canonicalize_name(requirement.name)]
         if not any(requirement.specifier.contains(version, prereleases=True) for version in versions):
@@ -98,7 +98,7 @@ def _unmet(wanted: list[Requirement], locked: list[Locked], file: str) -> Iterat
 
 
 def notices(root: Path) -> str:
-    """Return the text of the notices, for the packages that are installed here."""
+    """Return the text of the notices for the packages that are installed here."""
     rows: list[str] = []
     for package in read_lock((root / "requirements" / "run.txt").read_text("utf-8")):
         try:

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Puts bubblewrap (bwrap), the sandbox that tests run programs in, into the folder $1/bin, unless it is on PATH already.
-# Needs no root: the package is fetched by apt, with lists of its own when the system has none, and only unpacked. Its
-# libraries are those that apt and dpkg need themselves.
-# Where that cannot be done it says so and succeeds: the other peers are of use without it.
+# Puts bubblewrap (bwrap), the sandbox of programs in tests, into the folder $1/bin, unless it is already on PATH.
+# Needs no root: apt fetches the package, with separate lists if the system has none, and the package is only unpacked.
+# It needs only libraries that apt and dpkg need, too.
+# If that is impossible, it prints the reason and succeeds, because the other peers are useful without it.
 set -eu
 
 folder=$1
@@ -28,5 +28,5 @@ fi
 unpack_packages download bubblewrap
 rm -rf "$folder/bin"
 mv "$scratch/unpacked/usr/bin" "$folder/bin"
-"$folder/bin/bwrap" --version >/dev/null || give_up "what was fetched does not run here"
+"$folder/bin/bwrap" --version >/dev/null || give_up "the fetched program does not run on this machine"
 echo "bubblewrap: $("$folder/bin/bwrap" --version), in $folder/bin"

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Puts Emacs without a window system, an editor that tests work in, into the folder $1/bin, unless PATH has one of
-# version 28 or newer.
-# Needs no root: the packages and the libraries that this machine lacks are fetched by apt, with lists of its own when
-# the system has none, and only unpacked. What is in $1/bin starts Emacs from there and tells it where its files are.
-# Where that cannot be done it says so and succeeds: the other peers are of use without it.
+# Puts Emacs without a window system, an editor for tests, into the folder $1/bin, unless PATH has version 28 or newer.
+# Needs no root: apt fetches the packages and the missing libraries, with separate lists if the system has none, and they
+# are only unpacked. The script in $1/bin starts Emacs with the paths of its files.
+# If that is impossible, it prints the reason and succeeds, because the other peers are useful without it.
 set -eu
 
 folder=$1
@@ -35,7 +34,7 @@ unpack_packages install --download-only --yes --no-install-recommends emacs-nox
 mkdir "$scratch/unpacked/bin"
 cat >"$scratch/unpacked/bin/emacs" <<'END'
 #!/bin/sh
-# Written by fetch_emacs.sh: Emacs, unpacked elsewhere than where it was built for.
+# Written by fetch_emacs.sh: starts Emacs in a folder other than the one for which it was built.
 bin=$(dirname "$(readlink -f "$0")")
 usr=${bin%/bin}/usr
 share=$(echo "$usr"/share/emacs/[0-9]*)
@@ -48,7 +47,7 @@ export EMACSPATH EMACSLOADPATH EMACSDATA EMACSDOC LD_LIBRARY_PATH
 exec "$usr/bin/emacs-nox" --dump-file="$(echo "$EMACSPATH"/*.pdmp)" "$@"
 END
 chmod +x "$scratch/unpacked/bin/emacs"
-is_new_enough "$scratch/unpacked/bin/emacs" || give_up "what was fetched does not run here, or is older than 28"
+is_new_enough "$scratch/unpacked/bin/emacs" || give_up "the fetched Emacs does not run on this machine, or is older than 28"
 rm -rf "$folder/bin" "$folder/usr"
 rm -rf "$scratch/unpacked/usr/share/doc" "$scratch/unpacked/usr/share/info" "$scratch/unpacked/usr/share/man"
 mv "$scratch/unpacked/usr" "$folder/usr"

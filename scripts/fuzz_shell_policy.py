@@ -1,11 +1,11 @@
-"""Holds the shell policy against a real bash: counts the lines that run what nobody allowed.
+"""Checks the shell policy against a real bash: counts the lines that run what nobody allowed.
 
     .venv/bin/python scripts/fuzz_shell_policy.py --lines 1000000
     .venv/bin/python scripts/fuzz_shell_policy.py --lines 250000 --revision 2758cfe
     .venv/bin/python scripts/fuzz_shell_policy.py --without plain_gaps
 
-`--revision` judges the policy of that commit, `--without` the policy without one of its rules: both must be found
-wanting. The exit code is 1 when something was found.
+`--revision` checks the policy of that commit, `--without` the policy without one of its rules; both must have findings.
+The exit code is 1 if something was found.
 """
 
 import argparse
@@ -29,18 +29,18 @@ from support.shell_lines import LineGenerator  # noqa: E402
 from support.shell_policy import Analysis, bypass, difference, is_allowed  # noqa: E402
 
 CHUNK = 4000
-"""Lines made and judged together."""
+"""Number of lines that are made and checked together."""
 
 
 def main() -> int:
-    """Run, print what was found and the figures."""
+    """Run, and print the findings and the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lines", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10**6)))
-    parser.add_argument("--revision", help="judge the policy of this commit")
+    parser.add_argument("--revision", help="check the policy of this commit")
     parser.add_argument("--without", action="append", default=[], help="leave out this rule")
-    parser.add_argument("--shown", type=int, default=40, help="at most so many findings are printed")
+    parser.add_argument("--shown", type=int, default=40, help="maximum number of findings to print")
     arguments = parser.parse_args()
     policy = _policy(arguments.revision, frozenset(arguments.without))
     generator = LineGenerator(random.Random(arguments.seed))  # noqa: S311
@@ -53,7 +53,7 @@ def main() -> int:
         while made < arguments.lines and time.monotonic() - start < arguments.seconds:
             count = min(CHUNK, arguments.lines - made)
             made += count
-            # Many lines come twice; a line does the same each time.
+            # Many lines are repeated, and a line does the same each time.
             lines = [line for line in dict.fromkeys(generator.line() for _ in range(count)) if hash(line) not in seen]
             seen.update(map(hash, lines))
             different += len(lines)

@@ -1,9 +1,9 @@
 """The requirement ledger: what the protocol documents require, and whether a test shows it.
 
-`tests/requirements.toml` has one table per requirement. Its state is `covered` (a test carries the id), `pending`
-(none does yet) or `divergence` (Isthmus departs from the document on purpose; the reason says how). This module loads
-it, judges it against the marks of the tests, prints it, and with `--update` sets covered and pending from the marks.
-It never decides that Isthmus diverges: that is written by hand, with its reason.
+`tests/requirements.toml` has one table per requirement. Its state is `covered` (a test carries the id), `pending` (no
+test does yet) or `divergence` (Isthmus departs from the document on purpose; the reason says how). This module loads
+the ledger, compares it with the marks of the tests, prints it, and with `--update` sets covered and pending from the
+marks. Divergences are only written by hand, with their reasons.
 """
 
 import argparse
@@ -66,7 +66,7 @@ class Requirement:
 
     @property
     def document(self) -> str:
-        """The letters before the number: the document it comes from."""
+        """Document of the requirement: the letters before the number in its id."""
         return self.id.partition("-")[0]
 
 
@@ -145,7 +145,7 @@ def tests_by_id(marks: Marks) -> dict[str, list[MarkedTest]]:
 
 
 def problems(requirements: Sequence[Requirement], marks: Marks) -> list[str]:
-    """Everything in which the ledger and the marks of the tests do not agree, a line each; empty when all is well."""
+    """Return a line for each difference between the ledger and the marks of the tests."""
     known = {requirement.id: requirement for requirement in requirements}
     tests = tests_by_id(marks)
     found = list(marks.problems)
@@ -169,7 +169,7 @@ def problems(requirements: Sequence[Requirement], marks: Marks) -> list[str]:
 
 
 def updated(requirements: Iterable[Requirement], marks: Marks) -> list[Requirement]:
-    """Return the requirements with covered and pending as the marks say; divergences stay as they are."""
+    """Return the requirements with covered and pending set from the marks; divergences are unchanged."""
     tests = tests_by_id(marks)
     return [
         requirement
@@ -180,7 +180,7 @@ def updated(requirements: Iterable[Requirement], marks: Marks) -> list[Requireme
 
 
 def table(requirements: Iterable[Requirement], marks: Marks) -> str:
-    """Return a line for each requirement, and below it what it says and the tests that carry it."""
+    """Return a line for each requirement, with its reason and the tests that carry it below."""
     tests = tests_by_id(marks)
     lines = [f"{'id':<8} {'part':<4} {'level':<6} {'wire':<4} {'state':<10} requirement"]
     for requirement in requirements:
@@ -209,7 +209,7 @@ def totals(requirements: Sequence[Requirement]) -> str:
 
 
 def pending(requirements: Iterable[Requirement]) -> str:
-    """Return the ids that no test carries yet, by document and part, those that are only facts in brackets."""
+    """Return the ids that no test carries yet, by document and part; facts are in brackets."""
     groups: dict[tuple[str, int], list[str]] = {}
     for requirement in requirements:
         if requirement.state is State.PENDING:
@@ -223,7 +223,7 @@ def pending(requirements: Iterable[Requirement]) -> str:
 
 
 def update(root: Path, requirements: list[Requirement], marks: Marks) -> list[Requirement]:
-    """Write the ledger with the states that the marks give, if that changes it; prints each change."""
+    """Write the ledger with the states from the marks, if that changes it, and print each change."""
     after = updated(requirements, marks)
     for old, new in zip(requirements, after, strict=True):
         if old.state is not new.state:
@@ -238,8 +238,8 @@ def update(root: Path, requirements: list[Requirement], marks: Marks) -> list[Re
 
 
 def main(arguments: Sequence[str], root: Path = ROOT) -> int:
-    """Return the command behind `make ledger`; the exit status is 1 when ledger and tests do not agree."""
-    parser = argparse.ArgumentParser(description="Print the requirement ledger, and what of it is pending.")
+    """Run `make ledger`; return 1 if the ledger and the tests differ, otherwise 0."""
+    parser = argparse.ArgumentParser(description="Print the requirement ledger and its pending requirements.")
     parser.add_argument("--update", action="store_true", help="set covered and pending from the marks of the tests")
     parser.add_argument("--state", choices=[str(state) for state in State], help="only requirements in this state")
     parser.add_argument("--part", type=int, help="only requirements of this part")

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Writes requirements/*.txt: every dependency with its version and the hashes of its files, for all platforms and for
-# Python 3.11 to 3.13. No address of an index is written: pip takes the files from the index that it is set up for, and
-# refuses one whose hash is another.
-# `make lock` calls this with UV set to the program uv.
+# Python 3.11 to 3.13. Addresses of indexes are not written: pip takes the files from its configured index and refuses
+# files with a different hash.
+# `make lock` runs this script with UV set to the program uv.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,7 +15,7 @@ compile() {
 
 echo 'pip>=25.1' | compile pip.txt -
 echo 'uv>=0.13' | compile lock-tools.txt -
-# `run`: what an installation brings. `build`: what builds it. `dev`: the same versions, and what tests and checks need.
+# `run`: packages of an installation. `build`: packages to build it. `dev`: both, and packages for tests and checks.
 compile run.txt pyproject.toml
 compile build.txt --group build --constraints requirements/run.txt
 compile dev.txt pyproject.toml --group build --group dev --constraints requirements/run.txt --constraints requirements/build.txt

@@ -1,7 +1,7 @@
-"""Draws the pictures of README and docs: the screens of the real programs, as SVG. ``make pictures`` runs it.
+"""Draws the pictures of README and docs, screens of the real programs as SVG; ``make pictures`` runs it.
 
-Neovim with its plugin and ``isthmus`` run side by side in terminals of their own, in an example project. The model is a
-script, so that the pictures stay the same; everything else is what a user sees.
+Neovim with its plugin and ``isthmus`` run side by side, each in its own terminal, in an example project. The model is a
+script, so that the pictures stay the same; everything else is as a user sees it.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ AGENT_COLUMNS = 62
 
 
 def cell_style(cell: "pyte.screens.Char") -> Style:
-    """Return the style of a cell of a screen; a colour that the picture does not know is the default."""
+    """Return the style of a cell of a screen; a colour unknown to the picture becomes the default."""
 
     def color(name: str) -> str | None:
         if name == "default":
@@ -94,7 +94,7 @@ def write_picture(name: str, title: str, lines: Sequence[Text], columns: int) ->
         console.print(line, no_wrap=True, overflow="crop", crop=True)
     PICTURES.mkdir(exist_ok=True)
     path = PICTURES / f"{name}.svg"
-    # Without the fonts that a reader's browser would load from another server.
+    # Without fonts that a reader's browser would load from another server.
     svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=title, unique_id=name), flags=re.DOTALL)
     path.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n", encoding="utf-8")
     sys.stdout.write(f"{path}\n")

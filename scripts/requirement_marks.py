@@ -1,8 +1,8 @@
 """The requirement ids that tests carry, read from their source.
 
-A test says what it shows with `@pytest.mark.requirement("A2A-017")`: on the function, on its class, as `pytestmark` of
-the module, or as the mark of one `pytest.param`. The files are parsed and not imported, so that the answer does not
-depend on which tests ran, on which machine, or whether an import works. Whether an id exists is the ledger's question.
+A test states the requirements that it shows with `@pytest.mark.requirement("A2A-017")`: on the function, on its class,
+as `pytestmark` of the module, or as the mark of one `pytest.param`. The files are parsed and not imported, so that the
+result does not depend on the tests that ran, on the machine, or on working imports. The ledger checks that ids exist.
 """
 
 import ast
@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MAX_IDS = 4
-"""Ids that one test (one case of a parametrized test) may carry: who shows more shows nothing in particular."""
+"""Maximum number of ids of one test (one case of a parametrized test); a test with more shows nothing in particular."""
 WITHOUT_EFFECT = ("skip", "xfail")
-"""Marks under which a test shows nothing; `skipif` is a matter of the platform and stays allowed."""
+"""Marks under which a test shows nothing; `skipif` depends on the platform and is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedTest:
-    """A test with the ids it carries, those of its class, its module and its cases included."""
+    """A test with its ids, including those of its class, its module and its cases."""
 
     path: Path
-    """Relative to the checkout."""
+    """Path relative to the checkout."""
     name: str
-    """The name as pytest writes it after the path: `test_x`, or `TestY::test_x`."""
+    """Name as pytest writes it after the path: `test_x`, or `TestY::test_x`."""
     ids: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -33,7 +33,7 @@ class MarkedTest:
 
 @dataclass(slots=True)
 class Marks:
-    """Everything that `read_marks` found: tests with ids, and what is wrong with the marks themselves."""
+    """Result of `read_marks`: tests with ids, and faults of the marks."""
 
     tests: list[MarkedTest] = field(default_factory=list[MarkedTest])
     problems: list[str] = field(default_factory=list[str])
@@ -46,7 +46,7 @@ def read_marks(root: Path) -> Marks:
         relative = path.relative_to(root)
         source = path.read_bytes()
         if b"requirement" not in source:
-            continue  # It has no marks, and to parse it takes long.
+            continue  # It has no marks, and parsing it takes long.
         try:
             module = ast.parse(source)
         except SyntaxError as error:
@@ -57,7 +57,7 @@ def read_marks(root: Path) -> Marks:
 
 
 def _test_files(folder: Path) -> list[Path]:
-    """Return the test modules below a folder; the many thousand files of the npm packages are not walked through."""
+    """Return the test modules below a folder, without searching the thousands of files of npm packages."""
     found: list[Path] = []
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != "node_modules"]
@@ -66,7 +66,7 @@ def _test_files(folder: Path) -> list[Path]:
 
 
 class _ModuleReader:
-    """Reads one module; a mark is taken where it stands first, so that none is counted twice or lost."""
+    """Reader of one module. Each mark is taken at its first place, so that none is counted twice or lost."""
 
     def __init__(self, path: Path, marks: Marks) -> None:
         self._path = path
@@ -92,7 +92,7 @@ class _ModuleReader:
     def _read_function(
         self, function: ast.FunctionDef | ast.AsyncFunctionDef, inherited: tuple[str, ...], prefix: str
     ) -> None:
-        # The cases first: what is left on the decorators then belongs to every case.
+        # The cases first: the remaining marks of the decorators then belong to every case.
         cases = [self._ids([case]) for case in _cases(function.decorator_list)]
         own = inherited + self._ids(function.decorator_list)
         ids = tuple(dict.fromkeys((*own, *(name for case in cases for name in case))))
@@ -112,7 +112,7 @@ class _ModuleReader:
         self._marks.tests.append(MarkedTest(self._path, f"{prefix}{function.name}", ids))
 
     def _read_loose(self, module: ast.Module) -> None:
-        """Collect marks in data that tests use (a list of `pytest.param`), and marks in a form that cannot be read."""
+        """Collect marks in data of tests (a list of `pytest.param`), and report marks in an unreadable form."""
         for statement in module.body:
             for node in ast.walk(statement):
                 if node in self._taken or not _is_requirement(node):
@@ -128,7 +128,7 @@ class _ModuleReader:
                 self._marks.tests.append(MarkedTest(self._path, _target(statement), ids))
 
     def _ids(self, expressions: list[ast.expr]) -> tuple[str, ...]:
-        """Return the ids of all requirement marks in `expressions` that were not taken yet."""
+        """Return the ids of all requirement marks in `expressions` that have not been taken yet."""
         found: list[str] = []
         for call in _requirement_calls(expressions):
             if call.func in self._taken:
@@ -163,7 +163,7 @@ def _is_mark(node: ast.expr) -> bool:
 
 
 def _has_mark(decorators: list[ast.expr], name: str) -> bool:
-    """Return whether the mark `name` stands on the test itself, not on one of its cases."""
+    """Return whether the test itself has the mark `name`, not only one of its cases."""
     bare = [decorator.func if isinstance(decorator, ast.Call) else decorator for decorator in decorators]
     return any(isinstance(node, ast.Attribute) and node.attr == name and _is_mark(node.value) for node in bare)
 

@@ -1,10 +1,10 @@
-"""The hosted agent that the A2A kits are run against: what to do is told by the beginning of a message's id.
+"""The hosted agent for the A2A kits; the beginning of a message's id chooses its behaviour.
 
-The kit for 1.0 describes the behaviours in ``scenarios/*.feature``. Messages of the kit for 0.3, which describes none,
-are answered and then wait for more, so that there is always a task to continue and to cancel.
+The kit for 1.0 describes the behaviours in ``scenarios/*.feature``. The kit for 0.3 describes none; its messages are
+answered, and the task then waits for more, so that there is always a task to continue and to cancel.
 
 Run it:  python scripts/conformance/a2a_agent.py PORT [1.0|0.3]
-PORT 0 takes any that is free. When connections are accepted, its URL is printed, on a line of its own.
+PORT 0 takes any free port. When it accepts connections, it prints its URL on a separate line.
 """
 
 import asyncio
@@ -35,14 +35,14 @@ ARTIFACTS = {
     "tck-stream-artifact-file": ArtifactPart(raw="b3V0cHV0Cg==", media_type=KIND, filename=NAME),
 }
 LONG_SECONDS = 4.0
-"""Longer than a kit waits for the first items of a stream."""
+"""Time in seconds that is longer than a kit waits for the first items of a stream."""
 
 
 class ConformanceAgent:
     """The agent whose answers the kits select by the ids of their messages."""
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        """Answer as the beginning of the message's id asks."""
+        """Answer as the beginning of the message's id requires."""
         message_id = session.message.message_id if session.message is not None else ""
         artifact = next((part for prefix, part in ARTIFACTS.items() if message_id.startswith(prefix)), None)
         if artifact is not None:
@@ -66,12 +66,12 @@ class ConformanceAgent:
 
 
 async def anybody(_: RequestHead) -> str | None:
-    """Return the kits have no credentials to send."""
+    """Accept every request as the owner's, because the kits have no credentials to send."""
     return ""
 
 
 def main() -> None:
-    """Serve the agent on the port and in the version that are given as arguments."""
+    """Serve the agent on the port and in the version of the arguments."""
     port, version = int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "1.0"
     with tempfile.TemporaryDirectory() as folder:
         hosting = Hosting(
