@@ -44,7 +44,7 @@ def watch(client_of: Callable[[ToolScope], Awaitable[IdeClient | None]]) -> Edit
 async def test_without_an_edit_the_editor_is_not_asked(
     server: ClaudeServer, watch: EditDiagnosticsOfIde, workspace: Path
 ) -> None:
-    assert await watch.news(ToolScope(workspace, "c", "t")) is None
+    assert await watch.new_problems(ToolScope(workspace, "c", "t")) is None
     assert server.called("getDiagnostics") == []
 
 
@@ -57,11 +57,11 @@ async def test_what_two_edits_in_a_row_broke_is_told_at_once_and_once(
     server.diagnostics = {str(first): [diagnostic(0, "one")]}
     await watch.before_edit(scope, second)
     server.diagnostics[str(second)] = [diagnostic(0, "two")]
-    told = await watch.news(scope)
-    assert told is not None
-    assert "one" in told
-    assert "two" in told
-    assert await watch.news(scope) is None
+    problems = await watch.new_problems(scope)
+    assert problems is not None
+    assert "one" in problems
+    assert "two" in problems
+    assert await watch.new_problems(scope) is None
 
 
 async def test_later_findings_of_the_editor_are_told_also_after_another_edit(
@@ -70,17 +70,17 @@ async def test_later_findings_of_the_editor_are_told_also_after_another_edit(
     path = Path(make_file(workspace, "a.py"))
     scope = ToolScope(workspace, "c", "t")
     await watch.before_edit(scope, path)
-    assert await watch.news(scope) is None
+    assert await watch.new_problems(scope) is None
     server.diagnostics = {str(path): [diagnostic(0, "alpha")]}
-    assert "alpha" in (await watch.news(scope) or "")
+    assert "alpha" in (await watch.new_problems(scope) or "")
     server.diagnostics = {str(path): [diagnostic(0, "alpha"), diagnostic(1, "beta")]}
     await watch.before_edit(scope, path)
-    told = await watch.news(scope) or ""
-    assert "beta" in told
-    assert "alpha" not in told, "that one was told"
+    problems = await watch.new_problems(scope) or ""
+    assert "beta" in problems
+    assert "alpha" not in problems, "that one was told"
     watch.task_ended("t")
     server.diagnostics = {}
-    assert await watch.news(scope) is None
+    assert await watch.new_problems(scope) is None
 
 
 async def test_what_was_mended_is_no_news(server: ClaudeServer, watch: EditDiagnosticsOfIde, workspace: Path) -> None:
@@ -89,7 +89,7 @@ async def test_what_was_mended_is_no_news(server: ClaudeServer, watch: EditDiagn
     server.diagnostics = {str(path): [diagnostic(0, "old"), diagnostic(1, "old too")]}
     await watch.before_edit(scope, path)
     server.diagnostics = {str(path): [diagnostic(5, "old")]}
-    assert await watch.news(scope) is None
+    assert await watch.new_problems(scope) is None
 
 
 async def test_an_editor_that_tells_no_diagnostics_is_not_waited_for(
@@ -101,10 +101,10 @@ async def test_an_editor_that_tells_no_diagnostics_is_not_waited_for(
         scope = ToolScope(workspace, "c", "t")
         assert await client_of(scope) is not None
         await watch.before_edit(scope, workspace / "a.py")
-        assert await watch.news(scope) is None
+        assert await watch.new_problems(scope) is None
 
 
 async def test_without_an_editor_nothing_is_told(watch: EditDiagnosticsOfIde, workspace: Path) -> None:
     scope = ToolScope(workspace, "c", "t")
     await watch.before_edit(scope, workspace / "a.py")
-    assert await watch.news(scope) is None
+    assert await watch.new_problems(scope) is None
