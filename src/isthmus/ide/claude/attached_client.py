@@ -94,7 +94,7 @@ class AttachedClient:
                     data = await self._connection.recv()
                     if isinstance(data, bytes):
                         await self._connection.close(CloseCode.UNSUPPORTED_DATA, "expected MCP messages in text frames")
-                    elif not await self._received(data):
+                    elif not await self._handle(data):
                         return
                 await asyncio.sleep(0)
         except ConnectionClosed:
@@ -103,7 +103,7 @@ class AttachedClient:
             _log.exception("a message of an agent could not be handled")
             self._closed.set()
 
-    async def _received(self, data: str) -> bool:
+    async def _handle(self, data: str) -> bool:
         """Handle a message, and return whether this task should continue reading."""
         received = self.session.peer.receive(data)
         match received:

@@ -77,8 +77,8 @@ class ClaudeConnection:
         self.tools: Mapping[str, frozenset[str]] = {}
         """Names of the listed tools, each with the names of its arguments."""
         self.lost = asyncio.Event()
-        """Event that is set when either side has ended the connection; ``why`` is the reason."""
-        self.why = "it was not made"
+        """Event that is set when either side has ended the connection; ``reason`` explains the end."""
+        self.reason = "it was not made"
         self._on_notification = on_notification
         self._on_tools = on_tools
         self._deadlines = deadlines
@@ -178,7 +178,7 @@ class ClaudeConnection:
 
     async def _send(self, message: rpc.JsonMessage) -> None:
         if self._socket is None or self.lost.is_set():
-            raise LostError(f"the connection was lost: {self.why}")
+            raise LostError(f"the connection was lost: {self.reason}")
         text = encode_ascii(message).decode()
         _WIRE.sent("message", text)
         try:
@@ -187,18 +187,18 @@ class ClaudeConnection:
             raise LostError(f"the connection was lost: {error}") from error
 
     async def _read(self, socket: ClientConnection) -> None:
-        why = "the IDE closed it"
+        reason = "the IDE closed it"
         try:
             async for data in socket:
                 _WIRE.received("message", data)
                 for incoming in mcp_client.receive(data):
                     await self._take(incoming)
         except ConnectionClosed as error:
-            why = str(error)
+            reason = str(error)
         except LostError as error:
-            why = str(error)
+            reason = str(error)
         finally:
-            self._lose(why)
+            self._lose(reason)
 
     async def _take(self, incoming: rpc.Message) -> None:
         match incoming:
@@ -219,9 +219,9 @@ class ClaudeConnection:
             case _:
                 assert_never(incoming)
 
-    def _lose(self, why: str) -> None:
+    def _lose(self, reason: str) -> None:
         if self.lost.is_set():
             return
-        self.why = why
+        self.reason = reason
         self.lost.set()
-        self._pending.fail_all(lambda: LostError(f"the connection was lost: {why}"))
+        self._pending.fail_all(lambda: LostError(f"the connection was lost: {reason}"))

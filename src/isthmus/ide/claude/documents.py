@@ -54,20 +54,20 @@ async def find_open(companion: Companion, path: str) -> OpenFile | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DocumentSummary:
     """Language and number of lines of a document."""
 
     language_id: str
     line_count: int
 
 
-async def shown(companion: Companion, path: str, file: OpenFile | None) -> Shown:
+async def document_summary(companion: Companion, path: str, file: OpenFile | None) -> DocumentSummary:
     """Return the language and the number of lines of a file, from the editor, or otherwise from its name and text."""
     language = (file.language_id if file is not None else None) or language_id(path)
     if file is not None and file.line_count is not None:
-        return Shown(language, file.line_count)
+        return DocumentSummary(language, file.line_count)
     text = await text_of(companion, path if file is None else file.path)
-    return Shown(language, text.count("\n") + 1)
+    return DocumentSummary(language, text.count("\n") + 1)
 
 
 async def text_of(companion: Companion, path: str) -> str:

@@ -164,7 +164,7 @@ class Link(ClientBase):
 
     def _lose(self, connection: ClaudeConnection) -> None:
         if connection is self._connection and self.connected:
-            self.problem = f"the connection to {self.ide_name} was lost: {connection.why}"
+            self.problem = f"the connection to {self.ide_name} was lost: {connection.reason}"
             self._connected.clear()
             self._ended()
             self._notify()

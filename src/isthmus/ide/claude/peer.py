@@ -268,7 +268,7 @@ class ClaudePeer(Link):
             arguments |= {"startLine": at.start.line + 1, "endLine": at.end.line + 1}
         elif at is not None and (text := await asyncio.to_thread(_unique_line, path, at.start.line)) is not None:
             arguments["startText"] = text
-        self._succeeded(await self._call("openFile", arguments), f"show {path}")
+        self._require_success(await self._call("openFile", arguments), f"show {path}")
 
     @override
     async def close_file(self, path: str) -> None:
@@ -276,7 +276,7 @@ class ClaudePeer(Link):
         await self.refresh(self._deadlines.call)
         if (label := self._seen.label_of(path)) is None:
             return
-        self._succeeded(await self._call("close_tab", {"tab_name": label}), f"close {path}")
+        self._require_success(await self._call("close_tab", {"tab_name": label}), f"close {path}")
         await self._ask_what_is_open()
         if self._seen.label_of(path) is not None:
             raise IdeError(f"{self.ide_name} keeps {path} open")
@@ -307,12 +307,12 @@ class ClaudePeer(Link):
             if path is not None and error.code == _FILE_NOT_OPEN:
                 return ()
             raise
-        self._succeeded(outcome, "report its diagnostics")
+        self._require_success(outcome, "report its diagnostics")
         found = diagnostics_of(outcome)
         if path is None:
             return found
         # Not every server can filter by file.
-        return await asyncio.to_thread(_of_file, found, path)
+        return await asyncio.to_thread(_diagnostics_of_file, found, path)
 
     @override
     async def is_dirty(self, path: str) -> bool | None:
@@ -327,7 +327,7 @@ class ClaudePeer(Link):
     @override
     async def save(self, path: str) -> None:
         await self._offered(Capability.SAVE, "save a file")
-        self._succeeded(await self._call("saveDocument", {"filePath": path}), f"save {path}")
+        self._require_success(await self._call("saveDocument", {"filePath": path}), f"save {path}")
 
     @override
     async def execute_code(self, code: str) -> CodeExecution:
@@ -337,12 +337,12 @@ class ClaudePeer(Link):
         outputs = tuple(output for block in outcome.content if (output := _output(block)) is not None)
         return CodeExecution(outputs, outcome.is_error)
 
-    def _succeeded(self, outcome: ToolOutcome, what: str) -> None:
+    def _require_success(self, outcome: ToolOutcome, what: str) -> None:
         if (reason := failure_of(outcome)) is not None:
             raise IdeError(f"{self.ide_name} could not {what}: {reason}")
 
 
-def _of_file(found: tuple[Diagnostic, ...], path: str) -> tuple[Diagnostic, ...]:
+def _diagnostics_of_file(found: tuple[Diagnostic, ...], path: str) -> tuple[Diagnostic, ...]:
     """Return the diagnostics of a file, under any path that leads to it."""
     paths = {each.path for each in found}
     real = os.path.realpath(path)

@@ -39,7 +39,7 @@ def gemini_choice(files: Sequence[Announcement], here: Here) -> CliChoice:
         reason = "in a container it looks for its editor on the host, at host.docker.internal"
         return CliChoice(cli, False, file.path, file.port, file.editor, reason, advice)
     if file.port in here.open_ports:
-        return CliChoice(cli, True, file.path, file.port, file.editor, _why(file, fitting, named, editor_pid, here))
+        return CliChoice(cli, True, file.path, file.port, file.editor, _reason(file, fitting, named, editor_pid, here))
     if named is not None and named in here.open_ports:
         reason = f"nobody listens on port {file.port}, which its file names; it tries {PORT_VARIABLE} then"
         return CliChoice(cli, True, PORT_VARIABLE, named, "IDE", reason)
@@ -96,13 +96,13 @@ def qwen_choice(files: Sequence[Announcement], here: Here) -> CliChoice:
         )
     for file in [first, *(file for file in newest if file is not first and here.fits(file))]:
         if file.port in here.open_ports:
-            why = "the only one that has this folder open" if len(fitting) == 1 else "the newest that has it open"
-            why = f"{QWEN_PORT_VARIABLE} names it" if file.port == named else why
-            return CliChoice(cli, True, file.path, file.port, file.editor, why)
+            reason = "the only one that has this folder open" if len(fitting) == 1 else "the newest that has it open"
+            reason = f"{QWEN_PORT_VARIABLE} names it" if file.port == named else reason
+            return CliChoice(cli, True, file.path, file.port, file.editor, reason)
     return nobody_listens(cli, first, "nor on those of the other fitting files")
 
 
-def _why(
+def _reason(
     file: Announcement, fitting: Sequence[Announcement], named: int | None, editor_pid: int | None, here: Here
 ) -> str:
     if len(fitting) == 1:

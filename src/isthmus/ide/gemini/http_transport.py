@@ -116,10 +116,10 @@ class McpEndpoint:
             return _error(413, f"Payload Too Large: expected at most {MAXIMUM_BODY_BYTES} bytes")
         session = self._sessions.get(head.session_id)
         if session is None:
-            return await self._first(head, body)
-        return await self._received(session, body)
+            return await self._answer_without_session(head, body)
+        return await self._handle(session, body)
 
-    async def _first(self, head: Head, body: bytes) -> Response:
+    async def _answer_without_session(self, head: Head, body: bytes) -> Response:
         """Answer a message without a session: only initialize creates one."""
         candidate = GeminiSession("", "", 0)
         match candidate.peer.receive(body):
@@ -133,7 +133,7 @@ class McpEndpoint:
                 session = await self._create()
         if session is None:
             return _error(503, "Service Unavailable: too many sessions; end one with DELETE or try again later")
-        response = await self._received(session, body)
+        response = await self._handle(session, body)
         response.headers["mcp-session-id"] = session.id
         self._sessions_changed()
         return response
@@ -144,7 +144,7 @@ class McpEndpoint:
             await self._companion.detach(old.id)
         return self._sessions.create()
 
-    async def _received(self, session: GeminiSession, body: bytes) -> Response:
+    async def _handle(self, session: GeminiSession, body: bytes) -> Response:
         received = session.peer.receive(body)
         match received:
             case mcp_peer.Reply(message, malformed):

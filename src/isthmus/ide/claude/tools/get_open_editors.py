@@ -7,7 +7,7 @@ if the editor cannot report it.
 from pathlib import PurePath
 
 from isthmus.encoding.codec import JsonObject
-from isthmus.ide.claude.documents import shown
+from isthmus.ide.claude.documents import document_summary
 from isthmus.ide.claude.notifications import range_json
 from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import Arguments, json_result, language_id, schema
@@ -47,7 +47,7 @@ async def _tab(companion: Companion, file: OpenFile) -> JsonObject:
 
 async def _document(companion: Companion, file: OpenFile) -> JsonObject:
     try:
-        document = await shown(companion, file.path, file)
+        document = await document_summary(companion, file.path, file)
     except EditorGoneError:
         raise
     except EditorError:  # for instance, the file was just deleted; the other tabs are still listed

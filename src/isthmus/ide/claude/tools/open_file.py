@@ -6,7 +6,7 @@ as the user sees it. Files hidden from agents are not searched, because the resu
 
 from dataclasses import dataclass
 
-from isthmus.ide.claude.documents import find_open, locate, require_openable, shown, text_of
+from isthmus.ide.claude.documents import document_summary, find_open, locate, require_openable, text_of
 from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import (
     ArgumentError,
@@ -72,7 +72,7 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
     found = search.find(await text_of(companion, target)) if search.is_selection else None
     await companion.editor.open_file(target, found.at if found is not None else None, focus=focus)
     if not focus:
-        document = await shown(companion, path, await find_open(companion, path))
+        document = await document_summary(companion, path, await find_open(companion, path))
         return json_result(
             {
                 "success": True,
