@@ -47,10 +47,10 @@ async def raw(server: RawClient, request: bytes) -> bytes:
         (None, "Authorization: Bearer TOKEN"),
         ("", "Bearer"),
         (f"Basic {TOKEN}", "Bearer"),
-        ("Bearer wrong", "not the one"),
-        ("Bearer ", "not the one"),
-        (f"Bearer {TOKEN}x", "not the one"),
-        ("Bearer tökén", "not the one"),
+        ("Bearer wrong", "not this server's"),
+        ("Bearer ", "not this server's"),
+        (f"Bearer {TOKEN}x", "not this server's"),
+        ("Bearer tökén", "not this server's"),
     ],
 )
 @pytest.mark.parametrize("path", ["/", "/no/such/path"])

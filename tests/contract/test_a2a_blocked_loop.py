@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 LOG = "isthmus.a2a.blocked_loop"
 
 
-class Told(logging.Handler):
+class WarningHandler(logging.Handler):
     """A log handler that wakes the waiting test from any thread."""
 
     def __init__(self) -> None:
@@ -31,8 +31,8 @@ class Told(logging.Handler):
 
 
 @pytest.fixture
-def told() -> Generator[Told]:
-    handler = Told()
+def warnings() -> Generator[WarningHandler]:
+    handler = WarningHandler()
     logging.getLogger(LOG).addHandler(handler)
     yield handler
     logging.getLogger(LOG).removeHandler(handler)
@@ -41,24 +41,26 @@ def told() -> Generator[Told]:
 class Blocking:
     """An agent that blocks the loop once, until the log names it."""
 
-    def __init__(self, told: Told) -> None:
-        self._told = told
-        self.was_told = False
+    def __init__(self, warnings: WarningHandler) -> None:
+        self._warnings = warnings
+        self.was_warned = False
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
         self.look_up()
         yield TextContent("", "done")
 
     def look_up(self) -> None:
-        self.was_told = self._told.came.wait(60)
+        self.was_warned = self._warnings.came.wait(60)
 
 
-async def test_an_agent_that_blocks_the_loop_is_named_with_where_it_is(workspace: Path, told: Told) -> None:
-    agent = Blocking(told)
+async def test_an_agent_that_blocks_the_loop_is_named_with_where_it_is(
+    workspace: Path, warnings: WarningHandler
+) -> None:
+    agent = Blocking(warnings)
     async with hosted(agent, workspace) as server:
         await server.call("message/send", prompt("go"))
-    assert agent.was_told
-    named = [line for line in told.lines if "Blocking.run() in " in line]
+    assert agent.was_warned
+    named = [line for line in warnings.lines if "Blocking.run() in " in line]
     assert len(named) == 1
     assert Path(__file__).name in named[0]
     assert "look_up" in named[0]

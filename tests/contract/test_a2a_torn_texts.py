@@ -51,11 +51,11 @@ class Ended:
 class Whole:
     """An agent that sends the text again, in one or in two parts."""
 
-    def __init__(self, *said: AgentEvent) -> None:
-        self._said = said
+    def __init__(self, *events: AgentEvent) -> None:
+        self._events = events
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        for event in self._said:
+        for event in self._events:
             yield event
 
 
