@@ -6,6 +6,7 @@ import pytest
 
 from isthmus.ide.cli_choice import Announcement, Here
 from isthmus.ide.discovery.doctor import CompanionAnnouncement, Examination, State, examine, ports_to_try
+from isthmus.ide.discovery.protocols import AGENT_CLIS
 
 
 def examined(
@@ -94,7 +95,7 @@ def test_an_editor_of_another_cli_is_offered_by_the_bridge_where_no_companion_ru
         found = examined(LOCK, living=(10,), open_ports=(1001,), running=running).choices
         return {choice.cli: "`isthmus bridge` here lets" in choice.advice for choice in found}
 
-    assert advice() == {"Gemini CLI": True, "Qwen Code": True, "Claude Code": False}
+    assert advice() == {cli.name: cli.name != "Claude Code" for cli in AGENT_CLIS}
     assert not any(advice(CompanionAnnouncement(40123, "/tmp/gemini/ide/x.json", ("/project",))).values())
     assert any(advice(CompanionAnnouncement(40123, "/tmp/gemini/ide/x.json", ("/elsewhere",))).values())
 
