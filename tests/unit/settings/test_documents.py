@@ -30,7 +30,7 @@ def test_the_page_on_security_says_who_may_set_each_key() -> None:
 
 def test_the_page_on_settings_names_each_key_and_what_it_does() -> None:
     rows = [f"| `{key.name}` | {key.effect} | {key.merge.value} |" for key in KEYS.values()]
-    expected = ["| key | what it says | files |", "|---|---|---|", *rows]
+    expected = ["| key | meaning | files |", "|---|---|---|", *rows]
     assert table("reference/settings.md", "keys") == expected, "\n".join(expected)
 
 
