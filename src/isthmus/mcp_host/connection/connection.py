@@ -7,7 +7,6 @@ the server is trusted. Otherwise the outcome is unknown, and the error reports t
 
 import asyncio
 import contextlib
-import importlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -31,6 +30,7 @@ from isthmus.mcp_host.connection.errors import (
 from isthmus.mcp_host.connection.transport_probe import TransportChoice, TransportProbe
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.elicitation.server_requests import ServerAsking
+from isthmus.mcp_host.sdk import import_with_sdk
 from isthmus.tools.servers import ServerState
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ class ServerConnection:
         self.problem = None
         self._has_answered = was_connected = False
         try:
-            await asyncio.to_thread(_import)
+            await import_with_sdk("isthmus.mcp_host.connection.attempt")
             was_connected = await self._probe.first_that_works(self._connect_by)
         except NeedsLoginError as error:
             self.state, self.problem = ServerState.NEEDS_LOGIN, str(error)
@@ -388,8 +388,3 @@ class ServerConnection:
     def _note_loss(self, reason: str) -> None:
         self._settled.clear()
         self._session, self.state, self.problem = None, ServerState.DISCONNECTED, self.hidden(reason)
-
-
-def _import() -> None:
-    """Import the SDK. Takes about a second; call it in a thread."""
-    importlib.import_module("isthmus.mcp_host.connection.attempt")

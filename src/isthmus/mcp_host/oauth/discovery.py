@@ -6,8 +6,6 @@ themselves are read here, more leniently than by the SDK's types. Configured end
 at ``/authorize``, ``/token`` and ``/register``.
 """
 
-import asyncio
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -17,6 +15,10 @@ from isthmus.mcp_host.config.oauth_settings import OAuthSettings
 from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.http import OAuthHttp, place
 from isthmus.mcp_host.oauth.messages import Challenge, Endpoints, union
+from isthmus.mcp_host.sdk import import_with_sdk
+
+_SDK = "mcp.client.auth.utils"
+"""The SDK's module for logins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ async def discover(
     if settings.token_url and (settings.authorization_url or not is_for_user):
         endpoints = Endpoints(settings.authorization_url or "", settings.token_url)
         return Found(endpoints, canonical(server_url), challenge.scope)
-    await _import_sdk()
+    await import_with_sdk(_SDK)
     described = await _resource(http, server_url, challenge)
     endpoints = await _endpoints(http, server_url, described.issuer)
     if is_for_user and endpoints.challenge_methods is not None and "S256" not in endpoints.challenge_methods:
@@ -124,7 +126,7 @@ async def issuer_endpoints(http: OAuthHttp, issuer: str) -> Endpoints:
     Raises:
         OAuthError: the issuer publishes no metadata.
     """
-    await _import_sdk()
+    await import_with_sdk(_SDK)
     published = await _published(http, issuer)
     if published is None:
         raise OAuthError(f"{issuer} publishes no metadata; set tokenUrl")
@@ -148,11 +150,6 @@ async def _published(http: OAuthHttp, base: str) -> Endpoints | None:
             raise OAuthError(f"{place(url)} names the issuer {named}; expected {base}")
         return _read_metadata(values)
     return None
-
-
-async def _import_sdk() -> None:
-    """Import the SDK's module for logins in a thread: it takes a second if no server was connected before."""
-    await asyncio.to_thread(importlib.import_module, "mcp.client.auth.utils")
 
 
 def _read_metadata(values: Mapping[str, Any]) -> Endpoints:
