@@ -264,19 +264,19 @@ async def test_only_servers_named_in_the_settings_are_used_and_unknown_names_fai
 async def test_a_clients_server_at_an_address_that_the_rule_refuses_is_refused_at_once(
     home: Path, workspace: Path, url: str
 ) -> None:
-    def why_not(host: str, address: str) -> str | None:
+    def address_policy(host: str, address: str) -> str | None:
         return "a private address"
 
-    async with hosting(home, {}, why_not=why_not) as host:
+    async with hosting(home, {}, address_policy=address_policy) as host:
         with pytest.raises(ToolFailure, match="leads to a private address"):
             host.check(workspace, (McpServerSettings("mine", url),))
 
 
 async def test_a_name_that_leads_to_a_refused_address_is_not_connected_to(home: Path, workspace: Path) -> None:
-    def why_not(host: str, address: str) -> str | None:
+    def address_policy(host: str, address: str) -> str | None:
         return "a loopback address" if address.startswith("127.") or address == "::1" else None
 
-    async with hosting(home, {}, why_not=why_not) as host:
+    async with hosting(home, {}, address_policy=address_policy) as host:
         name = socket.gethostname()
         scope = ToolScope(workspace, "c", "t", (McpServerSettings("mine", f"http://{name}:1/mcp"),))
         assert (await host.tools(scope)).tools == {}

@@ -22,7 +22,7 @@ CALL = ToolCall("call", ToolCallStatus.PENDING, "replace", {})
 
 @asynccontextmanager
 async def editors_of(
-    user: str = "", *, local: bool = False, why_not: Callable[[str, str], str | None] | None = None
+    user: str = "", *, local: bool = False, address_policy: Callable[[str, str], str | None] | None = None
 ) -> AsyncGenerator[SessionEditors]:
     async def settings_of(_: str) -> AgentSettings | None:
         return None
@@ -31,7 +31,7 @@ async def editors_of(
         return user
 
     directory = EditorDirectory(os.environ) if local else None
-    editors = SessionEditors(directory, why_not, settings_of, user_of)
+    editors = SessionEditors(directory, address_policy, settings_of, user_of)
     yield editors
     await editors.aclose()
     if directory is not None:
@@ -64,11 +64,11 @@ async def test_an_endpoint_of_the_settings_is_the_tasks_editor_until_it_ends(wor
 async def test_an_address_that_the_rule_refuses_is_not_connected_to(workspace: Path) -> None:
     asked: list[tuple[str, str]] = []
 
-    def why_not(host: str, address: str) -> str | None:
+    def address_policy(host: str, address: str) -> str | None:
         asked.append((host, address))
         return "a loopback address"
 
-    async with running_companion(workspace) as companion, editors_of(why_not=why_not) as editors:
+    async with running_companion(workspace) as companion, editors_of(address_policy=address_policy) as editors:
         await open_file(companion, workspace)
         url = companion.url.replace("127.0.0.1", "localhost")
         assert await editors.context(ToolScope(workspace, "c", "t", named(companion, url))) is None

@@ -60,16 +60,16 @@ UNATTENDED_PATIENCE = 20.0
 class McpUse:
     """Options for the use of MCP servers.
 
-    ``patience``: maximum time in seconds that a turn waits for servers that are still connecting. ``why_not``: called
-    with the host name and the address of a client's server; returns the reason to refuse it, or None. Without it every
-    address is allowed. ``open_browser`` shows a login page to the user at this machine. ``on_unknown_trust`` is called
-    at the start if the folder's files would start programs and the user has not decided about trust. ``on_wait``
+    ``patience``: maximum time in seconds that a turn waits for servers that are still connecting. ``address_policy``:
+    called with the host name and the address of a client's server; returns the reason to refuse it, or None. Without it
+    every address is allowed. ``open_browser`` shows a login page to the user at this machine. ``on_unknown_trust`` is
+    called at the start if the folder's files would start programs and the user has not decided about trust. ``on_wait``
     receives the servers that a turn waits for, when that takes long. ``is_for_one_turn``: /mcp waits, too. ``on_host``
     receives the host once the agent runs.
     """
 
     patience: float = 5.0
-    why_not: "AddressPolicy | None" = None
+    address_policy: "AddressPolicy | None" = None
     open_browser: Callable[[str], bool | None] | None = None
     on_unknown_trust: OnUnknown | None = None
     on_wait: OnWait | None = None
@@ -122,7 +122,7 @@ async def local_agent(
     mcp = _mcp_host(setup, use, trusts, local_editors)
     connect = local_editors.connect if local_editors is not None else None
     rules = RulesOfFolders(setup.workspace, Path.home(), setup.environment, trusts, connect, names_settings_files)
-    editors = SessionEditors(local_editors, use.why_not, settings_of, user_of, editor_timeouts)
+    editors = SessionEditors(local_editors, use.address_policy, settings_of, user_of, editor_timeouts)
     diagnostics = EditDiagnosticsOfIde(editors.client, editor_timeouts)
 
     def task_ended(task_id: str) -> None:
@@ -228,7 +228,7 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
         Path.home(),
         setup.environment,
         use.patience,
-        use.why_not,
+        use.address_policy,
         trusts,
         editors.connect if editors is not None else None,
         use.open_browser,

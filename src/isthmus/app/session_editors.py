@@ -43,20 +43,20 @@ log = logging.getLogger(__name__)
 class SessionEditors(EditorControl):
     """Finder of the editors of sessions. ``local`` finds those of this machine; None if they are not used.
 
-    ``why_not`` refuses addresses of clients' endpoints (None allows all of them). ``settings_of`` returns the settings
-    of a task, for questions that come without; ``user_of`` returns the name of its user.
+    ``address_policy`` refuses addresses of clients' endpoints (None allows all of them). ``settings_of`` returns the
+    settings of a task, for questions that come without; ``user_of`` returns the name of its user.
     """
 
     def __init__(
         self,
         local: EditorDirectory | None,
-        why_not: "AddressPolicy | None",
+        address_policy: "AddressPolicy | None",
         settings_of: SettingsOf,
         user_of: Callable[[str], Awaitable[str]],
         timeouts: EditorTimeouts = EditorTimeouts(),
     ) -> None:
         self._local = local
-        self._why_not = why_not
+        self._address_policy = address_policy
         self._settings_of = settings_of
         self._user_of = user_of
         self._context_seconds = timeouts.context_seconds
@@ -171,7 +171,7 @@ class SessionEditors(EditorControl):
         from isthmus.ide.ide_protocol import RemoteEndpoint
 
         headers = {name: str(text) for name, text in (server.headers or {}).items()}
-        endpoint = RemoteEndpoint(server.url or "", headers, self._why_not)
+        endpoint = RemoteEndpoint(server.url or "", headers, self._address_policy)
         peer = GeminiPeer(Path("/"), {}, find=named_companion(server.name, endpoint))
         try:
             await peer.connect()

@@ -48,20 +48,20 @@ CHANGE_SECONDS = 2.0
 class HostOptions:
     """Options of a host.
 
-    ``patience`` is the maximum wait in seconds for the tools of servers that are still connecting. ``why_not`` is the
-    rule for the addresses of clients' own servers; None allows every address. ``trusts`` decides about folders; None
-    for the rules in the user's file. ``meet_editor`` waits until an editor of the folder, if any, can report whether
-    the folder is trusted. ``open_browser`` opens a page for the user; it returns False if it cannot. ``cache`` is the
-    folder of the servers' listings for the next start; None for no cache. ``sandbox`` finds the sandbox for servers.
-    ``reads_freely`` returns whether the read-only tools of a server in the user's own file run without approval.
-    ``is_for_one_turn``: the state of discovery is requested only once, so the request waits until it is final.
-    ``is_strict``: no turn begins before all servers that are not switched off are connected.
+    ``patience`` is the maximum wait in seconds for the tools of servers that are still connecting. ``address_policy``
+    is the rule for the addresses of clients' own servers; None allows every address. ``trusts`` decides about folders;
+    None for the rules in the user's file. ``meet_editor`` waits until an editor of the folder, if any, can report
+    whether the folder is trusted. ``open_browser`` opens a page for the user; it returns False if it cannot. ``cache``
+    is the folder of the servers' listings for the next start; None for no cache. ``sandbox`` finds the sandbox for
+    servers. ``reads_freely`` returns whether the read-only tools of a server in the user's own file run without
+    approval. ``is_for_one_turn``: the state of discovery is requested only once, so the request waits until it is
+    final. ``is_strict``: no turn begins before all servers that are not switched off are connected.
     """
 
     home: Path
     environment: Mapping[str, str]
     patience: float = 5.0
-    why_not: "AddressPolicy | None" = None
+    address_policy: "AddressPolicy | None" = None
     trusts: FolderTrust | None = None
     meet_editor: Callable[[Path], Awaitable[object]] | None = None
     open_browser: OpenBrowser | None = None
@@ -132,7 +132,7 @@ class McpHost(ToolSource, ToolServers):
             await asyncio.gather(*(connection.aclose() for connection in client.connections))
 
     async def _tools(self, scope: ToolScope, servers: WorkspaceServers) -> ToolSet:
-        require_known(scope.mcp_servers, servers.names, self._options.why_not)
+        require_known(scope.mcp_servers, servers.names, self._options.address_policy)
         connections = servers.connections(_named(scope))
         for connection in connections:
             connection.try_again()
@@ -274,7 +274,7 @@ class McpHost(ToolSource, ToolServers):
         """
         if wanted:
             names = tuple(server.name for server in self._load(workspace.resolve()).servers)
-            require_known(wanted, names, self._options.why_not)
+            require_known(wanted, names, self._options.address_policy)
 
     async def aclose(self) -> None:
         """Close all servers, in about two seconds."""
@@ -369,7 +369,9 @@ class McpHost(ToolSource, ToolServers):
         if (before := self._clients.pop(key, None)) is not None:
             await asyncio.gather(*(connection.aclose() for connection in before.connections))
         options = self._options
-        context = ConnectionContext({}, servers.workspace, why_not=options.why_not, timeouts=options.timeouts)
+        context = ConnectionContext(
+            {}, servers.workspace, address_policy=options.address_policy, timeouts=options.timeouts
+        )
         connections = [ServerConnection(client_config(server), context) for server in wanted]
         self._clients[key] = _ClientServers(connections)
         for connection in connections:

@@ -22,7 +22,7 @@ REFUSED_SERVER = "refused_mcp_server"
 
 
 def require_known(
-    wanted: Sequence[McpServerSettings], configured: Sequence[str], why_not: "AddressPolicy | None"
+    wanted: Sequence[McpServerSettings], configured: Sequence[str], address_policy: "AddressPolicy | None"
 ) -> None:
     """Check the servers in AgentSettings against the configured servers and the rule for addresses.
 
@@ -40,7 +40,7 @@ def require_known(
                 f"the MCP server {server.name!r} is configured here; give your own server another name",
                 REFUSED_SERVER,
             )
-        _require_url(server, why_not)
+        _require_url(server, address_policy)
 
 
 def require_name(name: str, configured: Sequence[str]) -> None:
@@ -50,7 +50,7 @@ def require_name(name: str, configured: Sequence[str]) -> None:
         raise ToolFailure(f"no MCP server is named {name!r} here; configured are: {known}", UNKNOWN_SERVER)
 
 
-def _require_url(server: McpServerSettings, why_not: "AddressPolicy | None") -> None:
+def _require_url(server: McpServerSettings, address_policy: "AddressPolicy | None") -> None:
     """Raise ToolFailure for an invalid URL, or if its host is an address that the rule refuses.
 
     The addresses of host names are checked when the connection is made.
@@ -62,7 +62,7 @@ def _require_url(server: McpServerSettings, why_not: "AddressPolicy | None") -> 
         host = parts = None
     if parts is None or host is None or parts.scheme not in ("http", "https") or parts.username is not None:
         raise ToolFailure(f"the url of the MCP server {server.name!r} is not an http(s) address", REFUSED_SERVER)
-    if why_not is None:
+    if address_policy is None:
         return
     addresses = ["127.0.0.1"] if host == "localhost" or host.endswith(".localhost") else [host]
     for address in addresses:
@@ -70,7 +70,7 @@ def _require_url(server: McpServerSettings, why_not: "AddressPolicy | None") -> 
             ipaddress.ip_address(address.partition("%")[0])
         except ValueError:
             return
-        if (kind := why_not(host, address)) is not None:
+        if (kind := address_policy(host, address)) is not None:
             raise ToolFailure(
                 f"the url of the MCP server {server.name!r} leads to {kind}; this server connects to public addresses "
                 "only, unless its owner allows more with --allow-client-mcp",

@@ -89,7 +89,7 @@ class Attempt:
             context.environment,
             context.timeouts.exit_seconds,
             auth,
-            context.why_not,
+            context.address_policy,
             config.oauth.token_param_name,
             sandbox=server_sandbox(config, context),
         )

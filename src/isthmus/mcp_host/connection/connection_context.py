@@ -87,7 +87,7 @@ class ConnectionContext:
     environment: Mapping[str, str]
     workspace: Path
     home: Path | None = None
-    why_not: "AddressPolicy | None" = None
+    address_policy: "AddressPolicy | None" = None
     manifests: "Manifests | None" = None
     gate: StartLimit | None = None
     sandbox: "SandboxFinder | None" = None

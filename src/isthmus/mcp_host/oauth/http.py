@@ -50,12 +50,12 @@ class OAuthHttp:
     def __init__(
         self,
         server_url: str,
-        why_not: "AddressPolicy | None" = None,
+        address_policy: "AddressPolicy | None" = None,
         trusted: tuple[str, ...] = (),
         seconds: float | None = None,
     ) -> None:
         self._server = urlsplit(server_url)
-        self._why_not = why_not
+        self._address_policy = address_policy
         self._trusted = {_origin(url) for url in trusted}
         self._seconds = ANSWER_SECONDS if seconds is None else seconds
 
@@ -143,11 +143,11 @@ class OAuthHttp:
         return Answer(response.status_code, value)
 
     def _transport(self) -> "httpx2.AsyncBaseTransport | None":
-        if self._why_not is None:
+        if self._address_policy is None:
             return None
         from isthmus.network.checked_transport import CheckedTransport
 
-        return CheckedTransport(self._why_not)
+        return CheckedTransport(self._address_policy)
 
 
 async def _read(response: "httpx2.Response", what: str) -> bytes:

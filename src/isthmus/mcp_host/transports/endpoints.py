@@ -48,7 +48,7 @@ class HttpWatch:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The means and restrictions of access to endpoints. ``why_not`` is the rule for addresses; None allows all.
+    """The means and restrictions of access to endpoints. ``address_policy`` is the rule for addresses; None allows all.
 
     ``token_parameter`` is the query parameter of SSE URLs that carries the token instead of a header.
     """
@@ -56,7 +56,7 @@ class Access:
     environment: Mapping[str, str]
     exit_seconds: tuple[float, float]
     auth: httpx2.Auth | None = None
-    why_not: AddressPolicy | None = None
+    address_policy: AddressPolicy | None = None
     token_parameter: str | None = None
     sandbox: ServerSandbox | None = None
 
@@ -131,7 +131,9 @@ async def _streamable(url: str, client: httpx2.AsyncClient) -> AsyncGenerator[An
 def _http_client(
     endpoint: HttpEndpoint, kind: HttpKind, access: Access, connect_seconds: float, watch: HttpWatch
 ) -> httpx2.AsyncClient:
-    transport: httpx2.AsyncBaseTransport | None = None if access.why_not is None else CheckedTransport(access.why_not)
+    transport: httpx2.AsyncBaseTransport | None = (
+        None if access.address_policy is None else CheckedTransport(access.address_policy)
+    )
     if kind is HttpKind.SSE and access.token_parameter:
         transport = TokenInQuery(transport or httpx2.AsyncHTTPTransport(), access.token_parameter)
 
