@@ -14,14 +14,12 @@ MAXIMUM_CHARACTERS = 20_000
 
 _SECRETS = re.compile(
     r"""
-    (?P<kept>
-        "(?:token|credentials|authorization|password|secret|client_?secret|api_?key|access_?token|refresh_?token)"\s*:\s*
-    )
-    "(?:[^"\\]|\\.)*+"?
-    | (?P<kept_object>"(?:env|headers)"\s*:\s*)\{[^{}]*+\}?
+    (?P<kept>"[\w-]*(?:token|credentials|authorization|password|secret|api[-_]?key)"\s*:\s*)"(?:[^"\\]|\\.)*+"?
+    | (?P<kept_object>"(?:env|headers)"\s*:\s*)\{(?:[^{}"]|"(?:[^"\\]|\\.)*+"?)*+(?:\}|\{.*)?
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
+"""Members whose values are hidden. Such an object is flat; behind a nested one the rest of the body is hidden."""
 _LINE = re.compile(r"(?P<link>\S+) (?P<arrow>->|<-) (?P<head>.+?)(?:: (?P<body>.*))?", re.DOTALL)
 
 
@@ -56,9 +54,8 @@ class WireLog:
         if not WIRE_LOG.isEnabledFor(logging.DEBUG):
             return
         text = body if isinstance(body, str) else body.decode("utf-8", "replace")
-        text = _SECRETS.sub(_hide, text)
-        if len(text) > MAXIMUM_CHARACTERS:
-            text = f"{text[:MAXIMUM_CHARACTERS]}... ({len(text)} characters)"
+        cut = f"... ({len(text)} characters)" if len(text) > MAXIMUM_CHARACTERS else ""
+        text = _SECRETS.sub(_hide, text[:MAXIMUM_CHARACTERS]) + cut
         WIRE_LOG.debug("%s %s %s%s", self._link, arrow, head, f": {text}" if text else "")
 
 

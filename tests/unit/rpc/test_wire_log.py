@@ -35,6 +35,9 @@ def test_a_long_body_is_cut(caplog: pytest.LogCaptureFixture) -> None:
         '{"mcp_servers": [{"name": "x", "env": {"KEY": "s3cr3t"}, "headers":{"Authorization": "Bearer s3cr3t"}}]}',
         '{"token": "s3cr3t',
         '{"env": {"KEY": "s3cr3t',
+        '{"headers": {"A": "b}c", "B": "s3cr3t"}}',
+        '{"env": {"A": {"B": "c"}, "D": "s3cr3t"}}',
+        '{"authToken": "s3cr3t", "x-api-key": "s3cr3t"}',
     ],
 )
 def test_values_of_members_that_hold_secrets_are_hidden(caplog: pytest.LogCaptureFixture, body: str) -> None:
