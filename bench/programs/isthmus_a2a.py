@@ -1,7 +1,7 @@
 """Our A2A server and engine on a real SQLite journal, with an agent of negligible cost.
 
 A prompt ``stream N`` is answered with N thoughts, ``ask`` with a question, and ``hold`` never; any other prompt is
-repeated.
+repeated in one text, as the peers do.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from isthmus.a2a.server.listen import A2AServer, bind
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.engine import Engine, EngineOptions
-from isthmus.events import StateChange, TaskState, Thought
+from isthmus.events import StateChange, TaskState, TextContent, Thought
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.models.base import Text
-from support.agents import AskingAgent, EchoAgent
+from support.agents import AskingAgent, reply
 
 
 class BenchAgent:
@@ -32,11 +32,12 @@ class BenchAgent:
         prompt = "".join(part.text for part in session.messages[-1].parts if isinstance(part, Text))
         if session.calls or prompt.startswith("ask"):
             return await AskingAgent().advance(turn)
-        if not prompt.startswith("stream ") and prompt != "hold":
-            return await EchoAgent().advance(turn)
         await turn.emit(StateChange(TaskState.WORKING))
         if prompt == "hold":
             await asyncio.Event().wait()
+        if not prompt.startswith("stream "):
+            await turn.emit(TextContent("m", prompt), reply("m", Text(prompt)))
+            return StateChange(TaskState.COMPLETED)
         for number in range(int(prompt.split()[1])):
             await turn.emit(Thought(AgentThought(f"Step {number}", "Looking at the next file of the workspace.")))
         return StateChange(TaskState.COMPLETED)
