@@ -154,7 +154,7 @@ class SqliteJournal(SqliteReads):
         discard_inbox: bool = False,
     ) -> Awaitable[Finished]:
         now = self._clock()
-        questions = JSON([to_json(call) for call in pending])
+        questions = JSON([to_json(call) for call in pending]) if pending else "[]"
 
         def work(connection: sqlite3.Connection) -> Finished:
             inbox = inbox_of(connection, lease.task_id)

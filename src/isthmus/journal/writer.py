@@ -29,7 +29,7 @@ CROWDED_SECONDS = 0.1
 """Time in seconds after several writes came together, during which a group waits for more writes."""
 CROWDED_TURNS = 4
 """Maximum number of turns of the event loop for which a group waits while each brings more writes."""
-COMMITS_ON_LOOP = 24
+COMMITS_ON_LOOP = 48
 """Number of commits on the event loop after which the thread commits, which empties SQLite's log when it is long."""
 COMMITS_BETWEEN = 2
 """Number of commits on the thread then: the first may empty the log, and the second starts a new one."""

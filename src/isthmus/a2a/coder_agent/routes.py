@@ -101,13 +101,12 @@ class CoderAgentRoutes:
     async def _whole(self, command: str, turn: Turn) -> Response:
         """Return the answer once the command has ended or asks the user, or the limit has passed."""
         deliveries: list[Delivery] = []
-        scope = self._streams.enter()
         try:
-            with scope, anyio.move_on_after(self._options.blocking_limit):
-                async for delivery in turn.deliveries:
-                    deliveries.append(delivery)
+            with anyio.move_on_after(self._options.blocking_limit):
+                async with self._streams.scope():
+                    async for delivery in turn.deliveries:
+                        deliveries.append(delivery)
         finally:
-            self._streams.leave(scope)
             await close(turn.deliveries)
         result = encode_result(command, turn.task_id, [delivery.event for delivery in deliveries])
         if isinstance(result, str):

@@ -148,10 +148,9 @@ class Answering:
         """
         answer: AgentMessage | None = None
         is_completed = False
-        scope = self.streams.enter()
         try:
-            with scope, anyio.move_on_after(self.options.blocking_limit):
-                async with anyio.create_task_group() as group:
+            with anyio.move_on_after(self.options.blocking_limit):
+                async with self.streams.scope(), anyio.create_task_group() as group:
 
                     async def watch() -> None:
                         while (await self.http.receive())["type"] != "http.disconnect":
@@ -169,7 +168,6 @@ class Answering:
                                 pass
                     group.cancel_scope.cancel()
         finally:
-            self.streams.leave(scope)
             await close(turn.deliveries)
         return answer if is_completed else None
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from urllib.parse import quote, urlsplit
 
 from starlette.requests import ClientDisconnect
-from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -24,6 +23,7 @@ from isthmus.a2a.server.auth import NOBODY, Authenticate, Principal, Refusal, Re
 from isthmus.a2a.server.card import PORT_KEY, card_of_request, card_response
 from isthmus.a2a.server.first_step import FirstStep
 from isthmus.a2a.server.framing import json_response
+from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
 from isthmus.a2a.server.rest import raw_path, refusal
 from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of

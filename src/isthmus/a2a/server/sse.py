@@ -9,8 +9,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from types import TracebackType
+from typing import Self
 
-import anyio
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -34,7 +35,7 @@ class OpenStreams:
     """The answers that wait for tasks, which must end when the server stops."""
 
     def __init__(self) -> None:
-        self._scopes: set[anyio.CancelScope] = set()
+        self._scopes: set[StreamScope] = set()
         self.closing = False
         self.reason: str | None = None
         """Reason of the end; None: the server stops."""
@@ -42,15 +43,17 @@ class OpenStreams:
     def __len__(self) -> int:
         return len(self._scopes)
 
-    def enter(self) -> anyio.CancelScope:
-        """Return a cancel scope for an answer; it is cancelled when the server stops."""
-        scope = anyio.CancelScope()
+    def scope(self) -> "StreamScope":
+        """Return a scope for an answer; it is cancelled when the server stops."""
+        return StreamScope(self)
+
+    def enter(self, scope: "StreamScope") -> None:
+        """Add the scope of an answer that begins."""
         self._scopes.add(scope)
         if self.closing:
             scope.cancel()
-        return scope
 
-    def leave(self, scope: anyio.CancelScope) -> None:
+    def leave(self, scope: "StreamScope") -> None:
         """Forget the scope of an answer that has ended."""
         self._scopes.discard(scope)
 
@@ -59,6 +62,38 @@ class OpenStreams:
         self.closing, self.reason = True, reason
         for scope in tuple(self._scopes):
             scope.cancel()
+
+
+class StreamScope:
+    """An ``async with`` block that :meth:`cancel` ends early, without an error; ``is_cancelled`` afterwards.
+
+    Each answer has one, and anyio's cancel scope would cost several times as much.
+    """
+
+    def __init__(self, streams: OpenStreams) -> None:
+        self._streams = streams
+        self._timeout = asyncio.timeout(None)
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        """End the block at its next wait."""
+        if not self._timeout.expired():
+            self._timeout.reschedule(asyncio.get_running_loop().time())
+
+    async def __aenter__(self) -> Self:
+        await self._timeout.__aenter__()
+        self._streams.enter(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._streams.leave(self)
+        try:
+            return await self._timeout.__aexit__(kind, error, trace)
+        except TimeoutError:  # made of the cancellation; an error of the block is passed in, not raised
+            self.is_cancelled = True
+            return True
 
 
 class EventStream(StreamingResponse):
@@ -90,19 +125,18 @@ class EventStream(StreamingResponse):
         The stream ends early with a comment when the server stops, and with an error when it is ended for a reason.
         """
         end = b""
-        work = self._streams.enter()
+        work = self._streams.scope()
         watch = _StreamWatch(receive, send, work, self._keep_alive)
         try:
-            with work:
+            async with work:
                 await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
                 async with aclosing(self._frames) as frames:
                     end = await self._send_frames(frames, watch, send)
         finally:
-            self._streams.leave(work)
             watch.end()
         if watch.reader_has_left:
             return
-        if work.cancelled_caught:
+        if work.is_cancelled:
             reason = self._streams.reason
             end = STOPPING if reason is None or self._last_frame is None else self._last_frame(reason)
         await send({"type": "http.response.body", "body": end, "more_body": False})
@@ -139,7 +173,7 @@ class _StreamWatch:
     A stream that ends before ``WATCH_AFTER_SECONDS`` costs a timer, not an asyncio task.
     """
 
-    def __init__(self, receive: Receive, send: Send, work: anyio.CancelScope, interval: float) -> None:
+    def __init__(self, receive: Receive, send: Send, work: StreamScope, interval: float) -> None:
         self._receive = receive
         self._send = send
         self._work = work
