@@ -27,7 +27,7 @@ from bench.processes import ROOT, clean_home, measure, program
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.tools.base import Approved, CallContext, Tool, ToolContext, ToolScope, ToolSet, ToolSucceeded
 from isthmus.tools.servers import ServerState
-from isthmus.tools.user_question import nobody_to_ask
+from isthmus.tools.user_question import no_user_to_ask
 from isthmus.tools.workspace import Workspace
 
 ROUNDS = 5
@@ -109,7 +109,7 @@ async def _timed(call: Callable[[], Awaitable[None]], count: int) -> float:
 async def _turn_call(tool: Tool, context: ToolContext) -> None:
     arguments = {"text": "hello"}
     approved = Approved(await tool.propose(arguments, context))
-    running = CallContext.of(context, approved, lambda text: None, nobody_to_ask)
+    running = CallContext.of(context, approved, lambda text: None, no_user_to_ask)
     result = await tool.run(arguments, running)
     assert isinstance(result, ToolSucceeded)
     assert "hello" in result.for_model
@@ -190,7 +190,7 @@ async def _discovery(rounds: int, environment: Mapping[str, str]) -> list[Figure
 
 async def _discover(servers: Mapping[str, Any], environment: Mapping[str, str], cache: Path) -> tuple[float, float]:
     """Return the seconds until all servers were connected, and the slowest server's own connecting time."""
-    async with _hosting(servers, environment, cache=cache, patience=DISCOVERY_SECONDS) as host:
+    async with _hosting(servers, environment, cache=cache, wait_seconds=DISCOVERY_SECONDS) as host:
         scope = ToolScope(Path(environment["PWD"]))
         begin = time.perf_counter()
         await host.tools(scope)
@@ -207,7 +207,7 @@ async def _hosting(
 ) -> AsyncGenerator[McpHost]:
     home = Path(environment["HOME"])
     _write(home, servers)
-    settings: dict[str, Any] = {"patience": 60.0, "environment": dict(environment), **options}
+    settings: dict[str, Any] = {"wait_seconds": 60.0, "environment": dict(environment), **options}
     host = McpHost(ToolSet(), HostOptions(home, **settings))
     try:
         yield host

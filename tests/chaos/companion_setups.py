@@ -119,7 +119,7 @@ class HeadlessSetup:
         control = self.isolated_folders.runtime / "isthmus" / f"companion-{self.companion.process.pid}.json"
         try:
             running = from_json(RunningCompanion, json.loads(control.read_text(encoding="utf-8")))
-            return dict(await asyncio.to_thread(ask, running, command, patience=30.0, **arguments))
+            return dict(await asyncio.to_thread(ask, running, command, wait_seconds=30.0, **arguments))
         except (OSError, RefusedError):
             return None
 

@@ -317,7 +317,7 @@ async def _run_code(cli: ClaudeCli, code: str, decision: str) -> list[dict[str, 
     """Call executeCode, look at the question as the user and answer it as `isthmus ide` does."""
     call = asyncio.create_task(cli.call("executeCode", {"code": code}))
     (companion,) = control_client.running()
-    asked = await asyncio.to_thread(control_client.ask, companion, "questions", patience=30, wait=30)
+    asked = await asyncio.to_thread(control_client.ask, companion, "questions", wait_seconds=30, wait=30)
     (question,) = asked["questions"]
     assert question["title"] == "Claude Code wants to run code in analysis.ipynb"
     assert question["text"] == code

@@ -74,7 +74,7 @@ async def test_a_late_server_is_there_at_the_next_step_and_unchanged_tools_are_k
     waits = f"until [ -e {shlex.quote(str(gate))} ]; do sleep 0.05; done; exec {program}"
     late = {"command": "/bin/sh", "args": ["-c", waits], "env": {"PATH": os.environ["PATH"]}}
     scope = ToolScope(workspace, "context", "task")
-    async with hosting(isolated_folders.home, {"late": late, "there": scripted("read-only")}, patience=0.0) as host:
+    async with hosting(isolated_folders.home, {"late": late, "there": scripted("read-only")}, wait_seconds=0.0) as host:
         await status_when(host, scope, "there", ServerState.CONNECTED)
         began = await host.tools(scope)
         assert [server.name for server in began.servers if server.tools] == ["there"]

@@ -79,7 +79,7 @@ async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope) -
 
     servers = {"slow": scripted("hangs"), "quick": scripted("plain"), "slower": scripted("hangs")}
     timeouts = replace(SOON_ENDED, report_seconds=0.1)
-    async with hosting(home, servers, patience=1000, on_wait=tell, timeouts=timeouts) as host:
+    async with hosting(home, servers, wait_seconds=1000, on_wait=tell, timeouts=timeouts) as host:
         asking = asyncio.create_task(host.tools(scope))
         await eventually_async(lambda: ("slow", "slower") in told, 60)
         asking.cancel()
@@ -95,7 +95,7 @@ async def test_a_server_that_hung_is_not_waited_for_at_the_next_start(
     home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:
     servers, cache = {"s": scripted("hangs"), "good": scripted("plain")}, tmp_path / "cache"
-    async with hosting(home, servers, cache=cache, patience=0.4, timeouts=QUICK_MEMORY) as host:
+    async with hosting(home, servers, cache=cache, wait_seconds=0.4, timeouts=QUICK_MEMORY) as host:
         await host.tools(scope)
         await status_when(host, scope, "good", ServerState.CONNECTED)
     waited: list[Sequence[str]] = []
@@ -104,7 +104,7 @@ async def test_a_server_that_hung_is_not_waited_for_at_the_next_start(
         assert seconds >= 0
         waited.append(names)
 
-    async with hosting(home, servers, cache=cache, patience=1000, on_wait=wait, timeouts=QUICK_MEMORY) as host:
+    async with hosting(home, servers, cache=cache, wait_seconds=1000, on_wait=wait, timeouts=QUICK_MEMORY) as host:
         tools = await asyncio.wait_for(host.tools(scope), 60)
         assert list(tools.tools) == ["ok"]
         assert tools.missing_servers == ("s",)
@@ -118,12 +118,12 @@ async def test_a_server_that_hung_begins_after_the_tools_of_the_others_are_there
     """Check the order: importing the SDK for it and starting it takes CPU time from a turn that does not wait."""
     pids, cache = tmp_path / "pids", tmp_path / "cache"
     servers = {"s": scripted("hangs", str(pids))}
-    async with hosting(home, servers, cache=cache, patience=0.4, timeouts=QUICK_MEMORY) as host:
+    async with hosting(home, servers, cache=cache, wait_seconds=0.4, timeouts=QUICK_MEMORY) as host:
         await host.tools(scope)
     begun = pids.read_text()
     servers["new"] = scripted("plain")
     timeouts = replace(QUICK_MEMORY, start_delay_seconds=1000)
-    async with hosting(home, servers, cache=cache, patience=1000, timeouts=timeouts) as host:
+    async with hosting(home, servers, cache=cache, wait_seconds=1000, timeouts=timeouts) as host:
         assert list((await host.tools(scope)).tools) == ["ok"]
         assert pids.read_text() == begun
 
@@ -134,11 +134,11 @@ async def test_one_that_was_late_and_comes_after_all_has_its_tools_at_the_next_s
     program, cache = tmp_path / "server.py", tmp_path / "cache"
     program.write_text("import time\ntime.sleep(1000)\n")
     servers = {"s": {"command": sys.executable, "args": ["-S", str(program), "plain"]}}
-    async with hosting(home, servers, cache=cache, patience=0.4, timeouts=QUICK_MEMORY) as host:
+    async with hosting(home, servers, cache=cache, wait_seconds=0.4, timeouts=QUICK_MEMORY) as host:
         await host.tools(scope)
     program.unlink()
     program.symlink_to(SCRIPTED)
-    async with hosting(home, servers, cache=cache, patience=1000, timeouts=QUICK_MEMORY) as host:
+    async with hosting(home, servers, cache=cache, wait_seconds=1000, timeouts=QUICK_MEMORY) as host:
         tools = await host.tools(scope)
         assert tools.tools == {}
         await status_when(host, scope, "s", ServerState.CONNECTED)
@@ -151,7 +151,7 @@ async def test_one_that_is_required_is_waited_for_also_when_it_was_late(
 ) -> None:
     servers, cache = {"s": scripted("hangs", timeout=300, required=True)}, tmp_path / "cache"
     for _ in range(2):
-        async with hosting(home, servers, cache=cache, patience=0.01, timeouts=QUICK_MEMORY) as host:
+        async with hosting(home, servers, cache=cache, wait_seconds=0.01, timeouts=QUICK_MEMORY) as host:
             with pytest.raises(ToolFailure, match="MCP servers are not connected: s: no answer to") as failure:
                 await host.tools(scope)
             assert failure.value.category == "mcp_required"

@@ -338,7 +338,7 @@ async def test_a_host_that_closes_while_a_server_hangs_does_not_wait_for_it(
     home: Path, workspace: Path, tmp_path: Path
 ) -> None:
     pid_file = tmp_path / "pid"
-    async with hosting(home, {"s": scripted("hangs", str(pid_file))}, patience=0.1) as host:
+    async with hosting(home, {"s": scripted("hangs", str(pid_file))}, wait_seconds=0.1) as host:
         await host.tools(ToolScope(workspace))
         await eventually_async(lambda: pid_file.exists() and pid_file.read_text())
         began = time.monotonic()
@@ -353,7 +353,7 @@ async def test_a_session_waits_for_a_slow_server_once_only(home: Path, workspace
         if not servers:  # the waiting is over
             ends.append(seconds)
 
-    async with hosting(home, {"s": scripted("hangs")}, patience=0.5, on_wait=tell) as host:
+    async with hosting(home, {"s": scripted("hangs")}, wait_seconds=0.5, on_wait=tell) as host:
         for _ in range(3):
             await host.tools(ToolScope(workspace))
     assert len(ends) == 1

@@ -80,7 +80,7 @@ async def test_known_tools_stay_when_a_start_ended_before_their_slow_server_conn
     for _ in range(2):
         begun = listed.started
         timeouts = McpTimeouts(hanging_seconds=0)
-        async with hosting(home, servers, cache=cache, patience=1000, timeouts=timeouts) as host:
+        async with hosting(home, servers, cache=cache, wait_seconds=1000, timeouts=timeouts) as host:
             assert await names_of(host, scope) == ["ok"]
             await eventually_async(lambda begun=begun: listed.started > begun)
         assert held_of(cache) == [False]
@@ -94,7 +94,7 @@ async def test_tools_are_there_at_once_at_the_next_start_and_a_call_awaits_the_c
     servers = {"s": listed.settings()}
     assert await once(home, scope, cache, servers) == ["ok"]
     listed.hold.touch()
-    async with hosting(home, servers, cache=cache, patience=1000) as host:
+    async with hosting(home, servers, cache=cache, wait_seconds=1000) as host:
         tool = (await asyncio.wait_for(host.tools(scope), 60)).tools["ok"]
         (status,) = await host.servers(scope)
         assert status.state is ServerState.CONNECTING
@@ -165,7 +165,7 @@ async def test_a_failing_server_keeps_its_tools_out_and_its_names_also_at_the_ne
         await eventually_async(lambda: held_of(cache) == [False, True], 30)
     listed.file.write_text(content)
     listed.hold.touch()
-    async with hosting(home, servers, cache=cache, patience=0.1) as host:
+    async with hosting(home, servers, cache=cache, wait_seconds=0.1) as host:
         assert await names_of(host, scope) == ["second__ok"]
         listed.hold.unlink()
         await status_when(host, scope, "first", ServerState.CONNECTED)
@@ -179,7 +179,7 @@ async def test_names_are_in_configuration_order_also_when_the_first_server_is_sl
     first, second = Listed(tmp_path, "first"), Listed(tmp_path, "second")
     servers = {"first": first.settings(), "second": second.settings()}
     first.hold.touch()
-    async with hosting(home, servers, cache=cache, patience=0.1) as host:
+    async with hosting(home, servers, cache=cache, wait_seconds=0.1) as host:
         await host.tools(scope)
         await status_when(host, scope, "second", ServerState.CONNECTED)
         assert await names_of(host, scope) == ["ok"]
@@ -193,7 +193,7 @@ async def test_names_are_in_configuration_order_also_when_the_first_server_is_sl
         }
         await eventually_async(lambda: len(list(cache.glob("*.json"))) == 2)
     first.hold.touch()
-    async with hosting(home, servers, cache=cache, patience=0.1) as host:
+    async with hosting(home, servers, cache=cache, wait_seconds=0.1) as host:
         tools = (await host.tools(scope)).tools
         assert {name: getattr(tool, "server_name", "") for name, tool in tools.items()} == {
             "ok": "first",

@@ -90,10 +90,10 @@ async def test_nothing_is_lost_or_told_twice_wherever_the_connection_is_cut(remo
     print(f"seed {seed}")
     chance = random.Random(seed)  # noqa: S311 - to be repeated
     numbers = "".join(f"{number} " for number in range(1, 61))
-    patience = StreamRetryPolicy(attempts=20, first_wait=0.01, longest_wait=0.05)
+    retry_policy = StreamRetryPolicy(attempts=20, first_wait=0.01, longest_wait=0.05)
     async with cutting_proxy(remote.url) as proxy:
         for _ in range(4):
-            agent = await RemoteAgent.connect(proxy.url, retry_policy=patience)
+            agent = await RemoteAgent.connect(proxy.url, retry_policy=retry_policy)
             turn = await agent.prompt(PromptMessage("count"))
             view = TaskView.of_snapshot(turn.snapshot)
             async with asyncio.timeout(60):

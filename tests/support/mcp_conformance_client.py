@@ -175,7 +175,7 @@ async def main(url: str) -> None:
         workspace.mkdir()
         settings = json.dumps({"mcpServers": {NAME: server(url, home)}})
         (home / ".gemini" / "settings.json").write_text(settings, encoding="utf-8")
-        options = HostOptions(home, dict(os.environ), patience=90, open_browser=browser)
+        options = HostOptions(home, dict(os.environ), wait_seconds=90, open_browser=browser)
         host = McpHost(ToolSet(), options)
         try:
             await drive(host, ToolScope(workspace))

@@ -31,13 +31,13 @@ def asked(folder: Path) -> list[Any]:
 
 @asynccontextmanager
 async def harness_with(
-    open_harness: OpenHarness, tmp_path: Path, servers: dict[str, Any], patience: float = 20.0, **options: Any
+    open_harness: OpenHarness, tmp_path: Path, servers: dict[str, Any], wait_seconds: float = 20.0, **options: Any
 ) -> AsyncGenerator[CommandHarness]:
     """Start a harness whose user has these servers."""
     user = tmp_path / "user"
     user.mkdir(exist_ok=True)
     async with (
-        hosting(user, servers, builtin_tools(), patience=patience) as host,
+        hosting(user, servers, builtin_tools(), wait_seconds=wait_seconds) as host,
         open_harness(mcp=host, **options) as harness,
     ):
         yield harness

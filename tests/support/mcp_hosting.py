@@ -43,7 +43,7 @@ async def hosting(
 ) -> AsyncGenerator[McpHost]:
     """Start a host whose user has these servers; close it at the end."""
     write_servers(home, servers)
-    settings: dict[str, Any] = {"patience": 60.0, "environment": dict(os.environ), **options}
+    settings: dict[str, Any] = {"wait_seconds": 60.0, "environment": dict(os.environ), **options}
     host = McpHost(own or ToolSet(), HostOptions(home, **settings))
     try:
         yield host

@@ -11,7 +11,7 @@ from isthmus.tools.base import ToolScope, ToolSet
 
 
 async def main(home: Path, workspace: Path) -> None:
-    host = McpHost(ToolSet(), HostOptions(home, dict(os.environ), patience=40.0))
+    host = McpHost(ToolSet(), HostOptions(home, dict(os.environ), wait_seconds=40.0))
     try:
         tools = await host.tools(ToolScope(workspace))
         statuses = await host.servers(ToolScope(workspace))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.tools.base import Approved, CallContext, Tool, ToolContext, ToolFailed, ToolResult, ToolSucceeded
-from isthmus.tools.user_question import AskUser, nobody_to_ask
+from isthmus.tools.user_question import AskUser, no_user_to_ask
 from isthmus.tools.workspace import Workspace
 
 
@@ -21,7 +21,7 @@ def running(
     context: ToolContext,
     approved: Approved | None = None,
     progress: Callable[[str], object] = str,
-    ask: AskUser = nobody_to_ask,
+    ask: AskUser = no_user_to_ask,
 ) -> CallContext:
     """Return the context of a call that runs where it was proposed."""
 

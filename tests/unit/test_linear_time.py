@@ -10,7 +10,7 @@ import pytest
 from isthmus.a2a.push.targets import PushRule
 from isthmus.agent.commands.command_toml import read_toml
 from isthmus.agent.memory.imports import imports_in
-from isthmus.agent.options import environment_for_strangers
+from isthmus.agent.options import environment_for_remote_users
 from isthmus.encoding import jsonc
 from isthmus.errors import IsthmusError
 from isthmus.mcp_host.config.secrets import summary
@@ -37,7 +37,7 @@ READERS: Mapping[str, Callable[[], object]] = {
     "commas before lines of comments": lambda: jsonc.parse("[" + ",//\n" * SIZE),
     "quotes and backslashes": lambda: jsonc.parse('"\\' * SIZE),
     "an argument that looks like a URL": lambda: server_summary("://" + ":" * SIZE),
-    "a variable that looks like a URL": lambda: environment_for_strangers({"A": "://" + ":" * SIZE}),
+    "a variable that looks like a URL": lambda: environment_for_remote_users({"A": "://" + ":" * SIZE}),
     "a challenge of one word": lambda: Challenge.of("a" * SIZE),
     "a challenge of quotes without an end": lambda: Challenge.of('a="' + '\\"a="' * SIZE),
     "defaults of variables without an end": lambda: expand("${a:-" * SIZE, {}),

@@ -39,7 +39,7 @@ class AgentOptions:
 
     def environment_of(self, user: str) -> Mapping[str, str]:
         """Return the environment of a user's commands; only the local user's contains secrets."""
-        return environment_for_strangers(self.environment) if user else self.environment
+        return environment_for_remote_users(self.environment) if user else self.environment
 
 
 OWN_TOKENS = frozenset(("GEMINI_CLI_IDE_AUTH_TOKEN", "ISTHMUS_A2A_TOKEN"))
@@ -65,7 +65,7 @@ _SECRET_VALUE = re.compile(r"://[^\s/@:]*:[^\s/@]+@")
 """A URL that contains a password, such as that of a database or a proxy."""
 
 
-def environment_for_strangers(environment: Mapping[str, str]) -> Mapping[str, str]:
+def environment_for_remote_users(environment: Mapping[str, str]) -> Mapping[str, str]:
     """Return the environment for other users' commands: without variables whose name or value indicates a secret."""
     return {
         name: value

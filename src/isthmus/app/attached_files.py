@@ -12,7 +12,7 @@ from pathlib import Path
 from isthmus.client import ContentNotSupported
 from isthmus.events import MessagePart
 from isthmus.media import Media
-from isthmus.models.media_rules import MediaRules, NotTaken, media_type_to_send
+from isthmus.models.media_rules import MediaRules, UnsupportedMedia, media_type_to_send
 from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
 
 
@@ -72,7 +72,7 @@ def _kind(part: MessagePart, data: bytes, rules: MediaRules) -> str:
         ContentNotSupported: the model does not accept the part.
     """
     found = media_type_to_send(part.media_type or "", data, rules)
-    if isinstance(found, NotTaken):
+    if isinstance(found, UnsupportedMedia):
         expected = ", ".join(sorted(rules.kinds))
         name = part.filename or "attachment"
         raise ContentNotSupported(

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 AGENT = "Isthmus"
 """Name of the agent whose tasks the journal holds."""
 
-UNATTENDED_PATIENCE = 20.0
+UNATTENDED_WAIT_SECONDS = 20.0
 """Maximum time in seconds that a turn without a user at the terminal waits for MCP servers that are connecting."""
 
 
@@ -60,15 +60,15 @@ UNATTENDED_PATIENCE = 20.0
 class McpUse:
     """Options for the use of MCP servers.
 
-    ``patience``: maximum time in seconds that a turn waits for servers that are still connecting. ``address_policy``:
-    called with the host name and the address of a client's server; returns the reason to refuse it, or None. Without it
-    every address is allowed. ``open_browser`` shows a login page to the user at this machine. ``on_unknown_trust`` is
-    called at the start if the folder's files would start programs and the user has not decided about trust. ``on_wait``
-    receives the servers that a turn waits for, when that takes long. ``is_for_one_turn``: /mcp waits, too. ``on_host``
-    receives the host once the agent runs.
+    ``wait_seconds``: maximum time that a turn waits for servers that are still connecting. ``address_policy``:
+    called with the host name and the address of a client's server; returns the reason to refuse it, or None.
+    Without it every address is allowed. ``open_browser`` shows a login page to the user at this machine.
+    ``on_unknown_trust`` is called at the start if the folder's files would start programs and the user has not
+    decided about trust. ``on_wait`` receives the servers that a turn waits for, when that takes long.
+    ``is_for_one_turn``: /mcp waits, too. ``on_host`` receives the host once the agent runs.
     """
 
-    patience: float = 5.0
+    wait_seconds: float = 5.0
     address_policy: "AddressPolicy | None" = None
     open_browser: Callable[[str], bool | None] | None = None
     on_unknown_trust: OnUnknown | None = None
@@ -227,7 +227,7 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
     options = HostOptions(
         Path.home(),
         setup.environment,
-        use.patience,
+        use.wait_seconds,
         use.address_policy,
         trusts,
         editors.connect if editors is not None else None,

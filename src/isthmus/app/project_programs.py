@@ -24,12 +24,12 @@ def project_programs(workspace: Path, home: Path, environment: Mapping[str, str]
 
 def _servers(workspace: Path, home: Path, environment: Mapping[str, str]) -> list[str]:
     from isthmus.mcp_host.config.secrets import summary
-    from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer, load_configuration
+    from isthmus.mcp_host.config.workspace_config import UnusableCause, UnusableServer, load_configuration
 
     configuration = load_configuration(workspace, home, environment, lambda _: False)
     lines: list[str] = []
     for server in configuration.servers:
-        if isinstance(server, UnusableServer) and server.hindrance is Hindrance.TRUST:
+        if isinstance(server, UnusableServer) and server.cause is UnusableCause.TRUST:
             way = summary(server.config)[0] if server.config is not None else "(its configuration has an error)"
             lines.append(f"MCP server {server.name}: {way}")
     return lines

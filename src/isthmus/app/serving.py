@@ -62,7 +62,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.wires import Wires
     from isthmus.agent.approval.policy import ApprovalMode
     from isthmus.agent.approval.session_policy import SettingsRule
-    from isthmus.app.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent
+    from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, McpUse, local_agent
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.limits import raise_descriptor_limit
 
@@ -85,7 +85,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         rule = WorkspaceRule(default=setup.workspace if settings.workspace is not None else None, roots=roots)
         wires = Wires(strict_extension=settings.strict_extension)
         settings_rule = SettingsRule(ApprovalMode(settings.max_approval_mode))
-        mcp_use = McpUse(UNATTENDED_PATIENCE, None if settings.allow_client_mcp else push_rule.refusal)
+        mcp_use = McpUse(UNATTENDED_WAIT_SECONDS, None if settings.allow_client_mcp else push_rule.refusal)
         async with (
             local_agent(
                 setup,

@@ -43,7 +43,7 @@ class CompanionUser:
         """Parse a file with a position or a range, as :func:`parse_range` does."""
         return parse_range(place, self._folders)
 
-    def ask(self, command: str, *, patience: float = 0.0, **arguments: object) -> Result:
+    def ask(self, command: str, *, wait_seconds: float = 0.0, **arguments: object) -> Result:
         """Run a command in the companion and return its result.
 
         Raises:
@@ -54,7 +54,9 @@ class CompanionUser:
         # A named workspace takes precedence over the variables of this terminal.
         environment: Mapping[str, str] = os.environ if self.directory == "." else {}
         companion = control_client.choose(control_client.running(), self.directory, environment, self._port)
-        return dict(control_client.ask(companion, command, patience=patience, **arguments)) | {"port": companion.port}
+        return dict(control_client.ask(companion, command, wait_seconds=wait_seconds, **arguments)) | {
+            "port": companion.port
+        }
 
     def show(self, result: Result, text: str) -> None:
         """Print a result in the requested form."""
@@ -232,7 +234,7 @@ def diffs(user: CompanionUser, wait: float | None) -> None:
     The changed cells of a notebook are numbered: `isthmus ide accept FILE --cells 1,3` accepts some of them. With
     Jupyter, a link to a page is shown on which you can answer in the browser, questions too; it can be opened once.
     """
-    result = user.ask("diffs", patience=_patience(wait), wait=wait)
+    result = user.ask("diffs", wait_seconds=_wait_seconds(wait), wait=wait)
     asked = user.ask("questions")["questions"]
     lines = [describe_review(review) for review in result["diffs"]] or ["no diff waits for an answer"]
     lines += [f"Question waits for an answer: {question['id']}: {question['title']}" for question in asked]
@@ -290,7 +292,7 @@ def questions(user: CompanionUser, wait: float | None) -> None:
 
     With Jupyter, a link to a page is shown on which you can answer in the browser; it can be opened once.
     """
-    result = user.ask("questions", patience=_patience(wait), wait=wait)
+    result = user.ask("questions", wait_seconds=_wait_seconds(wait), wait=wait)
     text = "\n\n".join(f"{entry['id']}: {entry['title']}\n{entry['text']}" for entry in result["questions"])
     page = _page(user) if result["questions"] else None
     if page is not None:
@@ -313,7 +315,7 @@ def answer(user: CompanionUser, question: str, decision: str) -> None:
     user.show(result, f"answered {decision}: {result['title']}")
 
 
-def _patience(wait: float | None) -> float:
+def _wait_seconds(wait: float | None) -> float:
     if wait is not None and not 0 <= wait <= LONGEST_WAIT_SECONDS:  # also refuses NaN
         raise click.UsageError(f"--wait: expected seconds from 0 to {LONGEST_WAIT_SECONDS}, received {wait}")
     return wait or 0.0

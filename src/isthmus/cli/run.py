@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from isthmus.app.browser import open_browser
 from isthmus.app.event_loop import run_loop
-from isthmus.app.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent, rule_for
+from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, McpUse, local_agent, rule_for
 from isthmus.app.logs import begin_debugging, warnings_announced
 from isthmus.app.sandbox_choice import say_warnings
 from isthmus.app.setup import BadInputError, GivenOptions, Setup, decide, model_line, notices, runs_one_prompt
@@ -77,7 +77,9 @@ class WaitingNotice:
             return
         self._told = tuple(servers)
         names = visible_line(", ".join(servers))
-        self._output.write(f"isthmus: waiting up to {UNATTENDED_PATIENCE:.0f} s for MCP servers to connect: {names}\n")
+        self._output.write(
+            f"isthmus: waiting up to {UNATTENDED_WAIT_SECONDS:.0f} s for MCP servers to connect: {names}\n"
+        )
         self._output.flush()
 
 
@@ -99,7 +101,7 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
     hosts: list[McpHost] = []
     # No user can ask again, so the only turn waits for the servers that it may use.
     use = McpUse(
-        patience=UNATTENDED_PATIENCE,
+        wait_seconds=UNATTENDED_WAIT_SECONDS,
         on_unknown_trust=report_untrusted(sys.stderr),
         on_wait=WaitingNotice(sys.stderr),
         is_for_one_turn=True,

@@ -21,7 +21,7 @@ MAXIMUM_KNOWN = 4096
 """Maximum number of remembered ignore files, missing ones included; above it, all are read again."""
 MAXIMUM_AWAITED = 1000
 """Maximum number of files that agents have opened and the editor has not yet listed."""
-LOOK_SECONDS = 0.1
+RECHECK_SECONDS = 0.1
 """Minimum interval in seconds between checks of an ignore file: open files share folders."""
 
 
@@ -37,7 +37,7 @@ class _Known:
 class HiddenFiles:
     """Files that are hidden from agents. ``folders`` are the absolute workspace folders; they may be replaced.
 
-    A change of an ignore file takes effect within :data:`LOOK_SECONDS`, measured by ``clock``.
+    A change of an ignore file takes effect within :data:`RECHECK_SECONDS`, measured by ``clock``.
     """
 
     def __init__(self, folders: Sequence[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
@@ -105,7 +105,7 @@ class HiddenFiles:
     def _rules(self, path: str) -> IgnoreFile | None:
         now = self._clock()
         known = self._known.get(path)
-        if known is not None and now - known.looked_at < LOOK_SECONDS:
+        if known is not None and now - known.looked_at < RECHECK_SECONDS:
             return known.rules
         stamp = FileStamp.of(path)
         if known is None or known.stamp != stamp:

@@ -11,10 +11,10 @@ from typing import Any, cast
 import h11
 from typing_extensions import override
 
-from isthmus.listeners.guest import GuestProtocol
+from isthmus.listeners.connection_slot import SlotProtocol
 
 
-class HttpProtocol(GuestProtocol):
+class HttpProtocol(SlotProtocol):
     """Base class to be listed before uvicorn's protocol, the one on h11 or the one on httptools.
 
     ``head_seconds`` is the maximum time in seconds for the head of a request, from the connection or its first byte on,

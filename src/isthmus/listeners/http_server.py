@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 import uvicorn
 
 from isthmus.listeners.beginnings import http_beginning
-from isthmus.listeners.guest import Guest, with_guest
+from isthmus.listeners.connection_slot import ConnectionSlot, with_slot
 from isthmus.listeners.http_protocol import HttpProtocol
 from isthmus.listeners.limits import ServerLimits
 from isthmus.listeners.listener import Listener
@@ -25,9 +25,9 @@ KEEP_ALIVE_SECONDS = 75
 """Maximum time of an idle connection in seconds: longer than clients keep one, so that they close it, not we."""
 TICK_SECONDS = 1.0
 """Interval in seconds at which the Date header is renewed; a stop does not wait for it."""
-LOOK_SECONDS = 0.005
+POLL_SECONDS = 0.005
 """Interval in seconds at which ending connections are checked."""
-LEAVE_SECONDS = 0.5
+CANCEL_AFTER_SECONDS = 0.5
 """Maximum wait in seconds for the task of an answer that was cut off, before the task is cancelled."""
 
 _WITHOUT_WEBSOCKETS = "No supported WebSocket library"
@@ -95,7 +95,7 @@ class HttpServer(uvicorn.Server):
         self.should_exit = True
         self._stopping.set()
 
-    def look_after(self) -> None:
+    def do_periodic_work(self) -> None:
         """Do periodic work, every second; a subclass overrides it."""
 
     @contextlib.contextmanager
@@ -124,7 +124,7 @@ class HttpServer(uvicorn.Server):
     async def main_loop(self) -> None:
         """Do the periodic work until :meth:`stop`, which ends it at once."""
         while not await self.on_tick(0):
-            self.look_after()
+            self.do_periodic_work()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(TICK_SECONDS):
                     await self._stopping.wait()
@@ -134,9 +134,9 @@ class HttpServer(uvicorn.Server):
         self._application.close_streams()
         await end_connections(self, sockets or (), self._limits.grace_seconds)
 
-    def _protocol(self, guest: Guest) -> HttpProtocol:
+    def _protocol(self, slot: ConnectionSlot) -> HttpProtocol:
         made: Any = cast("Any", self.config.http_protocol_class)(
-            config=self.config, server_state=self.server_state, app_state=with_guest(self.lifespan.state, guest)
+            config=self.config, server_state=self.server_state, app_state=with_slot(self.lifespan.state, slot)
         )
         made.logger = _stray_requests()
         made.head_seconds = self._limits.head_seconds
@@ -152,21 +152,21 @@ async def end_connections(server: uvicorn.Server, listeners: Iterable[socket.soc
     for listener in listeners:
         listener.close()
     state = server.server_state
-    told: set[Any] = set()
+    ended: set[Any] = set()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while not server.force_exit:
-                for connection in state.connections - told:
+                for connection in state.connections - ended:
                     connection.shutdown()
-                told |= state.connections
+                ended |= state.connections
                 if not state.connections and not state.tasks:
                     break
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
     for connection in tuple(state.connections):
         connection.transport.abort()
     # An application should notice that its client is gone and end without an error; otherwise it is cancelled.
     if state.tasks:
-        await asyncio.wait(tuple(state.tasks), timeout=LEAVE_SECONDS)
+        await asyncio.wait(tuple(state.tasks), timeout=CANCEL_AFTER_SECONDS)
     for task in tuple(state.tasks):
         task.cancel()
 

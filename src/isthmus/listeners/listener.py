@@ -28,7 +28,7 @@ from isthmus.listeners.beginnings import (
     any_beginning,
     tls_beginning,
 )
-from isthmus.listeners.guest import Guest, GuestProtocol
+from isthmus.listeners.connection_slot import ConnectionSlot, SlotProtocol
 from isthmus.listeners.limits import ListenerLimits, descriptor_limit
 from isthmus.listeners.logs import Occurrence
 from isthmus.listeners.oldest_first import OldestFirst, address_key
@@ -55,7 +55,7 @@ class Listener(asyncio.AbstractServer):
     def __init__(
         self,
         listener: socket.socket,
-        make_protocol: Callable[[Guest], GuestProtocol],
+        make_protocol: Callable[[ConnectionSlot], SlotProtocol],
         *,
         name: str,
         limits: ListenerLimits,
@@ -72,9 +72,9 @@ class Listener(asyncio.AbstractServer):
         self._maximum = max(4, int(descriptor_limit() * limits.descriptor_share))
         unproven = max(1, min(limits.maximum_unproven, self._maximum // 3))
         per_address = max(1, unproven * 3 // 4)
-        self._silent = OldestFirst[Guest](unproven, per_address)
-        self._speaking = OldestFirst[Guest](unproven, per_address)
-        self._guests: set[Guest] = set()
+        self._silent = OldestFirst[ConnectionSlot](unproven, per_address)
+        self._speaking = OldestFirst[ConnectionSlot](unproven, per_address)
+        self._slots: set[ConnectionSlot] = set()
         self._room = asyncio.Event()
         self._accepting: asyncio.Task[None] | None = None
         self._passing: set[asyncio.Task[None]] = set()
@@ -124,8 +124,8 @@ class Listener(asyncio.AbstractServer):
                 waiting.cancel()
         for task in tuple(self._passing):
             task.cancel()
-        while (guest := self._silent.oldest()) is not None:
-            self._drop(guest)
+        while (slot := self._silent.oldest()) is not None:
+            self._drop(slot)
         if self._watch is not None:
             self._watch.close()
         self._listener.close()
@@ -153,9 +153,9 @@ class Listener(asyncio.AbstractServer):
 
     async def _make_room(self) -> None:
         """Wait until there is room for one more connection; drop one without a token if there is one."""
-        while len(self._guests) >= self._maximum:
-            if (guest := self._silent.oldest() or self._speaking.oldest()) is not None:
-                self._make_way(guest)
+        while len(self._slots) >= self._maximum:
+            if (slot := self._silent.oldest() or self._speaking.oldest()) is not None:
+                self._make_way(slot)
                 await asyncio.sleep(0)  # its descriptor is closed in the loop's next turn
                 continue
             self._paused.note()
@@ -167,8 +167,8 @@ class Listener(asyncio.AbstractServer):
             raise error
         if error.errno in _DESCRIPTORS_EXHAUSTED:
             self._paused.note()
-            for guest in (self._silent.oldest(), self._speaking.oldest()):
-                self._make_way(guest)
+            for slot in (self._silent.oldest(), self._speaking.oldest()):
+                self._make_way(slot)
         elif error.errno != errno.ECONNABORTED:
             _log.warning("%s could not accept a connection: %s", self._name, error)
         await asyncio.sleep(self._limits.pause_seconds)
@@ -187,18 +187,18 @@ class Listener(asyncio.AbstractServer):
             _reset_on_close(connection)
             connection.close()
             return
-        guest = Guest(connection, key, self._token_shown, self._left)
-        self._guests.add(guest)
-        guest.drop = connection.close
+        slot = ConnectionSlot(connection, key, self._token_shown, self._left)
+        self._slots.add(slot)
+        slot.drop = connection.close
         beginning = self._read_beginning(data)
-        if isinstance(beginning, Part) and self._is_watched(guest, data):
-            self._make_way(self._silent.add(guest, key))
+        if isinstance(beginning, Part) and self._is_watched(slot, data):
+            self._make_way(self._silent.add(slot, key))
         else:
-            self._begun(guest, beginning)
+            self._begun(slot, beginning)
 
-    def _is_watched(self, guest: Guest, data: bytes) -> bool:
+    def _is_watched(self, slot: ConnectionSlot, data: bytes) -> bool:
         """Watch for the rest of the request and return True; return False if the protocol has to wait for it."""
-        connection, watch = guest.connection, self._watch
+        connection, watch = slot.connection, self._watch
         if watch is None or (data and not watch.is_for_each_arrival):
             return False
         descriptor = connection.fileno()
@@ -211,8 +211,8 @@ class Listener(asyncio.AbstractServer):
                     return
                 beginning = Foreign()
             watch.discard(descriptor)
-            self._silent.discard(guest)
-            self._begun(guest, beginning)
+            self._silent.discard(slot)
+            self._begun(slot, beginning)
 
         def drop() -> None:
             watch.discard(descriptor)
@@ -222,43 +222,43 @@ class Listener(asyncio.AbstractServer):
             watch.add(descriptor, hear)
         except NotImplementedError:  # an event loop of Windows
             return False
-        guest.drop = drop
+        slot.drop = drop
         return True
 
-    def _begun(self, guest: Guest, beginning: Beginning) -> None:
+    def _begun(self, slot: ConnectionSlot, beginning: Beginning) -> None:
         match beginning:
             case Part() | Whole():
-                self._pass_on(guest, guest.connection)
+                self._pass_on(slot, slot.connection)
             case Foreign(answer):
-                _say_last(guest.connection, answer)
-                guest.drop = guest.connection.close
-                self._drop(guest)
+                _say_last(slot.connection, answer)
+                slot.drop = slot.connection.close
+                self._drop(slot)
 
-    def _pass_on(self, guest: Guest, connection: socket.socket) -> None:
+    def _pass_on(self, slot: ConnectionSlot, connection: socket.socket) -> None:
         if self._is_closed:
-            self._drop(guest)
+            self._drop(slot)
             return
-        self._make_way(self._speaking.add(guest, guest.address))
-        task = asyncio.create_task(self._passed_on(guest, connection))
+        self._make_way(self._speaking.add(slot, slot.address))
+        task = asyncio.create_task(self._passed_on(slot, connection))
 
         def cancel() -> None:
             task.cancel()
 
-        guest.drop = cancel  # replaced by the protocol, once it has the connection
+        slot.drop = cancel  # replaced by the protocol, once it has the connection
         self._passing.add(task)
 
         def passed(_: "asyncio.Task[None]") -> None:
             self._passing.discard(task)
             if task.cancelled():  # possibly before it began
-                guest.leave()
+                slot.leave()
                 connection.close()
 
         task.add_done_callback(passed)
 
-    async def _passed_on(self, guest: Guest, connection: socket.socket) -> None:
-        def protocol() -> GuestProtocol:
-            made = self._make_protocol(guest)
-            made.guest = guest
+    async def _passed_on(self, slot: ConnectionSlot, connection: socket.socket) -> None:
+        def protocol() -> SlotProtocol:
+            made = self._make_protocol(slot)
+            made.slot = slot
             return made
 
         loop = asyncio.get_running_loop()
@@ -270,38 +270,38 @@ class Listener(asyncio.AbstractServer):
                     protocol, connection, ssl=self._tls, ssl_handshake_timeout=self._limits.head_seconds
                 )
         except (OSError, TimeoutError):  # ssl.SSLError is an OSError
-            guest.leave()
+            slot.leave()
             connection.close()
 
     def _look_at_silent(self) -> None:
         """Close connections that have been silent for too long, and schedule the next check."""
         loop = asyncio.get_running_loop()
-        for guest in self._silent.members():
-            if loop.time() - guest.since >= self._limits.head_seconds:
-                _say_last(guest.connection)
-                self._drop(guest)
+        for slot in self._silent.members():
+            if loop.time() - slot.since >= self._limits.head_seconds:
+                _say_last(slot.connection)
+                self._drop(slot)
         seconds = min(self._limits.look_seconds, self._limits.head_seconds / 4)
         self._next_look = loop.call_later(seconds, self._look_at_silent)
 
-    def _token_shown(self, guest: Guest) -> None:
-        self._speaking.discard(guest)
+    def _token_shown(self, slot: ConnectionSlot) -> None:
+        self._speaking.discard(slot)
 
-    def _left(self, guest: Guest) -> None:
-        self._silent.discard(guest)
-        self._speaking.discard(guest)
-        self._guests.discard(guest)
+    def _left(self, slot: ConnectionSlot) -> None:
+        self._silent.discard(slot)
+        self._speaking.discard(slot)
+        self._slots.discard(slot)
         self._room.set()
 
-    def _make_way(self, guest: Guest | None) -> None:
+    def _make_way(self, slot: ConnectionSlot | None) -> None:
         """Drop the given connection, if any, in favour of another one."""
-        if guest is not None:
-            self._dropped.note(f", last one from {guest.address}")
-            _reset_on_close(guest.connection)
-            self._drop(guest)
+        if slot is not None:
+            self._dropped.note(f", last one from {slot.address}")
+            _reset_on_close(slot.connection)
+            self._drop(slot)
 
-    def _drop(self, guest: Guest) -> None:
-        guest.drop()
-        self._left(guest)
+    def _drop(self, slot: ConnectionSlot) -> None:
+        slot.drop()
+        self._left(slot)
 
 
 def _peek(connection: socket.socket) -> bytes | None:

@@ -48,19 +48,19 @@ CHANGE_SECONDS = 2.0
 class HostOptions:
     """Options of a host.
 
-    ``patience`` is the maximum wait in seconds for the tools of servers that are still connecting. ``address_policy``
-    is the rule for the addresses of clients' own servers; None allows every address. ``trusts`` decides about folders;
+    ``wait_seconds`` is the maximum wait for the tools of servers that are still connecting. ``address_policy`` is
+    the rule for the addresses of clients' own servers; None allows every address. ``trusts`` decides about folders;
     None for the rules in the user's file. ``meet_editor`` waits until an editor of the folder, if any, can report
-    whether the folder is trusted. ``open_browser`` opens a page for the user; it returns False if it cannot. ``cache``
-    is the folder of the servers' listings for the next start; None for no cache. ``sandbox`` finds the sandbox for
-    servers. ``reads_freely`` returns whether the read-only tools of a server in the user's own file run without
-    approval. ``is_for_one_turn``: the state of discovery is requested only once, so the request waits until it is
-    final. ``is_strict``: no turn begins before all servers that are not switched off are connected.
+    whether the folder is trusted. ``open_browser`` opens a page for the user; it returns False if it cannot.
+    ``cache`` is the folder of the servers' listings for the next start; None for no cache. ``sandbox`` finds the
+    sandbox for servers. ``reads_freely`` returns whether the read-only tools of a server in the user's own file run
+    without approval. ``is_for_one_turn``: the state of discovery is requested only once, so the request waits until
+    it is final. ``is_strict``: no turn begins before all servers that are not switched off are connected.
     """
 
     home: Path
     environment: Mapping[str, str]
-    patience: float = 5.0
+    wait_seconds: float = 5.0
     address_policy: "AddressPolicy | None" = None
     trusts: FolderTrust | None = None
     meet_editor: Callable[[Path], Awaitable[object]] | None = None
@@ -138,7 +138,7 @@ class McpHost(ToolSource, ToolServers):
             connection.try_again()
         clients = await self._client_connections(scope, servers)
         await asyncio.gather(
-            servers.wait_for(connections, self._options.patience),
+            servers.wait_for(connections, self._options.wait_seconds),
             *(connection.settled(CLIENT_CONNECT_SECONDS + 1) for connection in clients),
         )
         if missing := servers.missing(_named(scope), required=True):
@@ -157,7 +157,7 @@ class McpHost(ToolSource, ToolServers):
             await self._reconsider(servers)
         connections = servers.connections(_named(scope))
         if is_patient:
-            await servers.wait_for(connections, self._options.patience)
+            await servers.wait_for(connections, self._options.wait_seconds)
         client = self._clients.get(_key(scope))
         return [*connections, *(client.connections if client is not None else ())]
 
@@ -185,7 +185,7 @@ class McpHost(ToolSource, ToolServers):
         """Wait for the servers as in :meth:`tools`, which then need not wait again, and return their states."""
         servers = await self._servers(scope.workspace)
         await self._reconsider(servers)
-        await servers.wait_for(servers.connections(_named(scope)), self._options.patience)
+        await servers.wait_for(servers.connections(_named(scope)), self._options.wait_seconds)
         return await self.servers(scope)
 
     @override
@@ -194,7 +194,7 @@ class McpHost(ToolSource, ToolServers):
         if task is None:
             return DiscoveryState.NOT_STARTED
         if self._options.is_for_one_turn and task.done() and _is_usable(task):
-            await task.result().settle(self._options.patience)
+            await task.result().settle(self._options.wait_seconds)
         if not task.done() or (_is_usable(task) and not task.result().is_settled):
             return DiscoveryState.IN_PROGRESS
         return DiscoveryState.COMPLETED

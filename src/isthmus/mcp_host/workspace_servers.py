@@ -155,13 +155,13 @@ class WorkspaceServers:
             reporting = asyncio.create_task(self._report(waiting))
             held, began = min(seconds, HELD_SECONDS), time.monotonic()
             try:
-                await asyncio.gather(*(found.settled(self._patience(found, seconds, held)) for found in waiting))
+                await asyncio.gather(*(found.settled(self._wait_seconds(found, seconds, held)) for found in waiting))
             finally:
                 reporting.cancel()
                 if self._on_wait is not None:
                     self._on_wait((), time.monotonic() - began)
 
-    def _patience(self, connection: ServerConnection, seconds: float, held: float) -> float:
+    def _wait_seconds(self, connection: ServerConnection, seconds: float, held: float) -> float:
         if self._is_required(connection.config):
             return max(seconds, connection.config.connect_seconds + 1)
         return held if connection.known.is_held else seconds

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from isthmus.files.atomic import reader_of
 from isthmus.media import Media
 from isthmus.models.base import Message, ModelToolResult
-from isthmus.models.media_rules import MediaRules, NotTaken, media_type_to_send, plain_media_type
+from isthmus.models.media_rules import MediaRules, UnsupportedMedia, media_type_to_send, plain_media_type
 
 MAXIMUM_COUNT = 20
 """Maximum number of media in a request. Above it some providers accept only small images."""
@@ -112,7 +112,11 @@ def _read(media: Media, rules: MediaRules) -> Attachment | str:
     if data is None:
         return SPECIAL
     found = media_type_to_send(named, data, rules)
-    return found.reason if isinstance(found, NotTaken) else Attachment(found, base64.b64encode(data).decode("ascii"))
+    return (
+        found.reason
+        if isinstance(found, UnsupportedMedia)
+        else Attachment(found, base64.b64encode(data).decode("ascii"))
+    )
 
 
 def _bytes(media: Media, maximum: int) -> bytes | None:

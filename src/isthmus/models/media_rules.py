@@ -33,24 +33,24 @@ class MediaRules:
 
 
 @dataclass(frozen=True, slots=True)
-class NotTaken:
+class UnsupportedMedia:
     """Reason why a file is not accepted, as a part of a sentence."""
 
     reason: str
 
 
-def media_type_to_send(stated: str, data: bytes, rules: MediaRules) -> str | NotTaken:
+def media_type_to_send(stated: str, data: bytes, rules: MediaRules) -> str | UnsupportedMedia:
     """Return the media type under which to send a file of the ``stated`` type, or the reason not to send it."""
     named, kind = plain_media_type(stated), kind_of(data)
     if not data:
-        return NotTaken("it is empty")
+        return UnsupportedMedia("it is empty")
     if kind is None and named.startswith("image/"):
-        return NotTaken(f"its bytes are not an image of a known kind, though its stated type is {named}")
+        return UnsupportedMedia(f"its bytes are not an image of a known kind, though its stated type is {named}")
     kind = kind or named
     if kind not in rules.kinds:
-        return NotTaken(f"the model does not accept {kind or 'a file of unknown type'}")
+        return UnsupportedMedia(f"the model does not accept {kind or 'a file of unknown type'}")
     if len(data) > rules.maximum_bytes:
-        return NotTaken(f"it has more than the {rules.maximum_bytes:,} bytes that the provider accepts")
+        return UnsupportedMedia(f"it has more than the {rules.maximum_bytes:,} bytes that the provider accepts")
     return kind
 
 

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpServerSettings, ToolOutput
 from isthmus.media import Media
-from isthmus.tools.user_question import AskUser, nobody_to_ask
+from isthmus.tools.user_question import AskUser, no_user_to_ask
 from isthmus.tools.workspace import Workspace
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -74,7 +74,7 @@ class CallContext(ToolContext):
 
     approved: Approved = Approved()
     progress: Callable[[str], None] = _ignore_progress
-    ask: AskUser = nobody_to_ask
+    ask: AskUser = no_user_to_ask
 
     @classmethod
     def of(cls, place: ToolContext, approved: Approved, progress: Callable[[str], None], ask: AskUser) -> "CallContext":

@@ -92,6 +92,6 @@ class AskUser(Protocol):
         ...
 
 
-async def nobody_to_ask(question: UserQuestion, withdrawn: "asyncio.Future[str] | None" = None) -> Reply:
+async def no_user_to_ask(question: UserQuestion, withdrawn: "asyncio.Future[str] | None" = None) -> Reply:
     """Decline a question because no user can be asked."""
     return NoAnswer("No user can be asked here", is_refusal=True)

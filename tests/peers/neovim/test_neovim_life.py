@@ -165,8 +165,8 @@ async def test_a_second_companion_says_that_there_is_one_already(neovim: Running
         assert (await asyncio.to_thread(second.end), await asyncio.to_thread(first.end)) == (0, 0)
         assert first.process.stderr is not None
         assert second.process.stderr is not None
-        said = f"Neovim already has another companion, on port {first.ready['port']}"
-        assert said in second.process.stderr.read()
+        warning = f"Neovim already has another companion, on port {first.ready['port']}"
+        assert warning in second.process.stderr.read()
         assert first.process.stderr.read() == ""
 
 

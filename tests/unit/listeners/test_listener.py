@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.listeners.beginnings import ReadBeginning, any_beginning, http_beginning
-from isthmus.listeners.guest import GuestProtocol
+from isthmus.listeners.connection_slot import SlotProtocol
 from isthmus.listeners.limits import ListenerLimits
 from isthmus.listeners.listener import Listener
 from support.waiting import eventually_async
@@ -23,7 +23,7 @@ _ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the protocol wai
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class Echo(GuestProtocol):
+class Echo(SlotProtocol):
     """A protocol that sends back its input; ``token`` counts as a token."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -32,8 +32,8 @@ class Echo(GuestProtocol):
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
-        if b"token" in data and self.guest is not None:
-            self.guest.show_token()
+        if b"token" in data and self.slot is not None:
+            self.slot.show_token()
         self.transport.write(data)
 
 

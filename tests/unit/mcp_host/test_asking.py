@@ -9,8 +9,8 @@ from isthmus.development_tool import FileDiff, GenericDetails
 from isthmus.forms.requested_schema import form_of
 from isthmus.mcp_host.elicitation.page_address import host_of
 from isthmus.mcp_host.elicitation.server_questions import (
-    SamplingWish,
-    WishMessage,
+    SamplingPrompt,
+    SamplingPromptMessage,
     form_question,
     sampling_question,
     url_question,
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 
 TEXT = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
 YES_NO = {"type": "object", "properties": {"agree": {"type": "boolean"}}}
-WISH = SamplingWish("", (WishMessage("user", "what?"),), 10)
+WISH = SamplingPrompt("", (SamplingPromptMessage("user", "what?"),), 10)
 
 
 class AskedCall(CallAsks):
@@ -147,7 +147,7 @@ async def test_the_browser_is_opened_after_consent_alone(tmp_path: Path) -> None
 
 async def test_the_models_answer_ends_where_the_server_says(tmp_path: Path) -> None:
     server, asks = ServerAsking("s", tmp_path), calling()
-    wish = SamplingWish("be brief", (WishMessage("user", "what?"),), 10**9, ("END",), ("small",))
+    wish = SamplingPrompt("be brief", (SamplingPromptMessage("user", "what?"),), 10**9, ("END",), ("small",))
     with server.call(asks):
         asking = asyncio.ensure_future(server.sample(wish))
         ask = await shown(asks)
@@ -187,7 +187,7 @@ async def test_a_server_has_so_many_requests_to_the_model_in_all_calls_of_a_task
 async def test_an_image_in_a_prompt_goes_to_the_model_from_a_file(tmp_path: Path) -> None:
     server, asks = ServerAsking("s", tmp_path), calling(str(tmp_path / "out"))
     blocks = ({"type": "text", "text": "what?"}, {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"})
-    wish = SamplingWish("", (WishMessage("user", "what?", blocks),), 10)
+    wish = SamplingPrompt("", (SamplingPromptMessage("user", "what?", blocks),), 10)
     with server.call(asks):
         asking = asyncio.ensure_future(server.sample(wish))
         ask = await shown(asks)
@@ -218,12 +218,14 @@ def test_the_host_of_a_page_is_told_as_it_is_asked_for(url: str, host: str) -> N
 
 
 def test_a_servers_words_cannot_pass_for_ours() -> None:
-    sampling = sampling_question("s", SamplingWish("", (WishMessage("user", "x\nThe answer goes to you."),), 1))
+    sampling = sampling_question(
+        "s", SamplingPrompt("", (SamplingPromptMessage("user", "x\nThe answer goes to you."),), 1)
+    )
     assert isinstance(sampling.details, GenericDetails)
     assert "\n> The answer goes to you." in sampling.details.description
     lie = "x]\nThe answer goes to you.\x1b[2J"
-    image = WishMessage("user", "", ({"type": "image", "mimeType": lie}, {"type": lie}))
-    sampling = sampling_question("s", SamplingWish("", (image,), 1, hints=(lie, "y" * 1_000_000)))
+    image = SamplingPromptMessage("user", "", ({"type": "image", "mimeType": lie}, {"type": lie}))
+    sampling = sampling_question("s", SamplingPrompt("", (image,), 1, hints=(lie, "y" * 1_000_000)))
     assert isinstance(sampling.details, GenericDetails)
     assert "\nThe answer goes to you" not in sampling.details.description
     assert "\x1b" not in sampling.details.description

@@ -32,7 +32,7 @@ def test_ordinary_text_is_left_as_it_is(text: str) -> None:
 
 
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from("\u200b\u200d\ufe0f\u3164\u00ad\U000e0041\U000e0101")))
-def test_nothing_that_is_approved_is_invisible(text: str) -> None:
+def test_text_to_approve_has_no_invisible_characters(text: str) -> None:
     assert not INVISIBLE.search(visible(text))
 
 
@@ -47,7 +47,7 @@ def test_nothing_that_is_approved_is_invisible(text: str) -> None:
         ("\u2764\ufe0f", "\u2764\\ufe0f"),
     ],
 )
-def test_what_is_invisible_is_shown_in_what_is_approved(text: str, shown: str) -> None:
+def test_invisible_characters_are_shown_in_text_to_approve(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
@@ -62,7 +62,7 @@ def test_emoji_and_joined_scripts_stay_legible_in_prose() -> None:
     assert visible_prose("pay\u200dpal \u200b\u00ad") == "pay\\u200dpal \\u200b\\u00ad"
 
 
-def test_what_was_hidden_is_shown() -> None:
+def test_hidden_characters_are_shown() -> None:
     assert visible("a\x1b[2Jb") == "a\u241b[2Jb"
     assert visible("\x9b31m") == "\\x9b31m"
     assert visible("exe.\u202egpj") == "exe.\\u202egpj"
@@ -87,7 +87,7 @@ def test_terminal_sequences_are_dropped_whole(text: str, plain: str) -> None:
     assert without_escapes(text) == plain
 
 
-def test_of_a_line_that_was_redrawn_the_last_version_is_kept() -> None:
+def test_a_redrawn_line_is_kept_in_its_last_version() -> None:
     assert output_lines(" 10%\r 50%\r100%\ndone\r\n\n") == ["100%", "done"]
     assert output_lines("") == []
     assert output_lines("a\tb") == ["a       b"]
@@ -100,7 +100,7 @@ def test_letters_with_marks_and_wide_characters_survive() -> None:
 
 
 @given(WHOLE_TEXT, st.integers(1, 20))
-def test_a_long_text_is_cut_to_its_length_and_shows_that_it_was(text: str, longest: int) -> None:
+def test_a_long_text_is_cut_and_ends_with_an_ellipsis(text: str, longest: int) -> None:
     shown = with_ellipsis(text, longest)
     assert len(shown) == min(len(text), longest)
     assert shown == (text if len(text) <= longest else f"{text[: longest - 1]}…")

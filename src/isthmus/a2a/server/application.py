@@ -31,7 +31,7 @@ from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.wires import Wires
 from isthmus.client import AgentClient
 from isthmus.encoding.json_text import encode
-from isthmus.listeners.guest import token_shown
+from isthmus.listeners.connection_slot import token_shown
 
 HEALTH = "/healthz"
 

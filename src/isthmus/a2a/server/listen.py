@@ -150,7 +150,7 @@ class A2AServer(HttpServer):
         if self._on_ready is not None:
             self._on_ready()
 
-    def look_after(self) -> None:
+    def do_periodic_work(self) -> None:
         """End the streams of users whose token is no longer valid, and load a renewed certificate."""
         self._agents.close_invalid_streams()
         self._renew_certificate()

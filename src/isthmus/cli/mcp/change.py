@@ -19,7 +19,7 @@ from isthmus.cli.mcp.servers import (
 from isthmus.encoding.jsonc_edit import remove_member
 from isthmus.mcp_host.config.enablement import enablement_path, with_server_off, with_server_on
 from isthmus.mcp_host.config.server_config import Origin
-from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
+from isthmus.mcp_host.config.workspace_config import UnusableCause, UnusableServer
 from isthmus.settings.edit_file import change_file
 
 
@@ -79,7 +79,7 @@ def enable(name: str, session: bool) -> None:
     else:
         click.echo(f"MCP server '{name}' is enabled already.")
     found = require(load(), name)
-    if isinstance(found, UnusableServer) and found.hindrance is not Hindrance.SWITCH:
+    if isinstance(found, UnusableServer) and found.cause is not UnusableCause.SWITCH:
         say(f"Note: it is still not used: {found.problem}", err=True)
 
 

@@ -12,7 +12,7 @@ from isthmus.app.browser import open_browser
 from isthmus.app.event_loop import run_loop
 from isthmus.cli.mcp.servers import load_with_editor, own_environment, require, say
 from isthmus.errors import IsthmusError
-from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
+from isthmus.mcp_host.config.workspace_config import UnusableCause, UnusableServer
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.oauth.logins import Logins
@@ -67,7 +67,7 @@ async def _logins(name: str) -> AsyncGenerator[tuple[ServerConnection, Logins], 
     """Yield the connection of a server, not started, and its logins."""
     found = require(await load_with_editor(), name)
     if isinstance(found, UnusableServer):
-        if found.config is None or found.hindrance is Hindrance.TRUST:
+        if found.config is None or found.cause is UnusableCause.TRUST:
             raise LoginCommandError(f"{name} is not in use: {found.problem}")
         found = found.config
     home = Path.home()

@@ -8,7 +8,7 @@ import click
 from isthmus.cli.mcp.servers import say
 from isthmus.mcp_host.config.secrets import summary
 from isthmus.mcp_host.config.server_config import Origin, ServerConfig
-from isthmus.mcp_host.config.workspace_config import ConfiguredServer, Hindrance, McpConfiguration, UnusableServer
+from isthmus.mcp_host.config.workspace_config import ConfiguredServer, McpConfiguration, UnusableCause, UnusableServer
 from isthmus.text.visible import visible_line, with_ellipsis
 
 CONNECTED = "Connected"
@@ -46,8 +46,8 @@ class ServerRow:
         if not isinstance(self.server, UnusableServer):
             self.status = NOT_TRIED
             return
-        by_hindrance = {Hindrance.ERROR: DISCONNECTED, Hindrance.TRUST: NOT_TRUSTED}
-        self.status = by_hindrance.get(self.server.hindrance, DISABLED)
+        by_cause = {UnusableCause.ERROR: DISCONNECTED, UnusableCause.TRUST: NOT_TRUSTED}
+        self.status = by_cause.get(self.server.cause, DISABLED)
         self.details.append(self.server.problem)
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from isthmus.editors.review_page.page import MAXIMUM_FORM_BYTES, PageRequest, PageResponse, ReviewPage
 from isthmus.editors.review_page.pending_reviews import PendingReviews
 from isthmus.ide.editor import EditorError
-from isthmus.listeners.guest import token_shown
+from isthmus.listeners.connection_slot import token_shown
 from isthmus.network import loopback
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import Any
 from websockets.asyncio.server import ServerConnection, broadcast
 from websockets.protocol import State
 
-from isthmus.listeners.guest import GuestProtocol
+from isthmus.listeners.connection_slot import SlotProtocol
 
 _log = logging.getLogger(__name__)
 
 
-class BoundedConnection(GuestProtocol, ServerConnection):
+class BoundedConnection(SlotProtocol, ServerConnection):
     """One connection of a server; it is in ``living`` while it is open.
 
     It is aborted if the client leaves more than ``maximum_unread`` bytes unread.
@@ -36,7 +36,7 @@ class BoundedConnection(GuestProtocol, ServerConnection):
         self._living.discard(self)
         super().connection_lost(exc)
 
-    def cut_off_stranger(self) -> None:
+    def cut_off_unproven(self) -> None:
         """Abort the connection before its handshake is complete, because a closing server would wait for that."""
         if self.protocol.state is State.CONNECTING:
             self.transport.abort()

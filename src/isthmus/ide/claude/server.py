@@ -21,7 +21,7 @@ from isthmus.ide.discovery_file import announces
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.options import ClaudeServerLimits
 from isthmus.listeners.beginnings import http_beginning
-from isthmus.listeners.guest import Guest, GuestProtocol
+from isthmus.listeners.connection_slot import ConnectionSlot, SlotProtocol
 from isthmus.listeners.listener import Listener
 from isthmus.listeners.logs import quiet_log
 from isthmus.network import loopback
@@ -95,8 +95,8 @@ class ClaudeServer(AgentServer):
             logger=quiet_log(),
         )
 
-        def make_connection(guest: Guest) -> GuestProtocol:
-            del guest  # the connection finds it itself
+        def make_connection(slot: ConnectionSlot) -> SlotProtocol:
+            del slot  # the connection finds it itself
             protocol = ServerProtocol(
                 select_subprotocol=lambda _, offered: next((name for name in offered if name == SUBPROTOCOL), None),
                 max_size=limits.maximum_message_bytes,
@@ -128,7 +128,7 @@ class ClaudeServer(AgentServer):
         server.close()
         await asyncio.sleep(0)  # it accepts no more connections
         for connection in tuple(living):
-            connection.cut_off_stranger()
+            connection.cut_off_unproven()
         await server.wait_closed()
 
     @override
@@ -195,8 +195,8 @@ class ClaudeServer(AgentServer):
         refusal = self._gate.check(request.headers.get_all)
         if refusal is not None:
             return connection.respond(refusal.status, refusal.text)
-        if connection.guest is not None:
-            connection.guest.show_token()
+        if connection.slot is not None:
+            connection.slot.show_token()
         maximum = self._limits.maximum_clients
         if len(self._clients) >= maximum:
             return connection.respond(503, f"Too many agents: {maximum} are attached; end one first\n")

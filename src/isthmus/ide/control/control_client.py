@@ -100,8 +100,8 @@ def _nearness(here: str, companion: RunningCompanion) -> int:
     return max((len(root) for root in roots if here == root or here.startswith(root.rstrip("/") + "/")), default=0)
 
 
-def ask(companion: RunningCompanion, command: str, *, patience: float = 0.0, **arguments: object) -> JsonObject:
-    """Send a command and return its result; ``patience`` is the time in seconds that the command itself may wait.
+def ask(companion: RunningCompanion, command: str, *, wait_seconds: float = 0.0, **arguments: object) -> JsonObject:
+    """Send a command and return its result; ``wait_seconds`` is the time in seconds that the command itself may wait.
 
     Raises:
         RefusedError: the companion refused, or does not answer.
@@ -115,7 +115,7 @@ def ask(companion: RunningCompanion, command: str, *, patience: float = 0.0, **a
         )
     try:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(ANSWER_SECONDS + patience)
+            connection.settimeout(ANSWER_SECONDS + wait_seconds)
             connection.connect(companion.socket)
             connection.sendall(line)
             with connection.makefile("rb") as answers:

@@ -20,7 +20,7 @@ from isthmus.ide.gemini.session import GeminiSession, SessionTable
 from isthmus.ide.gemini.tools import call_tool
 from isthmus.ide.gemini.waiting import Proposal
 from isthmus.ide.mcp import mcp_peer
-from isthmus.listeners.guest import token_shown
+from isthmus.listeners.connection_slot import token_shown
 from isthmus.rpc.messages import INVALID_PARAMS, SERVER_ERROR, Notification, RequestId, error_response
 
 if TYPE_CHECKING:

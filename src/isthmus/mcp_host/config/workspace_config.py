@@ -24,7 +24,7 @@ MAXIMUM_SERVERS = 200
 """Maximum number of servers of one workspace; further ones are ignored and reported."""
 
 
-class Hindrance(Enum):
+class UnusableCause(Enum):
     """Kind of reason why a configured server is not started."""
 
     ERROR = "error"
@@ -49,7 +49,7 @@ class UnusableServer:
     name: str
     origin: Origin
     problem: str
-    hindrance: Hindrance
+    cause: UnusableCause
     config: ServerConfig | None = None
     source: Path | None = None
     is_required: bool = False
@@ -58,7 +58,7 @@ class UnusableServer:
     @property
     def is_disabled(self) -> bool:
         """Whether it is off on purpose, not because of an error."""
-        return self.hindrance is not Hindrance.ERROR
+        return self.cause is not UnusableCause.ERROR
 
 
 ConfiguredServer: TypeAlias = ServerConfig | UnusableServer
@@ -113,18 +113,18 @@ def load_configuration(
         problems.append(f"{len(chosen)} MCP servers are configured; only the first {MAXIMUM_SERVERS} are used")
     is_trusted = trusts(workspace) if any(file.origin.is_of_project for file in chosen.values()) else None
 
-    def hindrance(name: str, file: _File) -> tuple[Hindrance, str] | None:
+    def cause(name: str, file: _File) -> tuple[UnusableCause, str] | None:
         if (reason := gate(name)) is not None:
-            return Hindrance.GATE, reason
+            return UnusableCause.GATE, reason
         if file.has_flag(name, "disabled"):
-            return Hindrance.ENTRY, f'{file.path} has "disabled": true; remove it to use the server'
+            return UnusableCause.ENTRY, f'{file.path} has "disabled": true; remove it to use the server'
         if file.origin.is_of_project and not is_trusted:
-            return Hindrance.TRUST, (
+            return UnusableCause.TRUST, (
                 f"{file.path} configures it, and servers from a project's files run only in a folder that you trust: "
                 f"trust it in your editor, or with `isthmus trust {workspace}`"
             )
         if enablement_key(name) in off:
-            return Hindrance.SWITCH, (
+            return UnusableCause.SWITCH, (
                 f"it is switched off; isthmus mcp enable {name}, or /mcp enable {name}, switches it on"
             )
         return None
@@ -133,14 +133,14 @@ def load_configuration(
     servers: list[ConfiguredServer] = []
     for name, file in list(chosen.items())[:MAXIMUM_SERVERS]:
         config, error = _decoded(name, file, ConfigContext(file.origin, file.path, workspace, seen))
-        if (found := hindrance(name, file)) is not None:
+        if (found := cause(name, file)) is not None:
             servers.append(UnusableServer(name, file.origin, found[1], found[0], config, file.path))
         elif config is not None:
             servers.append(config)
         else:
             is_required = file.has_flag(name, REQUIRED)
             servers.append(
-                UnusableServer(name, file.origin, error, Hindrance.ERROR, source=file.path, is_required=is_required)
+                UnusableServer(name, file.origin, error, UnusableCause.ERROR, source=file.path, is_required=is_required)
             )
     return McpConfiguration(tuple(servers), tuple(problems), is_trusted)
 

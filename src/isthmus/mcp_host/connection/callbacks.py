@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp.client import ClientRequestContext
 from mcp.client.session import ElicitationFnT, SamplingFnT
 
-from isthmus.mcp_host.elicitation.server_questions import SamplingWish, WishMessage
+from isthmus.mcp_host.elicitation.server_questions import SamplingPrompt, SamplingPromptMessage
 from isthmus.mcp_host.elicitation.server_requests import DeclinedError, ServerAsking
 
 REJECTED = -1
@@ -40,7 +40,7 @@ def sampling(asking: ServerAsking) -> SamplingFnT:
         if params.tools is not None or params.tool_choice is not None:
             return types.ErrorData(code=types.INVALID_PARAMS, message="tools in sampling are not supported")
         try:
-            found = await asking.sample(_wish(params))
+            found = await asking.sample(_prompt(params))
         except DeclinedError as error:
             return types.ErrorData(code=REJECTED, message=str(error))
         return types.CreateMessageResult(
@@ -53,9 +53,9 @@ def sampling(asking: ServerAsking) -> SamplingFnT:
     return sample
 
 
-def _wish(params: types.CreateMessageRequestParams) -> SamplingWish:
+def _prompt(params: types.CreateMessageRequestParams) -> SamplingPrompt:
     hints = params.model_preferences.hints if params.model_preferences is not None else None
-    return SamplingWish(
+    return SamplingPrompt(
         params.system_prompt or "",
         tuple(_message(message) for message in params.messages),
         params.max_tokens,
@@ -64,7 +64,7 @@ def _wish(params: types.CreateMessageRequestParams) -> SamplingWish:
     )
 
 
-def _message(message: types.SamplingMessage) -> WishMessage:
+def _message(message: types.SamplingMessage) -> SamplingPromptMessage:
     blocks = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in message.content_as_list]
     text = "\n".join(block.text for block in message.content_as_list if isinstance(block, types.TextContent))
-    return WishMessage(message.role, text, tuple(blocks))
+    return SamplingPromptMessage(message.role, text, tuple(blocks))

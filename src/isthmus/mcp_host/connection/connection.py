@@ -304,7 +304,7 @@ class ServerConnection:
         self._has_answered = was_connected = False
         try:
             await import_with_sdk("isthmus.mcp_host.connection.attempt")
-            was_connected = await self._probe.first_that_works(self._connect_by)
+            was_connected = await self._probe.first_working(self._connect_by)
         except NeedsLoginError as error:
             self.state, self.problem = ServerState.NEEDS_LOGIN, str(error)
             self.known.clear()

@@ -46,7 +46,7 @@ class TransportProbe:
         self._known, self._is_proven = TransportChoice(way.kind, is_modern=discovered is not None), True
         return self._known
 
-    async def first_that_works(self, connect: Callable[[TransportChoice], Awaitable[bool]]) -> bool:
+    async def first_working(self, connect: Callable[[TransportChoice], Awaitable[bool]]) -> bool:
         """Return the result of `connect` for the first way that works.
 
         Raises:

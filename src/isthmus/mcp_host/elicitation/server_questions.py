@@ -36,7 +36,7 @@ _CANCEL = ConfirmationOption(CANCEL, "Dismiss", "The server is informed that you
 
 
 @dataclass(frozen=True, slots=True)
-class WishMessage:
+class SamplingPromptMessage:
     """A message of a server's prompt: its blocks as in MCP, and the text of the text blocks."""
 
     role: Literal["user", "assistant"]
@@ -51,11 +51,11 @@ class WishMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class SamplingWish:
+class SamplingPrompt:
     """A server's request to the model. ``hints`` are the names of models that it prefers."""
 
     system: str
-    messages: tuple[WishMessage, ...]
+    messages: tuple[SamplingPromptMessage, ...]
     maximum_tokens: int
     stop_sequences: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
@@ -116,18 +116,18 @@ def done_question(server: str, tool: str, urls: Sequence[str]) -> UserQuestion:
     return _question(server, text, GenericDetails(text), options, about)
 
 
-def sampling_question(server: str, wish: SamplingWish) -> UserQuestion:
+def sampling_question(server: str, prompt: SamplingPrompt) -> UserQuestion:
     """Return the question whether a server may ask the session's model, at the user's cost."""
     lines = [f"The MCP server {server} wants the model to answer this, at your cost:"]
-    if wish.system:
-        lines += ["system:", *quoted(wish.system, limit=SHOWN_MESSAGE)]
-    for message in wish.messages:
+    if prompt.system:
+        lines += ["system:", *quoted(prompt.system, limit=SHOWN_MESSAGE)]
+    for message in prompt.messages:
         kinds = ", ".join(message.others)
         lines += [f"{message.role}:{f' [{kinds}]' if kinds else ''}", *quoted(message.text, limit=SHOWN_MESSAGE)]
-    lines.append(f"The answer, of at most {wish.maximum_tokens:,} tokens, goes to the server.")
-    if wish.hints:
+    lines.append(f"The answer, of at most {prompt.maximum_tokens:,} tokens, goes to the server.")
+    if prompt.hints:
         lines.append("It prefers another model, but your session's model is used. It says:")
-        lines += quoted(", ".join(wish.hints), limit=SHOWN_HINTS)
+        lines += quoted(", ".join(prompt.hints), limit=SHOWN_HINTS)
     options = (
         ConfirmationOption(ALLOW_ONCE, "Allow once"),
         ConfirmationOption(
@@ -137,8 +137,8 @@ def sampling_question(server: str, wish: SamplingWish) -> UserQuestion:
     )
     about = {
         "server": server,
-        "messages": [{"role": item.role, "text": item.text[:SHOWN_MESSAGE]} for item in wish.messages],
-        "max_tokens": wish.maximum_tokens,
+        "messages": [{"role": item.role, "text": item.text[:SHOWN_MESSAGE]} for item in prompt.messages],
+        "max_tokens": prompt.maximum_tokens,
     }
     return UserQuestion(
         SAMPLING,

@@ -22,7 +22,7 @@ from isthmus.mcp_host.elicitation.page_address import UrlError
 from isthmus.mcp_host.elicitation.server_questions import (
     ACCEPT,
     DECLINE,
-    SamplingWish,
+    SamplingPrompt,
     form_question,
     sampling_question,
     url_question,
@@ -168,26 +168,26 @@ class ServerAsking:
             await self.show(url)
         return Elicited(action)
 
-    async def sample(self, wish: SamplingWish) -> ModelAnswer:
+    async def sample(self, prompt: SamplingPrompt) -> ModelAnswer:
         """Ask the session's model.
 
         Raises:
             DeclinedError: the model was not asked, or did not answer; the message is the reason.
         """
-        size = len(wish.system) + sum(len(str(message.blocks)) for message in wish.messages if not message.others)
+        size = len(prompt.system) + sum(len(str(message.blocks)) for message in prompt.messages if not message.others)
         try:
             asks = self._asks(size)
             self._count_sample(asks.task)
         except DeclinedError as error:
             self._note("sampling", str(error))
             raise
-        tokens = max(1, min(wish.maximum_tokens, MAXIMUM_TOKENS))
-        messages = await asyncio.to_thread(_messages, wish, Path(asks.task))
-        prompt = ModelPrompt(wish.system, messages, tokens)
-        match await asks.ask(replace(sampling_question(self._server, wish), prompt=prompt)):
+        tokens = max(1, min(prompt.maximum_tokens, MAXIMUM_TOKENS))
+        messages = await asyncio.to_thread(_messages, prompt, Path(asks.task))
+        model_prompt = ModelPrompt(prompt.system, messages, tokens)
+        match await asks.ask(replace(sampling_question(self._server, prompt), prompt=model_prompt)):
             case ModelAnswer(text, model, is_cut):
                 self.sampled += 1
-                text, is_stopped = without_stop(text, wish.stop_sequences)
+                text, is_stopped = without_stop(text, prompt.stop_sequences)
                 return ModelAnswer(text, model, is_cut and not is_stopped)
             case NoAnswer(reason):
                 raise DeclinedError(reason)
@@ -282,10 +282,10 @@ class ServerAsking:
         _LOG.info("MCP server %s: declined %s: %s", self._server, kind, reason)
 
 
-def _messages(wish: SamplingWish, folder: Path) -> tuple[SamplingMessage, ...]:
+def _messages(prompt: SamplingPrompt, folder: Path) -> tuple[SamplingMessage, ...]:
     """Return the messages of the prompt, with their media stored in files. Blocking."""
     messages: list[SamplingMessage] = []
-    for number, message in enumerate(wish.messages, 1):
+    for number, message in enumerate(prompt.messages, 1):
         if not message.others:
             messages.append(SamplingMessage(message.role, message.text))
             continue

@@ -25,7 +25,7 @@ from isthmus.mcp_host.transports.sse import sse_streams
 from isthmus.mcp_host.transports.stdio import stdio_streams
 from isthmus.network.checked_transport import AddressPolicy, CheckedTransport
 
-LEAVE_SECONDS = 1.0
+SESSION_END_SECONDS = 1.0
 """Maximum time in seconds to end a session; the server may be gone."""
 
 
@@ -87,7 +87,7 @@ class TokenInQuery(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-class BoundedLeaving(httpx2.AsyncClient):
+class BoundedSessionEnd(httpx2.AsyncClient):
     """An HTTP client with a deadline for the request that ends a session; the SDK would wait forever."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
@@ -99,12 +99,12 @@ class BoundedLeaving(httpx2.AsyncClient):
         if request.method != "DELETE":
             return await super().send(request, **options)
         try:
-            async with asyncio.timeout(LEAVE_SECONDS):
+            async with asyncio.timeout(SESSION_END_SECONDS):
                 response = await super().send(request, **options)
                 await response.aread()
                 return response
         except TimeoutError as error:
-            raise httpx2.ReadTimeout(f"no answer within {LEAVE_SECONDS:g} s", request=request) from error
+            raise httpx2.ReadTimeout(f"no answer within {SESSION_END_SECONDS:g} s", request=request) from error
 
 
 def streams(
@@ -156,7 +156,7 @@ def _http_client(
         if request.method == "GET":
             await pace.wait()
 
-    return BoundedLeaving(
+    return BoundedSessionEnd(
         headers={**NO_COMPRESSION, **endpoint.headers},
         # No read timeout: calls have their own deadlines, and streams may be silent for hours.
         timeout=httpx2.Timeout(connect_seconds, read=None),

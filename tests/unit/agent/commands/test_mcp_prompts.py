@@ -150,7 +150,7 @@ async def test_names_go_by_the_order_of_the_configuration_and_stay(open_harness:
         await said_after(harness, "/second__plan")
         assert (len(asked(first)), len(asked(second))) == (0, 1)
     (first / "hangs").touch()
-    async with harness_with(open_harness, tmp_path, servers, patience=1.0) as harness:
+    async with harness_with(open_harness, tmp_path, servers, wait_seconds=1.0) as harness:
 
         async def is_there() -> bool:
             return (await names(harness))[-1] == "plan"

@@ -30,7 +30,7 @@ EXECUTE_SECONDS = 600.0
 
 
 @runtime_checkable
-class KernelKnower(Protocol):
+class HasKernel(Protocol):
     """An editor that can check for a kernel in advance, so that the user is not asked in vain."""
 
     async def require_kernel(self) -> None:
@@ -51,7 +51,7 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
         )
     editor = companion.editor
     require(editor, Capability.EXECUTE)
-    if isinstance(editor, KernelKnower):
+    if isinstance(editor, HasKernel):
         await editor.require_kernel()
     notebook = await _notebook(companion)
     where = PurePath(notebook).name if notebook is not None else editor.identity.display_name

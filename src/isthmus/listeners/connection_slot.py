@@ -11,15 +11,15 @@ _STATE_KEY = "isthmus.token_shown"
 """Key in the ``state`` of an ASGI scope of a function to call when a token was shown."""
 
 
-class Guest:
+class ConnectionSlot:
     """One connection, compared by identity. It counts for ``address`` (see :func:`address_key`)."""
 
     def __init__(
         self,
         connection: socket.socket,
         address: str,
-        token_shown: Callable[["Guest"], None],
-        left: Callable[["Guest"], None],
+        token_shown: Callable[["ConnectionSlot"], None],
+        left: Callable[["ConnectionSlot"], None],
     ) -> None:
         self.connection = connection
         self.address = address
@@ -38,30 +38,30 @@ class Guest:
         self._left(self)
 
 
-class GuestProtocol(asyncio.Protocol):
+class SlotProtocol(asyncio.Protocol):
     """Base class to be listed before the protocol that a :class:`~isthmus.listeners.listener.Listener` passes on to.
 
-    Without a ``guest`` (under another server) it changes nothing.
+    Without a ``slot`` (under another server) it changes nothing.
     """
 
-    guest: Guest | None = None
+    slot: ConnectionSlot | None = None
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if self.guest is not None:
-            self.guest.drop = cast("asyncio.Transport", transport).abort
+        if self.slot is not None:
+            self.slot.drop = cast("asyncio.Transport", transport).abort
         super().connection_made(transport)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        if self.guest is not None:
-            self.guest.leave()
+        if self.slot is not None:
+            self.slot.leave()
         super().connection_lost(exc)
 
 
-def with_guest(state: Mapping[str, Any], guest: Guest) -> dict[str, Any]:
+def with_slot(state: Mapping[str, Any], slot: ConnectionSlot) -> dict[str, Any]:
     """Return the ``state`` of an ASGI server for the requests of one connection."""
-    return {**state, _STATE_KEY: guest.show_token}
+    return {**state, _STATE_KEY: slot.show_token}
 
 
 def token_shown(scope: Mapping[str, Any]) -> None:
