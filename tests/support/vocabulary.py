@@ -101,13 +101,32 @@ def _values_of(kind: type) -> st.SearchStrategy[Any]:
     return st.deferred(lambda: _values(kind))
 
 
+def example_of(kind: type[T], *names: str) -> T:
+    """Return a message with its required fields and the fields ``names``."""
+    chosen = {field.name: _example(field) for field in fields_of(kind) if field.required or field.name in names}
+    return kind(**chosen)
+
+
+def _example(field: FieldType) -> Any:
+    kind = field.kind
+    if get_origin(kind) is not None or kind is Mapping:
+        value: Any = {"key": ["value", 1]}
+    elif issubclass(kind, Enum):
+        value = list(kind)[-1]
+    else:
+        examples: dict[type, Any] = {str: "text", int: 7, bool: True}
+        value = examples[kind] if kind in examples else example_of(kind)
+    return (value,) if field.repeated else value
+
+
 def any_of(kinds: Sequence[type[object]]) -> st.SearchStrategy[object]:
     """Return a strategy for the values of any of these types."""
     return st.one_of(*(values_of(kind) for kind in kinds))
 
 
 def _values(kind: type) -> st.SearchStrategy[Any]:
-    members = {field.name: _of_field(field) for field in fields_of(kind)}
+    # A message within itself at most once: two of them at each depth would seldom come to an end.
+    members = {field.name: _of_field(field, 1 if field.kind is kind else 2) for field in fields_of(kind)}
 
     @st.composite
     def build(draw: st.DrawFn) -> Any:
@@ -124,7 +143,7 @@ def _values(kind: type) -> st.SearchStrategy[Any]:
     return build()
 
 
-def _of_field(field: FieldType) -> st.SearchStrategy[Any]:
+def _of_field(field: FieldType, maximum: int) -> st.SearchStrategy[Any]:
     kind = field.kind
     if get_origin(kind) is not None or kind is Mapping:
         inner: st.SearchStrategy[Any] = st.dictionaries(st.text(max_size=5), JSON, max_size=3)
@@ -135,7 +154,7 @@ def _of_field(field: FieldType) -> st.SearchStrategy[Any]:
     else:
         inner = values_of(kind)
     if field.repeated:
-        inner = st.lists(inner, max_size=2).map(tuple)
+        inner = st.lists(inner, max_size=maximum).map(tuple)
     return st.none() | inner if field.optional else inner
 
 

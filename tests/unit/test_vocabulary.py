@@ -3,11 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import Phase, find, settings
 
 from isthmus import development_tool
 from isthmus.encoding.codec import from_json, to_json
-from support.vocabulary import ENUMS, MESSAGES, fields_of, values_of
+from support.vocabulary import ENUMS, MESSAGES, example_of, fields_of
 
 FIELDS = [
     pytest.param(
@@ -252,10 +251,6 @@ FIELDS = [
 """Every field as in the extension's text: message, name, label, type, number."""
 
 
-ANY_EXAMPLE = settings(phases=[Phase.generate], database=None, max_examples=100)
-"""Settings without shrinking: the smallest example takes long to find, and shows nothing more."""
-
-
 @pytest.mark.parametrize(("kind", "name", "label", "type_name", "number"), FIELDS)
 def test_a_field_is_as_the_document_has_it(
     kind: type[object], name: str, label: str, type_name: str, number: int
@@ -267,7 +262,7 @@ def test_a_field_is_as_the_document_has_it(
     found = {str: "string", int: "int32", bool: "bool"}.get(field.kind, getattr(field.kind, "__name__", ""))
     assert found == ("Mapping" if type_name == "Struct" else type_name)
 
-    value = find(values_of(kind), lambda item: getattr(item, name) not in (None, ()), settings=ANY_EXAMPLE)
+    value = example_of(kind, name)
     encoded = to_json(value)
     assert name in encoded
     assert getattr(from_json(kind, {name: encoded[name], **encoded}), name) == getattr(value, name)
