@@ -55,8 +55,8 @@ demo: $(VENV)/.installed ## run the main job, with what goes over the wire betwe
 test: setup peers check ## all gates, then all tests
 	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-quick: setup ## tests/unit and tests/contract alone, with fewer generated examples: to run between two edits
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --hypothesis-profile=quick tests/unit tests/contract $(PYTEST_ARGS)
+quick: setup ## the tests of tests/unit and tests/contract that are not slow, with fewer generated examples: to run between two edits
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --hypothesis-profile=quick -m "not slow" tests/unit tests/contract $(PYTEST_ARGS)
 
 coverage: ## make test with branch coverage: half as long again
 	$(MAKE) test PYTEST_ARGS="--cov --cov-report=term:skip-covered $(PYTEST_ARGS)"

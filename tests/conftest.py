@@ -48,16 +48,25 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 _ERROR_OUTPUT = pytest.StashKey[int]()
 
+REAL_EDITORS = frozenset({"emacs", "jupyter", "neovim"})
+"""Parameters of tests that run with an editor of this name; to start one takes long."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the error output of the run apart from that of a test."""
     config.stash[_ERROR_OUTPUT] = os.dup(2)
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m selects by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the slow files, so that all processes of a run end together; let real programs leave things behind."""
     items.sort(key=lambda item: not item.nodeid.startswith(("tests/peers/", "tests/chaos/")))
     for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec is not None and any(
+            value in REAL_EDITORS for value in callspec.params.values() if isinstance(value, str)
+        ):
+            item.add_marker(pytest.mark.slow)
         if not item.nodeid.startswith(leaks.STRICT_ROOMS):
             for pattern in leaks.LEFT_TO_THE_COLLECTOR:
                 kind = f"default:Exception ignored in. {pattern}:pytest.PytestUnraisableExceptionWarning"

@@ -152,6 +152,7 @@ async def test_a_client_that_sends_a_large_body_to_its_end_reads_why_it_is_refus
             assert response.status_code == (401 if headers else 413)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "begun"),
     [(b"", b""), (b"", b"POST / HT"), (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"POST / HT")],
@@ -171,6 +172,7 @@ async def test_a_request_whose_head_does_not_come_is_not_waited_for(before: byte
             writer.close()
 
 
+@pytest.mark.slow
 async def test_a_stream_may_last_longer_than_the_head_of_a_request(tmp_path: Path) -> None:
     gate = asyncio.Event()
     agent = MemoryAgent(lambda _: (Wait(gate), TextContent("t", "late")))
@@ -273,6 +275,7 @@ async def test_any_free_port_is_told_by_the_url() -> None:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url_of(first))
 
 
+@pytest.mark.slow
 async def test_a_servers_end_closes_idle_connections_and_cuts_off_what_exceeds_grace(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

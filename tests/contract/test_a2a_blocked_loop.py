@@ -53,6 +53,7 @@ class Blocking:
         self.was_warned = self._warnings.came.wait(60)
 
 
+@pytest.mark.slow
 async def test_an_agent_that_blocks_the_loop_is_named_with_where_it_is(
     workspace: Path, warnings: WarningHandler
 ) -> None:

@@ -95,6 +95,7 @@ async def test_commands_get_nests_subcommands_custom_ones_too(tmp_path: Path) ->
         assert named(remote["sub_commands"], "add")["description"] == "Custom."
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A2A-117", "A2A-118", "A2A-119", "A2A-124")
 async def test_command_execute_runs_a_path_with_its_arguments_as_one_string(tmp_path: Path) -> None:
     async with place(tmp_path) as at:

@@ -39,6 +39,7 @@ async def test_the_card_is_the_agents_own(workspace: Path) -> None:
     assert [extension["required"] for extension in card["capabilities"]["extensions"]] == [False]
 
 
+@pytest.mark.slow
 async def test_a_stream_resumes_after_its_last_event_in_either_version(button: Hosted, workspace: Path) -> None:
     seen = await button.stream("message/stream", prompt("you", workspace), EXTENSION)
     task_id = seen[0].result["id"]
@@ -104,6 +105,7 @@ async def test_news_is_pushed(workspace: Path) -> None:
             await eventually_async(lambda: any("input-required" in request.body.decode() for request in hooks.requests))
 
 
+@pytest.mark.slow
 async def test_the_echo_example_runs_under_any_asgi_server(workspace: Path) -> None:
     echo = runpy.run_path(str(EXAMPLES / "echo_agent.py"))["EchoAgent"]
     async with hosted(echo(), workspace) as client:

@@ -45,6 +45,7 @@ class Counting:
         yield TextContent("", f"did {session.prompt}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "binding"), [("0.3", "JSONRPC"), ("1.0", "JSONRPC"), ("1.0", "HTTP+JSON")])
 async def test_a_message_whose_answer_was_lost_is_sent_again_and_works_once(
     workspace: Path, protocol: str, binding: str

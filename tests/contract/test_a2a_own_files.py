@@ -59,6 +59,7 @@ def names_in(tree: Any) -> set[str]:
     return {command["name"] for command in tree["commands"]}
 
 
+@pytest.mark.slow
 async def test_own_instructions_and_commands_are_the_local_users_alone(tmp_path: Path) -> None:
     with GeminiWire(lambda _: Reply.of(Say("fine"))) as wire:
         async with shared(tmp_path.resolve(), wire) as at:

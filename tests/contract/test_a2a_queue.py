@@ -19,6 +19,7 @@ MESSAGES = INBOX_MESSAGES + 64
 """Number of messages; the engine gets more, without the wire, in tests/unit/engine/test_users.py."""
 
 
+@pytest.mark.slow
 async def test_messages_to_one_task_are_refused_beyond_the_cap_with_the_reason(tmp_path: Path, workspace: Path) -> None:
     agent = WaitingAgent()
     async with engine_on(tmp_path, agent) as engine, serving(engine) as server:

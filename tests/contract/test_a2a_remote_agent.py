@@ -215,6 +215,7 @@ async def test_a_broken_stream_is_taken_up_again_without_loss_or_repetition(
     assert proxy.connections >= 4
 
 
+@pytest.mark.slow
 async def test_a_stream_cut_at_any_byte_is_taken_up_again(
     agent: MemoryAgent, server: RawClient, workspace: Path
 ) -> None:

@@ -95,6 +95,7 @@ async def test_many_at_once_make_one_task_and_all_get_its_end(client: Hosted, ag
     assert agent.done == ["work"]
 
 
+@pytest.mark.slow
 async def test_a_message_survives_a_restart_and_is_still_taken_once(agent: Counting, workspace: Path) -> None:
     async with hosted(agent, workspace) as client:
         first = await client.call("message/send", prompt("work"))
@@ -164,6 +165,7 @@ async def test_who_went_on_with_a_task_or_cancelled_it_may_send_its_first_messag
     assert agent.done == ["question", "question", "work", "question"]
 
 
+@pytest.mark.slow
 async def test_a_client_that_left_before_the_answer_gets_it_by_the_same_message(
     client: Hosted, agent: Counting
 ) -> None:

@@ -24,6 +24,7 @@ async def _completed(server: RawClient, task_id: str) -> dict[str, object] | Non
     return task if task["status"]["state"] == "completed" else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["0.3", "1.0"])
 async def test_a_reader_that_sleeps_loses_nothing_but_outdated_progress(
     version: str, tmp_path: Path, workspace: Path

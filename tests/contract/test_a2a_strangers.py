@@ -91,6 +91,7 @@ async def http_answers(client: RawClient, task: str) -> list[tuple[str, int, str
     return answers
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("TCK-AUTH-SCOPE-001", "TCK-AUTH-SCOPE-002", "TCK-AUTH-SCOPE-003", "TCK-CORE-LIST-001")
 async def test_no_method_of_any_wire_reaches_or_betrays_a_task_of_somebody_else(workspace: Path) -> None:
     async with users_of(workspace, AskingAgent()) as users:
@@ -141,6 +142,7 @@ async def test_a_reserved_task_is_begun_by_its_own_user_alone(workspace: Path) -
         assert begun[-1].state == "input-required"  # as gemini-cli-a2a-server ends a turn
 
 
+@pytest.mark.slow
 async def test_many_reservations_of_one_user_take_none_from_another(workspace: Path) -> None:
     async with users_of(workspace, EchoAgent()) as users:
         bob, alice = await users.client("bob"), await users.client("alice")

@@ -130,6 +130,7 @@ async def test_everybody_who_follows_is_told_of_an_answer_and_who_gave_it(serve:
     assert ours[-1].state == "completed"
 
 
+@pytest.mark.slow
 async def test_a_client_that_leaves_does_not_stop_the_task_and_leaves_nothing_behind(workspace: Path) -> None:
     gate = asyncio.Event()
     agent = MemoryAgent(lambda _: (Wait(gate), TextContent("t", "Done.")))
@@ -162,6 +163,7 @@ async def test_a_sender_that_leaves_does_not_stop_the_task(workspace: Path) -> N
         await eventually_async(lambda: _completed(server, task.task_id))
 
 
+@pytest.mark.slow
 async def test_a_reader_that_comes_late_gets_every_event(serve: Serve, workspace: Path) -> None:
     count = 1500
 
@@ -315,6 +317,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_a_signal_ends_streams_and_the_process_properly(workspace: Path, number: signal.Signals) -> None:
     tests = str(Path(__file__).parent.parent)

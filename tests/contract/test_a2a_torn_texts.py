@@ -65,6 +65,7 @@ AGAIN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("said", "text"), AGAIN)
 async def test_a_text_that_is_said_again_after_a_crash_names_the_one_it_replaces(
     workspace: Path, said: tuple[AgentEvent, ...], text: str
@@ -101,6 +102,7 @@ async def test_a_text_that_is_said_again_after_a_crash_names_the_one_it_replaces
         await remote.aclose()
 
 
+@pytest.mark.slow
 async def test_a_text_that_had_ended_before_a_crash_is_replaced_by_none(workspace: Path) -> None:
     has_begun = asyncio.Event()
     async with hosted(Ended(has_begun), workspace) as server:

@@ -190,6 +190,7 @@ async def test_a_users_request_has_a_size(workspace: Path) -> None:
         assert (await bob.http.post(bob.url, json=large, headers=EXTENSION)).status_code == 200
 
 
+@pytest.mark.slow
 async def test_a_revoked_or_expired_token_is_refused_and_its_streams_end(workspace: Path) -> None:
     gate = WaitingAgent()
     async with users_of(workspace, gate) as users:

@@ -64,6 +64,7 @@ async def test_errors_of_json_rpc_have_their_codes_and_an_error_info(served: Hos
         assert info["domain"] == "a2a-protocol.org"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement(
     "TCK-HTTP_JSON-URL-001", "TCK-HTTP_JSON-URL-002", "TCK-HTTP_JSON-SVC-001", "TCK-HTTP_JSON-QP-001"
 )

@@ -59,6 +59,7 @@ async def test_a_client_of_0_3_stays_when_it_asks_for_that_and_leaves_at_a_quest
     assert (rest[-1].state, rest[-1].result["final"]) == ("completed", True)
 
 
+@pytest.mark.slow
 async def test_a_question_is_told_at_once_to_who_stays(client: Hosted, workspace: Path) -> None:
     task_id = await waiting_task(client, workspace)
     headers = {**EXTENSION, "Last-Event-ID": "1"}
@@ -79,6 +80,7 @@ async def test_a_subscription_to_a_waiting_task_ends_when_it_is_cancelled(client
     assert rest[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_CANCELED"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "headers"), [("tasks/resubscribe", EXTENSION), ("SubscribeToTask", V1)])
 async def test_who_follows_from_the_beginning_is_told_what_the_user_said(
     client: Hosted, workspace: Path, method: str, headers: dict[str, str]

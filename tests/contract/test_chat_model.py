@@ -43,6 +43,7 @@ from support.wire_server import WireRequest
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.slow
 @each_provider
 @pytest.mark.parametrize("layout", [{}, {"piece_size": 1}, {"piece_size": 7}, {"split_at": "ü"}])
 async def test_text_and_two_parallel_calls_come_out_whole_however_the_bytes_are_split(

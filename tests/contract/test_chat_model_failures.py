@@ -29,6 +29,7 @@ from support.wire_server import Answer, Hold, WireRequest, WireServer
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.slow
 @each_provider
 async def test_429_is_tried_again_after_what_the_server_asks(provider: Provider) -> None:
     async with bench(provider, Failure(429, "slow down", retry_after=7), Reply.of(Say("ok"))) as it:
@@ -83,6 +84,7 @@ async def test_a_cut_before_the_first_words_is_tried_again(provider: Provider) -
     assert [type(item) for item in items] == [Retrying, TextDelta, Done]
 
 
+@pytest.mark.slow
 @each_provider
 async def test_a_safety_stop_with_nothing_is_an_error(provider: Provider) -> None:
     async with bench(provider, Reply.of(finish="safety"), Reply.of(Say("never"))) as it:
@@ -92,6 +94,7 @@ async def test_a_safety_stop_with_nothing_is_an_error(provider: Provider) -> Non
     assert provider.raw_safety in str(error)
 
 
+@pytest.mark.slow
 @each_provider
 async def test_an_empty_answer_is_asked_for_once_more(provider: Provider) -> None:
     async with bench(provider, Reply.of(), Reply.of(Say("ok"))) as it:
@@ -176,6 +179,7 @@ async def test_cancelling_the_reader_closes_the_connection_at_once(provider: Pro
         await eventually_async(it.wire.requests[0].disconnected.is_set, what="the server sees the disconnect")
 
 
+@pytest.mark.slow
 @each_provider
 async def test_a_server_that_falls_silent_is_given_up_after_the_idle_timeout(provider: Provider) -> None:
     silent = Reply.of(Say("Hello", " world"), hold=Hold(), hold_after=4)

@@ -185,6 +185,7 @@ async def test_of_many_images_the_last_ones_are_sent(provider: Provider, tmp_pat
     assert f"[image/png in {media[0].path}: not shown, only the last 20 are shown]" in texts_of(body)
 
 
+@pytest.mark.slow
 @each_provider
 async def test_a_request_has_no_more_than_the_provider_takes_of_all_images_together(
     provider: Provider, tmp_path: Path

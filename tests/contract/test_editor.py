@@ -320,6 +320,7 @@ async def test_closing_a_review_without_accepting_rejects_it(
     assert await listener.decision(review) == DiffRejected(review.id)
 
 
+@pytest.mark.slow
 async def test_a_review_taken_back_returns_its_text_and_no_decision_follows(
     driver: EditorDriver, listener: Listener, workspace: Path
 ) -> None:
@@ -399,6 +400,7 @@ async def test_a_message_is_shown_without_waiting_for_the_user(driver: EditorDri
     await eventually_async(lambda: driver.has_message("An agent says: 'hello'"), what="the message")
 
 
+@pytest.mark.slow
 async def test_the_events_end_when_the_editor_quits_and_then_it_is_gone(
     driver: EditorDriver, listener: Listener
 ) -> None:

@@ -255,6 +255,7 @@ async def _arguments(user: ToolUser, driver: EditorDriver, file: Path, tool: str
             return {}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("CLD-082")
 @pytest.mark.parametrize("tool", SCENES)
 async def test_a_tool_works_or_says_why_it_is_not_available(

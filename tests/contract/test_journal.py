@@ -244,6 +244,7 @@ async def test_a_session_is_all_tasks_of_its_context_without_increments(journal:
     assert events == [("t1", prompt), ("t1", StateChange(TaskState.COMPLETED)), ("t2", prompt)]
 
 
+@pytest.mark.slow
 async def test_what_was_kept_is_there_after_kill_9_and_large_numbers_stay_whole(path: Path) -> None:
     program = f"""
 import asyncio, os, signal

@@ -149,6 +149,7 @@ async def test_the_limit_holds_for_tasks_that_are_made_at_the_same_moment(journa
     assert len(await journal.tasks(100)) == 3
 
 
+@pytest.mark.slow
 async def test_an_inbox_takes_no_more_than_its_messages_and_keeps_those_it_has(journal: Journal) -> None:
     taken = await new_task(journal, "t1")
     for number in range(INBOX_MESSAGES):
@@ -167,6 +168,7 @@ async def test_an_inbox_takes_no_more_than_its_messages_and_keeps_those_it_has(j
     assert list(inbox[INBOX_MESSAGES:]) == [answer, stop]
 
 
+@pytest.mark.slow
 async def test_an_inbox_takes_no_more_than_its_size(journal: Journal) -> None:
     taken = await new_task(journal, "t1")
     half = "x" * (INBOX_CHARACTERS // 2 - 1000)

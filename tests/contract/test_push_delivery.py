@@ -130,6 +130,7 @@ async def test_a_receiver_that_fails_is_tried_again_with_the_same_key_and_in_ord
             await eventually_async(arrived)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [410, 500])
 async def test_a_receiver_that_never_takes_it_is_given_up_until_it_is_set_again(
     tmp_path: Path, status: int, caplog: pytest.LogCaptureFixture
@@ -160,6 +161,7 @@ async def test_a_receiver_that_never_takes_it_is_given_up_until_it_is_set_again(
             await eventually_async(arrived)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bad",
     [
@@ -180,6 +182,7 @@ async def test_no_redirect_is_followed_and_no_body_waited_for(tmp_path: Path, ba
             assert {request.path for request in server.requests} == {"/hook"}
 
 
+@pytest.mark.slow
 async def test_a_receiver_that_hangs_or_resets_holds_up_neither_the_task_nor_others(tmp_path: Path) -> None:
     hold = Hold()
 
@@ -208,6 +211,7 @@ async def test_a_receiver_that_hangs_or_resets_holds_up_neither_the_task_nor_oth
         hold.release()
 
 
+@pytest.mark.slow
 async def test_a_receiver_that_hangs_is_left_at_the_deadline_and_tried_again(tmp_path: Path) -> None:
     hold = Hold()
 

@@ -144,6 +144,7 @@ async def test_rejected(scene: Scene, workspace: Path) -> None:
     assert scene.companion.reviews.all() == ()
 
 
+@pytest.mark.slow
 @soon
 async def test_closed_by_its_client_with_what_was_typed(scene: Scene, workspace: Path) -> None:
     path = str(_file(workspace))
@@ -217,6 +218,7 @@ async def test_answered_in_the_editor_and_in_the_terminal_at_once(scene: Scene, 
 # Unexpected ends.
 
 
+@pytest.mark.slow
 async def test_an_editor_that_quits_ends_every_review_and_no_agent_is_told_an_acceptance(
     scene: Scene, workspace: Path
 ) -> None:
@@ -231,6 +233,7 @@ async def test_an_editor_that_quits_ends_every_review_and_no_agent_is_told_an_ac
         assert [decided.state for decided in client.decisions] in ([], [Rejected()])
 
 
+@pytest.mark.slow
 async def test_what_was_typed_before_the_editor_quit_is_kept(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
     await scene.driver.edit_review(review, "mine\n")
@@ -239,6 +242,7 @@ async def test_what_was_typed_before_the_editor_quit_is_kept(scene: Scene, works
     assert scene.kept == ["mine\n"]
 
 
+@pytest.mark.slow
 async def test_what_was_typed_before_a_client_left_is_kept(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
     await scene.driver.edit_review(review, "mine 😀\n")
@@ -247,6 +251,7 @@ async def test_what_was_typed_before_a_client_left_is_kept(scene: Scene, workspa
     assert await scene.driver.editor.close_diff(review.id) is None
 
 
+@pytest.mark.slow
 async def test_a_stopping_companion_keeps_what_was_typed_and_its_successor_is_asked_again(
     driver: EditorDriver, workspace: Path, tmp_path: Path
 ) -> None:
@@ -304,6 +309,7 @@ _ACCEPTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("driver", "kind"), _ACCEPTED, indirect=["driver"])
 async def test_what_is_accepted_unchanged_is_the_proposal_and_the_file_is_not_touched(
     scene: Scene, workspace: Path, kind: str

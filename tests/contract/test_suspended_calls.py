@@ -43,6 +43,7 @@ async def test_the_task_waits_without_running_and_goes_on_with_the_same_call(tmp
         assert "elicitation" not in user.told()
 
 
+@pytest.mark.slow
 async def test_nobody_answers_in_time_and_the_turn_goes_on_by_itself(tmp_path: Path) -> None:
     tool = AskingTool(kind=READ)
     async with harness(tmp_path, tool, seconds=0.3) as user:
@@ -90,6 +91,7 @@ async def test_a_message_in_place_of_an_answer_stops_the_call_and_the_model_hear
         assert user.tools.count == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ToolKind.OTHER, READ])
 async def test_after_the_process_has_ended_the_call_is_interrupted_or_read_again(
     tmp_path: Path, kind: ToolKind
@@ -122,6 +124,7 @@ def ended_process() -> str:
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_opened", [False, True], ids=["at the next start", "when it is opened"])
 async def test_a_question_whose_process_is_gone_is_closed_and_the_model_goes_on(
     tmp_path: Path, is_opened: bool
@@ -155,6 +158,7 @@ async def test_a_question_of_a_process_that_lives_stays_open_beside_others(tmp_p
         assert tool.log == ["begun", "accept"]
 
 
+@pytest.mark.slow
 async def test_a_task_that_another_process_takes_ends_the_call_here(tmp_path: Path) -> None:
     tool = AskingTool(kind=READ)
     async with harness(tmp_path, tool) as here:
@@ -189,6 +193,7 @@ async def test_where_nobody_can_be_asked_a_users_answer_is_never_made_up(tmp_pat
         assert user.states("elicitation") == ["PENDING", "FAILED"]
 
 
+@pytest.mark.slow
 async def test_the_model_is_asked_with_consent_and_its_tokens_count(tmp_path: Path) -> None:
     tool = AskingTool(kind=READ, asks_model=True, questions=2)
     replies: list[list[Call] | str] = [[Call("inquire", {})], "a bird", "a fish", "over"]

@@ -57,6 +57,7 @@ async def test_two_calls_of_a_task_wait_at_once_and_are_answered_in_any_order(
         assert user.tools.count == 2  # of the segment that asked for permission, and of the one that ended
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_answer_first", [True, False])
 async def test_cancelling_while_an_answer_arrives_leaves_nothing_behind(tmp_path: Path, is_answer_first: bool) -> None:
     for number in range(3):
@@ -76,6 +77,7 @@ async def test_cancelling_while_an_answer_arrives_leaves_nothing_behind(tmp_path
             await eventually_async(lambda harness=user: harness.tools.count == 1)
 
 
+@pytest.mark.slow
 async def test_an_answer_that_comes_when_the_question_was_taken_back_does_no_harm(tmp_path: Path) -> None:
     tool = AskingTool(kind=READ)
     async with harness(tmp_path, tool) as user:
@@ -104,6 +106,7 @@ class StickyTool(AskingTool):
             await self.may_end.wait()
 
 
+@pytest.mark.slow
 async def test_nothing_is_taken_up_any_more_while_the_engine_ends(tmp_path: Path) -> None:
     sticky, tool = StickyTool(kind=READ), AskingTool("consult", kind=READ)
     replies: list[list[Call] | str] = [[Call("inquire", {})], [Call("consult", {})]]
@@ -121,6 +124,7 @@ async def test_nothing_is_taken_up_any_more_while_the_engine_ends(tmp_path: Path
         assert user.tools.count == 2
 
 
+@pytest.mark.slow
 async def test_a_task_that_could_not_resume_when_its_question_was_withdrawn_is_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +146,7 @@ async def test_a_task_that_could_not_resume_when_its_question_was_withdrawn_is_r
         assert "never mind" in tool.log[1]
 
 
+@pytest.mark.slow
 async def test_another_task_of_the_session_runs_while_a_call_waits(tmp_path: Path) -> None:
     tool = AskingTool(kind=READ)
     async with harness(tmp_path, tool, replies=[[Call("inquire", {})], "meanwhile", "over"]) as user:
@@ -155,6 +160,7 @@ async def test_another_task_of_the_session_runs_while_a_call_waits(tmp_path: Pat
         assert "done asking" in user.told()
 
 
+@pytest.mark.slow
 async def test_a_call_ends_whose_task_was_deleted_while_it_waited(tmp_path: Path) -> None:
     tool = AskingTool(kind=READ)
     async with harness(tmp_path, tool) as user:

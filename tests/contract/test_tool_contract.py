@@ -80,6 +80,7 @@ async def test_a_call_is_described_in_one_short_text(tool: Tool) -> None:
     assert len(described) < 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [None, 7, [], {}, "\ud800", "../../outside", "a\0b", "x" * 100_000, "{[*" * 9_999])
 async def test_no_argument_breaks_a_tool(tool: Tool, workspace: Path, value: object) -> None:
     context = tool_context(workspace)

@@ -2,22 +2,23 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import pytest
 
 from isthmus.models.base import ModelErrorKind
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
-TREES = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/isthmus").rglob("*.py")]
 POSITIONS = {"ToolFailure": 1, "CommandError": 1, "ErrorDetails": 1, "StateChange": 2}
 """Position of the type among the arguments of these classes, from 0."""
 
 
-def constants() -> dict[str, str]:
+def constants(trees: Iterable[ast.Module]) -> dict[str, str]:
     """Return the string constants of modules and classes by name; names of types are unique."""
     found: dict[str, str] = {}
-    for tree in TREES:
+    for tree in trees:
         for node in ast.walk(tree):
             match node:
                 case ast.Assign(targets=[ast.Name(name)], value=ast.Constant(str(value))):
@@ -28,8 +29,9 @@ def constants() -> dict[str, str]:
 
 
 def types_in_the_source() -> Iterator[str]:
-    named = constants()
-    for tree in TREES:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/isthmus").rglob("*.py")]
+    named = constants(trees)
+    for tree in trees:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in POSITIONS:
                 position = POSITIONS[node.func.id]
@@ -41,6 +43,7 @@ def types_in_the_source() -> Iterator[str]:
     yield from (f"model_{kind}" for kind in ModelErrorKind)
 
 
+@pytest.mark.slow
 def test_every_type_of_an_error_is_documented() -> None:
     table = PAGE.partition("<!-- types -->")[2].partition("<!-- /types -->")[0]
     documented = [name for row in re.findall(r"(?m)^\| (`.*?) \|", table) for name in re.findall(r"`(\w+)`", row)]

@@ -33,6 +33,7 @@ STATED_OPTIONAL = {
 """Fields that the extension's text calls optional, or that may be absent, without the proto keyword."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
 @given(data=st.data())
 def test_every_message_survives_json(kind: type[object], data: st.DataObject) -> None:

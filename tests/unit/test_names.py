@@ -5,6 +5,8 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src/isthmus").rglob("*.py")}
 IMPLEMENTATIONS = {
@@ -14,6 +16,7 @@ IMPLEMENTATIONS = {
 """Names that at most three sibling implementations share, and the implementations."""
 
 
+@pytest.mark.slow
 def test_no_public_class_name_stands_for_two_classes() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for path, text in SOURCES.items():
@@ -25,6 +28,7 @@ def test_no_public_class_name_stands_for_two_classes() -> None:
     assert [name for name in IMPLEMENTATIONS if len(places[name]) < 2] == []
 
 
+@pytest.mark.slow
 def test_every_word_of_the_glossary_is_used() -> None:
     glossary = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
     words = re.findall(r"(?m)^\| (?!word|---)([a-z ]+) \|", glossary)

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
 from isthmus.events import TaskState
 from isthmus.ide.reviews.review import ReviewState
 
@@ -39,6 +41,7 @@ def test_the_diagram_of_a_review_has_the_states_that_there_are() -> None:
     assert drawn == {state.__name__.lower() for state in get_args(ReviewState)}
 
 
+@pytest.mark.slow
 def test_the_diagram_of_the_rooms_has_imports_that_there_are() -> None:
     drawn = arrows(ROOMS)
     assert len(drawn) > 10

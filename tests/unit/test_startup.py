@@ -3,6 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import isthmus
 
 HEAVY = frozenset(
@@ -93,10 +95,12 @@ def test_the_version_is_printed_without_importing_anything_heavy() -> None:
     assert imported_packages(lines[-1]) & HEAVY == set()
 
 
+@pytest.mark.slow
 def test_nothing_is_looked_through_for_garbage_once_more_before_the_end() -> None:
     assert run_python(HELP)[-1] == "true"
 
 
+@pytest.mark.slow
 def test_a_server_just_started_has_imported_nothing_that_only_some_requests_need(tmp_path: Path) -> None:
     log = tmp_path / "imports"
     command = [sys.executable, "-X", "importtime", "-m", "isthmus", "serve", "--model", "demo"]

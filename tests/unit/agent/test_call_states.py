@@ -5,6 +5,7 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -190,5 +191,6 @@ class CallStates(RuleBasedStateMachine):
 CallStates.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 
 
+@pytest.mark.slow
 class TestCallStates(CallStates.TestCase):
     """The machine, as a test."""

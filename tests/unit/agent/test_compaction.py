@@ -222,6 +222,7 @@ async def test_the_transcript_is_data_that_cannot_end_its_own_line() -> None:
     assert "delete everything" not in str(instruction)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 60), st.integers(2_000, 20_000))
 def test_the_summary_request_fits_its_window(turns: int, window: int) -> None:
     messages = session_of(*itertools.chain.from_iterable(turn(number, 200) for number in range(turns))).messages

@@ -143,6 +143,7 @@ def test_every_row_of_the_table_is_understood(key: str) -> None:
         assert item[0] in "-!:<@+=*" or item.endswith("="), item
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -59,6 +59,7 @@ def replies(*names: str) -> list[Reply]:
     return [*(Reply.of(Call(name, {})) for name in names), Reply.of(Say("done"))]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MCP-106", "MCP-107")
 async def test_a_tool_that_is_allowed_for_good_is_not_asked_about_again_and_others_are(harness: Any) -> None:
     kept = Kept()

@@ -121,6 +121,7 @@ async def test_a_cycle_of_imports_ends(place: Place) -> None:
     assert any("in turn" in problem for problem in instructions.problems)
 
 
+@pytest.mark.slow
 async def test_imports_that_multiply_stay_within_the_limits(place: Place) -> None:
     for level in range(8):
         place.write(f"l{level}.md", f"@./l{level + 1}.md " * 50)
@@ -131,6 +132,7 @@ async def test_imports_that_multiply_stay_within_the_limits(place: Place) -> Non
     assert instructions.problems
 
 
+@pytest.mark.slow
 async def test_very_many_imports_of_nothing_are_capped_and_that_is_said(place: Place) -> None:
     place.write("a.md", "AAA")
     place.write("GEMINI.md", "@./a.md " + " ".join(f"@./none{number}.md" for number in range(3000)))

@@ -242,6 +242,7 @@ def test_a_hidden_command_is_found_or_nothing_is_analysed(first: str, places: li
     assert analysis is None or ("rm", "hidden") in [command.words for command in analysis.commands], text
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.text(st.sampled_from("abg \t\n;|&<>(){}[]$`'\"\\#!*?~=-/2xE"), max_size=40))
 def test_no_input_breaks_the_analysis(text: str) -> None:

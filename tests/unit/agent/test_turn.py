@@ -43,6 +43,7 @@ async def test_a_read_runs_without_a_question_and_its_result_goes_to_the_model(h
     assert "the content" in at.told()
 
 
+@pytest.mark.slow
 async def test_an_edit_waits_and_nothing_is_written_before_the_answer(harness: Any, workspace: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("one\ntwo\n", encoding="utf-8")
@@ -110,6 +111,7 @@ async def test_several_questions_wait_together_and_what_follows_waits_for_them(h
     assert results == ["replace", "replace", "read_file"]
 
 
+@pytest.mark.slow
 async def test_two_edits_of_one_file_are_proposed_one_on_the_other(harness: Any, workspace: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("one\ntwo\n", encoding="utf-8")
@@ -146,6 +148,7 @@ async def test_a_call_that_was_interrupted_is_reported_and_not_run_again(harness
     assert "outcome is not known" in at.told()
 
 
+@pytest.mark.slow
 async def test_a_read_that_was_interrupted_is_run_again(harness: Any, workspace: Path) -> None:
     (workspace / "a.txt").write_text("the content\n", encoding="utf-8")
     at = harness([Reply.of(Call("read_file", {"file_path": "a.txt"})), Reply.of(Say("x")), Reply.of(Say("read"))])
@@ -156,6 +159,7 @@ async def test_a_read_that_was_interrupted_is_run_again(harness: Any, workspace:
     assert at.states("read_file")[-1] == "SUCCEEDED"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", ["EXECUTING", "PENDING", "nothing"])
 async def test_a_read_in_which_the_process_ended_twice_is_not_run_a_third_time(
     harness: Any, workspace: Path, kept: str
@@ -176,6 +180,7 @@ async def test_a_read_in_which_the_process_ended_twice_is_not_run_a_third_time(
     assert "not run a third time" in at.told()
 
 
+@pytest.mark.slow
 async def test_a_read_that_is_taken_up_is_kept_as_executing_before_anything_of_it_is_done(
     harness: Any, workspace: Path
 ) -> None:
@@ -257,6 +262,7 @@ async def test_a_model_that_refuses_fails_the_task_with_what_to_do(harness: Any)
     assert "test-key" not in (end.error or "")
 
 
+@pytest.mark.slow
 async def test_what_the_editor_shows_goes_with_the_prompt_once(harness: Any, workspace: Path) -> None:
     replies = [Reply.of(Call("list_directory", {"dir_path": "."})), Reply.of(Say("one")), Reply.of(Say("two"))]
     at = harness(replies, context="the editor shows a.txt")
@@ -270,6 +276,7 @@ def roles(contents: Sequence[dict[str, Any]]) -> list[str]:
     return [item["role"] for item in contents]
 
 
+@pytest.mark.slow
 async def test_a_prompt_after_a_cancelled_call_keeps_the_conversation_in_order(harness: Any, workspace: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("one\n", encoding="utf-8")

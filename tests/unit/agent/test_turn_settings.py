@@ -99,6 +99,7 @@ async def test_a_ceiling_holds_also_for_settings_that_were_kept_before_it_was_se
     assert (await at.prompt("write")).state is TaskState.INPUT_REQUIRED
 
 
+@pytest.mark.slow
 async def test_a_later_message_replaces_the_settings_that_it_names(harness: Any, workspace: Path) -> None:
     plan = (Reply.of(write("b.txt")), Reply.of(Say("a plan")))
     replies = [Reply.of(write()), Reply.of(Say("one")), *plan, Reply.of(write("c.txt"))]
@@ -138,6 +139,7 @@ async def test_what_an_answer_to_a_tool_of_a_server_allows(harness: Any, option:
     assert sorted(waiting) == sorted(asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("granted", ["one", "one.one_a", "one_a", "a"])
 async def test_what_own_settings_allow_by_name_does_not_mean_a_server_a_client_brought(
     harness: Any, granted: str
@@ -169,6 +171,7 @@ async def test_a_tool_of_no_kind_of_its_own_is_asked_with_what_it_does(harness: 
     assert at.calls[0].confirmation_request.generic_details == GenericDetails("Use plain")
 
 
+@pytest.mark.slow
 async def test_each_edit_has_its_checkpoint_before_it_executes(harness: Any, workspace: Path, tmp_path: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("one\n", encoding="utf-8")
@@ -227,6 +230,7 @@ async def test_the_conversation_is_compacted_before_the_context_is_full(harness:
     assert len(told) < len(at.told(1)) / 2
 
 
+@pytest.mark.slow
 async def test_a_conversation_that_was_too_long_is_compacted_and_asked_again_once(harness: Any) -> None:
     replies = [
         Reply.of(Say("one")),
@@ -241,6 +245,7 @@ async def test_a_conversation_that_was_too_long_is_compacted_and_asked_again_onc
     assert "second" in at.told()
 
 
+@pytest.mark.slow
 async def test_a_conversation_that_is_too_long_even_so_fails_clearly(harness: Any) -> None:
     too_long = Failure(400, kind="context_too_long")
     at = harness([Reply.of(Say("one")), too_long, SUMMARY, too_long])
@@ -258,6 +263,7 @@ async def test_one_prompt_that_is_too_long_fails_without_a_summary(harness: Any)
     assert len(at.wire.model_requests) == 1
 
 
+@pytest.mark.slow
 async def test_the_share_of_the_window_at_which_is_compacted_is_an_option(harness: Any) -> None:
     replies = [
         Reply.of(Say("one")),
@@ -271,6 +277,7 @@ async def test_the_share_of_the_window_at_which_is_compacted_is_an_option(harnes
     assert "what was wanted" in at.told()
 
 
+@pytest.mark.slow
 async def test_a_call_never_has_the_id_of_one_that_was_summarised_away(harness: Any, workspace: Path) -> None:
     (workspace / "a.txt").write_text("long line\n" * 500, encoding="utf-8")
     read = Call("read_file", {"file_path": "a.txt"}, id="call-1")

@@ -40,6 +40,7 @@ def program(work: str) -> Generator["subprocess.Popen[str]"]:
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [
@@ -56,6 +57,7 @@ def test_a_program_that_hangs_in_an_expression_ends_and_writes_where(work: str) 
     assert "(most recent call first)" in error
 
 
+@pytest.mark.slow
 def test_a_program_that_hangs_ends_though_it_was_told_to_end_before() -> None:
     work = """
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
@@ -70,6 +72,7 @@ def test_a_program_that_hangs_ends_though_it_was_told_to_end_before() -> None:
     assert process.returncode == -26
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [
@@ -85,6 +88,7 @@ def test_a_program_that_works_for_longer_while_its_loop_has_turns_goes_on(work: 
     assert (process.returncode, output, error) == (0, "ended\n", "")
 
 
+@pytest.mark.slow
 def test_a_program_that_was_stopped_for_longer_goes_on() -> None:
     work = """
         print("ready", flush=True)
@@ -101,6 +105,7 @@ def test_a_program_that_was_stopped_for_longer_goes_on() -> None:
     assert (process.returncode, output) == (0, "ended\n")
 
 
+@pytest.mark.slow
 def test_programs_that_it_starts_have_no_limit() -> None:
     child = (
         "import signal; print(signal.getitimer(signal.ITIMER_VIRTUAL),"

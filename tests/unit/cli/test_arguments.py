@@ -153,6 +153,7 @@ def test_a_public_url_that_is_none_is_refused(url: str, capsys: pytest.CaptureFi
     assert repr(url) in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", "<&- >&-", "<&- >&- 2>&-"])
 def test_a_program_with_closed_streams_ends_as_with_empty_ones(closed: str, tmp_path: Path) -> None:
     command = " ".join(f"'{word}'" for word in (*ISTHMUS, "-m", "demo"))
@@ -164,6 +165,7 @@ def test_a_program_with_closed_streams_ends_as_with_empty_ones(closed: str, tmp_
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no full device")  # noqa: PTH110
 @pytest.mark.parametrize("arguments", [["--help"], ["--list-sessions"], ["serve", "--help"]])
 def test_an_output_that_is_full_is_one_line_and_not_a_traceback(arguments: list[str], tmp_path: Path) -> None:

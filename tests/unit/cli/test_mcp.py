@@ -318,6 +318,7 @@ def test_switching_names_near_names_and_what_else_is_in_the_way(capsys: pytest.C
     assert f"mcp.excluded in {file_of('user')} names it" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ["add b server", "remove a", "disable a", "enable a", "list --no-connect", "--help", "add --help"]
 )

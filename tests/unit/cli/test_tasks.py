@@ -172,6 +172,7 @@ def test_of_several_none_is_deleted_when_one_is_working_unless_forced(
     assert listed(data, capsys) == ["aa0-completed"]
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_task_that_another_process_runs_is_cancelled_there_before_it_is_deleted(tmp_path: Path) -> None:
     agent = WaitingAgent()

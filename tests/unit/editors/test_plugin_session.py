@@ -56,6 +56,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.di
 OBJECTS = st.dictionaries(NAMES, VALUES, max_size=6)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.booleans(), METHODS, OBJECTS), max_size=6), st.booleans())
 def test_nothing_that_is_said_fails_the_companion(said: list[tuple[bool, str, Any]], is_started: bool) -> None:
     session = PluginSession()

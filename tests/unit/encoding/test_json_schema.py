@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import sys
 from isthmus.encoding.json_schema import draft_2020_12
@@ -14,6 +16,7 @@ import rfc3987_syntax
 """
 
 
+@pytest.mark.slow
 def test_the_grammar_of_a_format_is_not_imported_and_stays_importable(tmp_path: Path) -> None:
     (tmp_path / "rfc3987_syntax.py").write_text("raise RuntimeError('it takes a second')", encoding="utf-8")
     program = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{PROGRAM}"

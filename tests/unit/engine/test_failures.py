@@ -136,6 +136,7 @@ async def test_nothing_is_kept_in_vain_when_the_journal_is_deleted_or_replaced(t
             await engine.prompt(PromptMessage("again"))
 
 
+@pytest.mark.slow
 async def test_asking_while_another_program_holds_the_journal_is_told_and_loses_nothing(tmp_path: Path) -> None:
     agent = WaitingAgent()
     async with engine_on(tmp_path, agent, lease_seconds=2, busy_seconds=0.2) as engine:

@@ -106,6 +106,7 @@ async def test_a_task_of_a_workspace_that_is_not_allowed_is_not_seen_nor_touched
     assert agent.ran == []
 
 
+@pytest.mark.slow
 async def test_a_task_that_another_process_runs_is_cancelled_there(tmp_path: Path) -> None:
     agent = WaitingAgent()
     # Long enough that it does not expire on a busy machine: the other engine would continue the task.

@@ -100,6 +100,7 @@ async def test_a_removal_that_was_broken_off_is_finished_later_with_its_files(tm
     await journal.aclose()
 
 
+@pytest.mark.slow
 async def test_the_longest_unchanged_ended_tasks_go_first_and_only_as_many_as_needed(tmp_path: Path) -> None:
     journal = await opened(tmp_path)
     text = "x" * 20_000
@@ -211,6 +212,7 @@ async def set_pages(journal: SqliteJournal, pages: int) -> None:
     await journal._writer.submit(work)  # pyright: ignore[reportPrivateUsage]
 
 
+@pytest.mark.slow
 async def test_a_user_who_fills_the_journal_displaces_his_own_tasks_and_no_others(tmp_path: Path) -> None:
     journal = await opened(tmp_path)
     text = "x" * 20_000

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -168,6 +169,7 @@ def ids(snapshot: TaskSnapshot) -> set[str]:
     return {call.tool_call_id for call in snapshot.pending}
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(STEPS)
 def test_whatever_is_done_to_a_task_its_states_calls_and_answers_keep_to_the_rules(steps: Sequence[str]) -> None:

@@ -98,6 +98,7 @@ async def test_closing_a_users_view_stops_nothing(tmp_path: Path) -> None:
         assert events(await all_of(await alice.follow(turn.task_id, 0)))[-1] == StateChange(TaskState.COMPLETED)
 
 
+@pytest.mark.slow
 async def test_messages_to_one_task_are_refused_beyond_the_cap_and_the_others_are_taken(
     tmp_path: Path,
 ) -> None:

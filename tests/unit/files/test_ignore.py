@@ -53,6 +53,7 @@ def listed_by_git(root: Path) -> list[str]:
     return sorted(path for path in found.stdout.split("\0") if path)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(paths=TREES, top=RULES, inner=RULES, deeper=RULES)
 def test_a_walk_shows_the_files_that_git_does_not_ignore(

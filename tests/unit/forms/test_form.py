@@ -180,6 +180,7 @@ KEYWORDS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(TEXTS, KEYWORDS, max_size=4), JSON)
 def test_no_schema_and_no_document_breaks_the_form(properties: dict[str, Any], answer: Any) -> None:
     try:

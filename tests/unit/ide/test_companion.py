@@ -66,6 +66,7 @@ async def test_the_editors_answer_beats_a_close_crossing_it_and_not_for_the_next
     assert [closed.state if closed else None for closed in closes] == [Closed("newer"), None]
 
 
+@pytest.mark.slow
 async def test_a_close_wins_over_an_answer_that_comes_after_it(
     companion: Companion, editor: HeadlessEditor, client: Recorder
 ) -> None:
@@ -345,6 +346,7 @@ class HangingEditor(HeadlessEditor):
         raise AssertionError
 
 
+@pytest.mark.slow
 async def test_an_editor_that_hangs_does_not_hold_a_question_for_diagnostics(workspace: Path) -> None:
     async with _companion_with(HangingEditor((str(workspace),)), CompanionOptions()) as (companion, _):
         with pytest.raises(EditorError, match="did not report its diagnostics"):

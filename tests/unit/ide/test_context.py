@@ -45,6 +45,7 @@ def test_a_context_survives_json(context: IdeContext) -> None:
     assert context_from_json(to_json(context)) == context
 
 
+@pytest.mark.slow
 @given(_CONTEXTS)
 def test_normalising_sorts_limits_and_leaves_at_most_the_newest_active(context: IdeContext) -> None:
     state = normalise(context).workspace_state

@@ -169,6 +169,7 @@ async def test_a_brief_write_that_cannot_be_done_takes_none_of_its_group_with_it
     await writer.aclose()
 
 
+@pytest.mark.slow
 async def test_the_log_stays_short_however_many_brief_writes_there_are(
     tmp_path: Path, connection: sqlite3.Connection
 ) -> None:

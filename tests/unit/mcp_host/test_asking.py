@@ -161,6 +161,7 @@ async def test_the_models_answer_ends_where_the_server_says(tmp_path: Path) -> N
             await asking
 
 
+@pytest.mark.slow
 async def test_a_server_has_so_many_requests_to_the_model_in_all_calls_of_a_task(tmp_path: Path) -> None:
     server = ServerAsking("s", tmp_path)
 

@@ -124,6 +124,7 @@ def test_a_folder_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
     assert manifests.load(config(), WORKSPACE) is None
 
 
+@pytest.mark.slow
 def test_of_many_those_that_were_used_last_are_kept(tmp_path: Path) -> None:
     manifests = Manifests(tmp_path)
     for number in range(MAXIMUM_FILES + 5):
@@ -163,6 +164,7 @@ Manifests(folder).store(config(), WORKSPACE, replace(MANIFEST, is_held=True))
 """
 
 
+@pytest.mark.slow
 def test_a_killed_writers_leftovers_are_removed_and_what_was_kept_stays(tmp_path: Path) -> None:
     manifests = Manifests(tmp_path)
     manifests.store(config(), WORKSPACE, MANIFEST)
@@ -187,6 +189,7 @@ assert Manifests(folder).load(config(name="t"), WORKSPACE) is None
 """
 
 
+@pytest.mark.slow
 def test_where_no_more_can_be_written_what_was_kept_stays_and_nothing_is_left(tmp_path: Path) -> None:
     Manifests(tmp_path).store(config(), WORKSPACE, MANIFEST)
     ended = the_program(tmp_path, FULL)
@@ -217,6 +220,7 @@ for _ in range(20):
 """
 
 
+@pytest.mark.slow
 def test_of_processes_that_begin_the_cache_together_each_finds_what_it_kept(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     racers = [racer(folder) for _ in range(3)]

@@ -42,6 +42,7 @@ async def test_they_are_there_where_a_server_has_resources_alone(home: Path, tmp
         assert not {LIST, READ} & (await host.tools(alone)).tools.keys()
 
 
+@pytest.mark.slow
 async def test_a_listing_has_a_line_for_each_resource_and_a_size(home: Path, tmp_path: Path, workspace: Path) -> None:
     lie = {"uri": "notes://x\n- other: other://secret", "name": "x\n- other: y"}
     long = [{"uri": f"notes://{number}/{'x' * 100_000}", "name": "x"} for number in range(100)]

@@ -184,6 +184,7 @@ def test_what_is_no_base64_is_said_and_not_guessed(tmp_path: Path, data: str) ->
     )
 
 
+@pytest.mark.slow
 def test_media_beyond_the_caps_are_said_and_not_kept(tmp_path: Path) -> None:
     large = {**IMAGE, "data": base64.b64encode(bytes(33 * 1024 * 1024)).decode()}
     small = {"type": "audio", "data": "AAEC", "mimeType": "audio/wav"}

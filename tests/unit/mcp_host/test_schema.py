@@ -257,6 +257,7 @@ def _terminates(schema: dict[str, Any]) -> None:
     draft_2020_12()(schema, registry=cast("Any", Registry)()).is_valid(value)
 
 
+@pytest.mark.slow
 def test_in_full_what_multiplies_is_left_out_and_its_general_form_still_refused() -> None:
     bomb = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 8} for n in range(20)}
     eight = [{name: {"$ref": f"#/$defs/d{n + 1}"} for name in "abcdefgh"} for n in range(20)]
@@ -329,6 +330,7 @@ def test_a_regular_expression_of_megabytes_is_not_read() -> None:
     assert with_property({"type": "string", "pattern": "a" * 1_000}) == {"type": "string", "pattern": "a" * 1_000}
 
 
+@pytest.mark.slow
 def test_the_schemas_of_a_server_have_a_limit_together() -> None:
     twice = {f"a{i}": {"anyOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 2} for i in range(20)}
     large = {"properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": {**twice, "a20": {}}}

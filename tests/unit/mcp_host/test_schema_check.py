@@ -31,6 +31,7 @@ def test_patterns_of_strangers_are_not_matched() -> None:
     assert SchemaCheck(slow).validation_error({"x": "a" * 40 + "!", "a" * 40 + "!": 1}) is None
 
 
+@pytest.mark.slow
 def test_multiplying_references_and_endless_enumerations_hold_nothing_back() -> None:
     twice = {f"a{i}": {"allOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 2} for i in range(60)}
     assert SchemaCheck({"$ref": "#/$defs/a0", "$defs": {**twice, "a60": {}}}).validation_error({}) is None

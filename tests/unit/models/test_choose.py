@@ -217,6 +217,7 @@ def test_a_running_ollama_is_found_with_a_model_that_can_chat() -> None:
         assert {request.path for request in server.requests} == {"/api/tags"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [

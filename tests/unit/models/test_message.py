@@ -30,6 +30,7 @@ parts: st.SearchStrategy[Part] = st.one_of(
 messages = st.builds(Message, st.sampled_from(["user", "assistant"]), st.lists(parts, max_size=5).map(tuple))
 
 
+@pytest.mark.slow
 @given(messages)
 def test_a_message_survives_the_way_through_json_text(message: Message) -> None:
     assert message_from_json(json.loads(json.dumps(message_to_json(message)))) == message

@@ -55,6 +55,7 @@ async def pass_by(turns: int) -> None:
         await asyncio.sleep(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cancelled", [cancelled_by_its_task, cancelled_by_a_scope])
 def test_a_start_that_is_cancelled_at_any_moment_leaves_no_process_and_no_open_pipe(
     cancelled: Callable[[str, int], Awaitable[None]],

@@ -50,6 +50,7 @@ def test_a_problem_of_the_locked_dependencies_is_said(tmp_path: Path, changed: d
     assert any(each.startswith(problem) for each in problems(checkout(tmp_path, **changed)))
 
 
+@pytest.mark.slow
 def test_the_locked_dependencies_of_this_checkout_are_in_order() -> None:
     assert list(problems(ROOT)) == []
 

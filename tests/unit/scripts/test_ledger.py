@@ -38,6 +38,7 @@ def disagreements(root: Path) -> str:
     return "\n".join(problems(load(root), read_marks(root)))
 
 
+@pytest.mark.slow
 def test_the_ledger_and_the_tests_of_this_project_agree() -> None:
     found = problems(load(ROOT), read_marks(ROOT))
     assert not found, "\n".join(["`make ledger-update` sets covered and pending; the rest is for you:", *found])

@@ -33,6 +33,7 @@ def run(folder: Path, *options: str, **files: str) -> subprocess.CompletedProces
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=100, env=variables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("room", "options"), [("peers", ()), ("chaos", ("-p", "xdist", "-n", "2"))])
 def test_a_test_with_real_programs_that_passes_alone_is_named_as_unstable(
     tmp_path: Path, room: str, options: tuple[str, ...]
@@ -43,6 +44,7 @@ def test_a_test_with_real_programs_that_passes_alone_is_named_as_unstable(
     assert "AssertionError: the first failure" in ended.stdout.rpartition("unstable:")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ["unit", "contract", "fuzz"])
 def test_a_test_without_real_programs_has_one_try(tmp_path: Path, room: str) -> None:
     ended = run(tmp_path, **{f"{room}__once": fails_once(tmp_path / "mark"), "peers__steady": STEADY})
@@ -50,18 +52,21 @@ def test_a_test_without_real_programs_has_one_try(tmp_path: Path, room: str) -> 
     assert "unstable" not in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_failing_unit_test_takes_the_second_try_from_the_others(tmp_path: Path) -> None:
     ended = run(tmp_path, unit__broken=BROKEN, peers__once=fails_once(tmp_path / "mark"))
     assert ended.returncode == 1
     assert "run once more" not in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_test_that_fails_twice_fails_the_run(tmp_path: Path) -> None:
     ended = run(tmp_path, peers__broken=BROKEN, unit__steady=STEADY)
     assert ended.returncode == 1
     assert "run once more, alone: tests/peers/test_broken.py::test_broken" in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_fourth_unstable_test_fails_the_run(tmp_path: Path) -> None:
     many = "".join(fails_once(tmp_path / str(number), f"test_{number}") for number in range(4))
     ended = run(tmp_path, peers__many=many)
@@ -69,6 +74,7 @@ def test_a_fourth_unstable_test_fails_the_run(tmp_path: Path) -> None:
     assert "run once more" not in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_module_that_cannot_be_imported_takes_the_second_try_from_the_others(tmp_path: Path) -> None:
     files = {"peers__unreadable": "import nothing_of_this_name\n", "peers__once": fails_once(tmp_path / "mark")}
     ended = run(tmp_path, "--continue-on-collection-errors", **files)

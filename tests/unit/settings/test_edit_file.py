@@ -88,6 +88,7 @@ def test_a_pipe_is_not_waited_for_and_a_read_only_file_stays(workspace: Path) ->
     assert path.read_text(encoding="utf-8") == "{}"
 
 
+@pytest.mark.slow
 def test_changes_that_are_made_at_the_same_time_all_count(workspace: Path) -> None:
     path = workspace / ".gemini" / "settings.json"
 

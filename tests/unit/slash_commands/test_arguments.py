@@ -90,6 +90,7 @@ NONE: dict[str, str] = {}
 LETTERS = st.text(st.sampled_from(list("ab-=,.é \t'\"\\")), max_size=25)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(LETTERS, min_size=1, max_size=20))
 def test_words_are_those_of_the_shell(texts: list[str]) -> None:

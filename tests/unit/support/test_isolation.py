@@ -63,6 +63,7 @@ def test_a_program_of_the_virtual_environment_comes_before_one_on_the_path(
     assert programs.require("only-on-path") == tmp_path / "only-on-path"
 
 
+@pytest.mark.slow
 def test_continuous_integration_is_recognized_by_its_variable() -> None:
     for value, expected in (("true", "True"), ("", "False")):
         child = subprocess.run(

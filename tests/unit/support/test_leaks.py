@@ -65,6 +65,7 @@ def failure(output: str, test: str) -> str:
     return after.partition("\n___")[0].partition("\n===")[0]
 
 
+@pytest.mark.slow
 def test_a_descriptor_that_is_left_open_fails_its_test(output: str) -> None:
     assert f"({os.devnull}) of no object" in failure(output, "test_descriptor")
 

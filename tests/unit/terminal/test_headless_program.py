@@ -25,6 +25,7 @@ def program(arguments: Sequence[str], **options: Any) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.slow
 def test_rich_and_prompt_toolkit_are_not_imported() -> None:
     result = program(["edit", "-p", "do it", "-o", "json", "--modules"], stdin=subprocess.DEVNULL)
     assert result.returncode == 0, result.stderr
@@ -33,6 +34,7 @@ def test_rich_and_prompt_toolkit_are_not_imported() -> None:
     assert not {"rich", "prompt_toolkit", "pygments", "markdown_it"} & set(packages)
 
 
+@pytest.mark.slow
 def test_what_is_piped_in_comes_before_the_prompt(tmp_path: Path) -> None:
     record = tmp_path / "record"
     result = program(["endless", "-p", "explain", "--record", str(record)], input="some log\n")
@@ -65,6 +67,7 @@ def test_without_a_pipe_the_prompt_is_the_prompt(stdin: io.StringIO | None) -> N
     assert prompt_with_stdin("go", stdin) == "go"
 
 
+@pytest.mark.slow
 def test_head_may_close_the_pipe() -> None:
     command = f"'{sys.executable}' -m support.front_program endless -p hi -o stream-json </dev/null | head -c 1"
     result = subprocess.run(

@@ -57,6 +57,7 @@ def test_a_missing_final_newline_is_marked() -> None:
     assert diff.endswith("-b\n\\ No newline at end of file\n+b\n")
 
 
+@pytest.mark.slow
 def test_few_changes_in_a_huge_file_give_a_small_diff() -> None:
     old = [f"line {index}\n" for index in range(200_000)]
     new = list(old)
@@ -68,6 +69,7 @@ def test_few_changes_in_a_huge_file_give_a_small_diff() -> None:
     assert len(diff) < 1_000
 
 
+@pytest.mark.slow
 def test_the_diff_of_huge_texts_without_unique_lines_is_found_at_once() -> None:
     old = "a\nb\n" * 60_000
     new = "b\na\na\n" * 40_000

@@ -46,6 +46,7 @@ async def test_a_call_without_arguments_is_refused_by_name(workspace: Path, name
         await tool.propose({}, tool_context(workspace))
 
 
+@pytest.mark.slow
 def test_importing_the_tools_loads_nothing_heavy() -> None:
     code = (
         "import sys, isthmus.tools.builtin, isthmus.agent.approval.shell_command;"

@@ -146,6 +146,7 @@ async def test_a_pattern_that_is_none_is_refused_before_the_search(
     assert "pattern: expected" in str(failure.value)
 
 
+@pytest.mark.slow
 async def test_a_pattern_that_takes_for_ever_is_stopped(workspace: Path) -> None:
     make(workspace, {"a": "a" * 60 + "!\n"})
     async with asyncio.timeout(60):
@@ -189,6 +190,7 @@ PATTERNS = st.lists(
 ).map("".join)  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     files=st.dictionaries(st.sampled_from(["a", "b/c", "b/d", "é", "b-c"]), texts(), min_size=1),
@@ -249,6 +251,7 @@ def test_only_expressions_with_one_meaning_go_to_ripgrep(pattern: str, portable:
     assert is_portable(pattern) is portable
 
 
+@pytest.mark.slow
 async def test_many_files_are_searched_in_portions(workspace: Path) -> None:
     make(workspace, {f"{number:05}{'n' * 200}": f"x{number}" for number in range(1_500)})
     text = await text_of(workspace, Ripgrep(RG, NoFallback()), pattern="x1234|x7$", names_only=True)

@@ -186,6 +186,7 @@ async def test_a_call_id_never_leads_out_of_the_output_folder(workspace: Path) -
     assert [path.name for path in (workspace.parent / "outputs").iterdir()] == [".._.._x_y.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["sleep 1000.{} & echo done", "(trap '' TERM; sleep 1000.{}; :) & echo done"])
 async def test_what_a_command_leaves_in_the_background_does_not_hold_it_and_is_ended(
     workspace: Path, command: str
@@ -216,6 +217,7 @@ COMMANDS = {
 """Commands, and the minimum number of processes of each."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 async def test_cancelling_ends_everything_that_the_command_started(workspace: Path, command: str) -> None:
     marker = f"cancelled-{os.getpid()}-{list(COMMANDS).index(command)}"
@@ -249,6 +251,7 @@ async def test_a_second_cancellation_does_not_wait_for_the_grace_period(workspac
     await eventually_async(lambda: not running(marker), what="no process is left")
 
 
+@pytest.mark.slow
 async def test_a_silent_command_is_ended_and_what_it_printed_is_kept(workspace: Path) -> None:
     marker = f"silent-{os.getpid()}"
     context = tool_context(workspace, {"PATH": os.environ["PATH"], "MARKER": marker})
@@ -259,6 +262,7 @@ async def test_a_silent_command_is_ended_and_what_it_printed_is_kept(workspace: 
     assert not running(marker)
 
 
+@pytest.mark.slow
 async def test_a_command_that_prints_now_and_then_is_not_ended(workspace: Path) -> None:
     result = await success_of(
         RunShellCommand(3.0), tool_context(workspace), command="for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done"

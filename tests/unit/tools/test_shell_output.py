@@ -48,6 +48,7 @@ def test_short_output_is_shown_whole_and_makes_no_file(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 30_000), min_size=1, max_size=8))
 def test_long_output_is_cut_in_the_middle_and_kept_whole_in_a_file(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int]

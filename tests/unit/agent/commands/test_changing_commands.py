@@ -149,6 +149,7 @@ async def test_restore_brings_the_files_bytes_and_the_conversation_back(open_har
         assert checkpoint in (unknown.end.error or "")
 
 
+@pytest.mark.slow
 async def test_a_restore_can_be_undone_and_then_done_again(open_harness: OpenHarness) -> None:
     async with open_harness(policy=Policy(ApprovalMode.AUTO_EDIT)) as harness:
         path = harness.workspace / "a.txt"
@@ -189,6 +190,7 @@ async def test_an_id_that_is_mistyped_names_the_one_that_was_meant(open_harness:
         assert f"Did you mean {checkpoint}?" in (ran.end.error or "")
 
 
+@pytest.mark.slow
 async def test_a_restore_leaves_what_another_user_changed_in_a_session_of_the_same_id(
     open_harness: OpenHarness,
 ) -> None:
@@ -222,6 +224,7 @@ async def test_a_refused_restore_changes_nothing(open_harness: OpenHarness) -> N
         assert path.read_text() == "two\n"
 
 
+@pytest.mark.slow
 async def test_a_command_that_waits_goes_on_in_another_process(tmp_path: Path) -> None:
     with GeminiWire(lambda _: Reply.of(Say("fine"))) as wire:
         async with command_harness(tmp_path, wire) as harness:

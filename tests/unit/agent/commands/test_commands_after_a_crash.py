@@ -82,6 +82,7 @@ COMMANDS = {"help": ("help",), "memory": ("memory", "add"), "look": ("look",)}
 EFFECTS = {"help": 0, "memory": 1, "look": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 async def test_after_every_event_a_command_goes_on_without_saying_or_doing_anything_twice(
     tmp_path: Path, name: str

@@ -206,6 +206,7 @@ async def test_a_shell_prefix_that_is_always_allowed_is_not_asked_again_in_the_s
         assert again.state is TaskState.COMPLETED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [ApprovalMode.YOLO, ApprovalMode.AUTO_EDIT, ApprovalMode.DEFAULT])
 async def test_a_shell_command_of_a_project_that_is_not_trusted_is_asked_each_time(
     open_harness: OpenHarness, mode: ApprovalMode

@@ -11,6 +11,7 @@ from support.oauth_mcp_server import oauth_mcp_server
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MCP-051", "MCP-052", "MCP-050")
 async def test_auth_lists_shows_the_page_and_takes_the_address_that_the_browser_ended_at(
     tmp_path: Path, open_harness: OpenHarness

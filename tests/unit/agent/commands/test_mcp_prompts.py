@@ -140,6 +140,7 @@ async def test_a_command_without_its_arguments_is_not_started(
         assert execution.message == "/review needs change: The change - Usage: /review CHANGE [DEPTH]"
 
 
+@pytest.mark.slow
 async def test_names_go_by_the_order_of_the_configuration_and_stay(open_harness: OpenHarness, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
@@ -218,6 +219,7 @@ async def test_a_prompt_that_is_refused_or_empty_says_so(
         assert not harness.wire.model_requests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "words"), [("slow", "did not send the prompt 'talk' within 4 s"), ("dies", "ended")])
 async def test_a_server_that_hangs_or_dies_fails_the_command_within_its_deadline(
     open_harness: OpenHarness, tmp_path: Path, notes: Path, way: str, words: str
@@ -277,6 +279,7 @@ async def test_what_is_typed_is_completed_by_names_and_by_what_the_server_sugges
         assert [found.line for found in await harness.engine.complete(CommandScope(), line)] == expected
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_answer_suggests_nothing_soon(
     open_harness: OpenHarness, tmp_path: Path, notes: Path
 ) -> None:

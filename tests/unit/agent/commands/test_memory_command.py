@@ -180,6 +180,7 @@ async def test_other_users_neither_see_nor_change_what_is_the_users_own(open_har
         assert "Of the project." in harness.system()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_trusted", [True, False])
 async def test_a_projects_files_speak_for_the_user_only_in_a_folder_that_they_trust(
     open_harness: OpenHarness, is_trusted: bool

@@ -50,6 +50,7 @@ def read_uris(folder: Path) -> list[str]:
     return [params["uri"] for method, params in asked(folder) if method == "resources/read"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MCP-003")
 async def test_what_a_message_refers_to_stands_behind_it_once(
     open_harness: OpenHarness, tmp_path: Path, notes: Path
@@ -82,6 +83,7 @@ async def test_a_template_filled_in_is_read(open_harness: OpenHarness, tmp_path:
         assert "The first." in harness.said()
 
 
+@pytest.mark.slow
 async def test_what_is_too_long_is_cut_and_kept_whole_in_a_file(
     open_harness: OpenHarness, tmp_path: Path, notes: Path
 ) -> None:
@@ -92,6 +94,7 @@ async def test_what_is_too_long_is_cut_and_kept_whole_in_a_file(
         assert sum(file.stat().st_size for file in kept) >= 1_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -121,6 +124,7 @@ async def test_addresses_and_annotations_are_only_text(open_harness: OpenHarness
         assert len(harness.wire.model_requests[-1].json["contents"][0]["parts"]) == 1
 
 
+@pytest.mark.slow
 async def test_more_references_than_are_read_are_told(open_harness: OpenHarness, tmp_path: Path, notes: Path) -> None:
     async with harness_with(open_harness, tmp_path, {"notes": contents_server(notes)}) as harness:
         ran = await harness.prompt(" ".join(f"@notes:notes://day/{number}" for number in range(MAXIMUM_REFERENCES + 5)))
@@ -129,6 +133,7 @@ async def test_more_references_than_are_read_are_told(open_harness: OpenHarness,
         assert "only the first 10 references" in ran.calls[-1].error.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "words"), [("slow", "within 4 s"), ("dies", "ended")])
 async def test_a_server_that_hangs_or_dies_does_not_keep_the_turn(
     open_harness: OpenHarness, tmp_path: Path, notes: Path, way: str, words: str
@@ -162,6 +167,7 @@ async def test_messages_that_are_taken_up_together_have_all_that_they_refer_to(t
         assert len(read_uris(notes)) == 2
 
 
+@pytest.mark.slow
 async def test_text_that_a_command_or_a_server_wrote_refers_to_nothing(
     open_harness: OpenHarness, tmp_path: Path, notes: Path
 ) -> None:
@@ -207,6 +213,7 @@ async def test_after_a_crash_at_any_event_the_same_content_stands(tmp_path: Path
             assert len([event for event in rest if isinstance(event, ReferredContent)]) == 1 - len(before)
 
 
+@pytest.mark.slow
 async def test_instructions_stand_in_the_system_prompt_by_server_and_stay_the_same(
     open_harness: OpenHarness, tmp_path: Path, notes: Path
 ) -> None:

@@ -17,6 +17,7 @@ async def written(harness: CommandHarness, name: str, content: str) -> Ran:
     return await harness.prompt(f"write {name}", SHARED)
 
 
+@pytest.mark.slow
 async def test_restoring_touches_no_file_of_another_user_whose_session_has_the_same_id(
     open_harness: OpenHarness,
 ) -> None:

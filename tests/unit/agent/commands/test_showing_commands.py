@@ -81,6 +81,7 @@ async def test_tools_are_listed_by_name_and_with_descriptions(open_harness: Open
     assert "bash -c" in described.text
 
 
+@pytest.mark.slow
 async def test_a_chosen_model_answers_from_the_next_request_on_in_this_session_alone(open_harness: OpenHarness) -> None:
     async with open_harness() as harness:
         first = await harness.prompt("hello")
@@ -104,6 +105,7 @@ async def test_a_model_that_cannot_be_opened_changes_nothing(open_harness: OpenH
         assert harness.wire.model_requests[-1].path.rpartition("/")[2].startswith("test:")
 
 
+@pytest.mark.slow
 async def test_stats_count_tokens_by_model_requests_and_calls_of_the_session(open_harness: OpenHarness) -> None:
     replies = [
         Reply.of(Call("list_directory", {"dir_path": "."}), usage=WireUsage(100, 20, cached=40, thoughts=5)),
@@ -127,6 +129,7 @@ async def test_stats_count_tokens_by_model_requests_and_calls_of_the_session(ope
     assert "9,999" not in ran.text
 
 
+@pytest.mark.slow
 async def test_tasks_lists_those_of_the_session_or_all(open_harness: OpenHarness) -> None:
     async with open_harness() as harness:
         first = await harness.prompt("the first")

@@ -320,6 +320,7 @@ class HangingEditor(HeadlessEditor):
             await asyncio.Event().wait()
 
 
+@pytest.mark.slow
 async def test_diagnostics_of_an_editor_that_hangs_are_an_error_and_not_waited_for(workspace: Path, file: Path) -> None:
     editor = HangingEditor((str(workspace),))
     async with tool_user(editor, limits=CompanionLimits()) as user:

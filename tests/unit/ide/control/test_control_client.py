@@ -80,6 +80,7 @@ def test_of_a_companion_that_is_suspended_it_is_said_how_it_goes_on(tmp_path: Pa
         ask(suspended, "status")
 
 
+@pytest.mark.slow
 def test_a_command_over_the_cap_is_refused_with_the_cap_before_anything_is_sent(
     folders: tuple[Path, Path, Path],
 ) -> None:

@@ -83,7 +83,7 @@ class QuestionsAreAnsweredOnce(RuleBasedStateMachine):
         assert all(self.table.get(name) == question for name, question in self.open.items())
 
 
-TestQuestionsAreAnsweredOnce = QuestionsAreAnsweredOnce.TestCase
+TestQuestionsAreAnsweredOnce = pytest.mark.slow(QuestionsAreAnsweredOnce.TestCase)
 TestQuestionsAreAnsweredOnce.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
 
 

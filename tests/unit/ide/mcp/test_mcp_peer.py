@@ -190,6 +190,7 @@ _MESSAGES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(_MESSAGES | _JSON | st.binary()), st.booleans())
 def test_whatever_comes_there_is_one_outcome_that_can_be_sent_and_the_peer_goes_on(
     messages: list[Any], initialized: bool

@@ -133,4 +133,4 @@ class Reviews(RuleBasedStateMachine):
         assert shown == self.shown
 
 
-TestReviews = Reviews.TestCase
+TestReviews = pytest.mark.slow(Reviews.TestCase)

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule
@@ -205,5 +206,5 @@ async def _finished(task: "asyncio.Task[None]") -> None:
     await task
 
 
-TestReviews = Reviews.TestCase
+TestReviews = pytest.mark.slow(Reviews.TestCase)
 TestReviews.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)

@@ -108,6 +108,7 @@ async def test_the_next_review_is_shown_when_the_accepted_agent_has_written(
     await _is_shown(editor, second)
 
 
+@pytest.mark.slow
 async def test_an_accepted_agent_that_writes_nothing_holds_the_next_review_only_briefly(
     companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str
 ) -> None:
@@ -243,6 +244,7 @@ async def test_an_editor_that_does_not_answer_leaves_the_review_open_and_the_use
     assert await companion.queue.accept(review.id) is not None
 
 
+@pytest.mark.slow
 async def test_a_view_that_is_gone_without_an_answer_can_still_be_answered(
     companion: Companion, editor: HeadlessEditor, one: Recorder, path: str
 ) -> None:
@@ -331,6 +333,7 @@ async def test_a_client_that_left_before_its_review_came_gets_none(
     assert (companion.reviews.all(), editor.open_reviews) == ((), ())
 
 
+@pytest.mark.slow
 async def test_a_replaced_review_ends_for_its_client_also_when_the_new_one_is_cancelled(
     companion: Companion, editor: HeadlessEditor, one: Recorder, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
