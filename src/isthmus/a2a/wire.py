@@ -134,21 +134,3 @@ class Wire(Protocol):
     def error(self, error: IsthmusError) -> RpcError:
         """Return the error that reports an expected failure to a client."""
         ...
-
-
-class Dialect(Protocol):
-    """A variant of an A2A version that some clients speak; every request is offered to it before the version's wire.
-
-    A dialect that must know the tasks of its clients remembers them itself: its wire sees each one in ``decode`` and
-    ``stream``.
-    """
-
-    wire: Wire
-    """Wire that reads and answers the requests of these clients."""
-
-    async def claims(self, call: Call, agent: AgentClient) -> bool:
-        """Return whether such a client sent the request, judged by its metadata or task id.
-
-        ``agent`` is the caller's; it is asked about a task that the dialect does not remember.
-        """
-        ...

@@ -5,12 +5,12 @@ present, that version must have the method.
 """
 
 from isthmus.a2a.coder_agent.dialect import CoderAgentDialect
-from isthmus.a2a.coder_agent.reservations import Reservations
+from isthmus.a2a.dialect import Dialect
 from isthmus.a2a.protocol.extension_requests import METHODS as METHODS_OF_BOTH
 from isthmus.a2a.v03.wire import ProtoWireV03, WireV03
 from isthmus.a2a.v1.operations import METHODS as V1_METHODS
 from isthmus.a2a.v1.wire import WireV1, is_version, version_not_supported
-from isthmus.a2a.wire import Call, Dialect, Wire
+from isthmus.a2a.wire import Call, Wire
 from isthmus.client import AgentClient
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
@@ -24,21 +24,19 @@ All others ignore ``Last-Event-ID``: some clients send it with whatever request 
 class Wires:
     """The versions and dialects that a server speaks; a new one is added here.
 
-    A server uses one object for all its answers and push notifications. ``reservations`` are the tasks that clients of
-    ``coderAgent`` created before their first message.
+    A server uses one object for all its answers and push notifications.
     """
 
     def __init__(self, *, strict_extension: bool = False) -> None:
-        self.reservations = Reservations()
-        # A server that requires the extension refuses dialects that replace it.
-        dialects = () if strict_extension else (CoderAgentDialect(self.reservations),)
-        self._dialects: tuple[Dialect, ...] = dialects
+        self._dialects: tuple[Dialect, ...] = (CoderAgentDialect(),)
+        # A server that requires the extension refuses messages of dialects that replace it.
+        self._claiming = () if strict_extension else self._dialects
         self._v03: Wire = WireV03(strict_extension=strict_extension)
         self.v1: Wire = WireV1(strict_extension=strict_extension)
         """A2A 1.0, for requests whose path identifies it (REST)."""
         self.v03_rest: Wire = ProtoWireV03(strict_extension=strict_extension)
         """A2A 0.3 over HTTP and JSON."""
-        served = (self._v03, self.v1, *(each.wire for each in dialects))
+        served = (self._v03, self.v1, *(each.wire for each in self._claiming))
         self._by_name: dict[str, Wire] = {wire.name: wire for wire in served}
 
     async def choose(self, call: Call, agent: AgentClient) -> Wire:
@@ -47,7 +45,7 @@ class Wires:
         Raises:
             RpcError: the stated version is not served, or does not have the method.
         """
-        for dialect in self._dialects:
+        for dialect in self._claiming:
             if await dialect.claims(call, agent):
                 return dialect.wire
         method, version = call.method, call.version
@@ -58,6 +56,10 @@ class Wires:
         if method not in V1_METHODS and method not in METHODS_OF_BOTH:
             raise RpcError(METHOD_NOT_FOUND, f"A2A {version} has no method {method[:100]!r}")
         return self.v1
+
+    def dialect_with(self, path: str) -> Dialect | None:
+        """Return the dialect that has an HTTP path beside JSON-RPC, or None."""
+        return next((dialect for dialect in self._dialects if dialect.methods_of(path)), None)
 
     def of_version(self, version: str | None) -> Wire:
         """Return the wire that reports errors of a request for which none could be chosen."""

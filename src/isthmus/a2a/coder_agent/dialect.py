@@ -14,13 +14,16 @@ from typing_extensions import override
 
 from isthmus.a2a.coder_agent.requests import DIALECT, decode
 from isthmus.a2a.coder_agent.reservations import Reservations
-from isthmus.a2a.coder_agent.vocabulary import KEY
+from isthmus.a2a.coder_agent.vocabulary import KEY, methods_of
+from isthmus.a2a.dialect import Dialect, DialectRoutes
+from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.operations import Operation, SendMessage
 from isthmus.a2a.protocol.parameters import metadata_of
+from isthmus.a2a.server.sse import OpenStreams
 from isthmus.a2a.service import close
 from isthmus.a2a.v03.operations import METHODS, SEND, STREAM
 from isthmus.a2a.v03.wire import WireV03
-from isthmus.a2a.wire import Call, Dialect, JsonDict, StreamEncoder, TaskPage, Wire
+from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage, Wire
 from isthmus.client import AgentClient, TaskError, TaskNotResumable, TaskSnapshot
 from isthmus.errors import IsthmusError
 from isthmus.events import Command, Prompt
@@ -118,10 +121,10 @@ class CoderAgentWire(WireV03):
 class CoderAgentDialect(Dialect):
     """The dialect ``coderAgent``. Clients that activate the development-tool extension do not speak it."""
 
-    def __init__(self, reservations: Reservations) -> None:
+    def __init__(self) -> None:
         self._memory = CoderAgentTasks()
-        self._reservations = reservations
-        self.wire: Wire = CoderAgentWire(self._memory, reservations)
+        self._reservations = Reservations()
+        self.wire: Wire = CoderAgentWire(self._memory, self._reservations)
 
     @override
     async def claims(self, call: Call, agent: AgentClient) -> bool:
@@ -138,6 +141,16 @@ class CoderAgentDialect(Dialect):
         if known is None and (known := await _was_opened_so(agent, task_id)) is not None:
             self._memory.set(task_id, is_ours=known)
         return known is True
+
+    @override
+    def methods_of(self, path: str) -> tuple[str, ...]:
+        return methods_of(path)
+
+    @override
+    def routes(self, options: ServerOptions, streams: OpenStreams) -> DialectRoutes:
+        from isthmus.a2a.coder_agent.routes import CoderAgentRoutes  # few clients use them
+
+        return CoderAgentRoutes(options, streams, self._reservations)
 
 
 def _task_of(call: Call) -> str | None:

@@ -15,7 +15,6 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from isthmus.a2a.coder_agent.vocabulary import methods_of
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.vocabulary import CARD_PATHS
 from isthmus.a2a.server.access_log import begin_note
@@ -117,7 +116,7 @@ class Application:
             try:
                 body = await self._body(request, found.body_limit)
                 if isinstance(body, Refusal):
-                    response = _refused(body, request)
+                    response = self._refused(body, request)
                 else:
                     response = await found.endpoint.answer(request, body, found.caller)
                 note.status = response.status_code
@@ -149,9 +148,9 @@ class Application:
             principal = await self._identify(request)
             refused = principal if isinstance(principal, Refusal) else None
         if refused is None:
-            refused = _refuse_route(request, public) or _refuse_encoding(headers.get("content-encoding"))
+            refused = self._refuse_route(request, public) or _refuse_encoding(headers.get("content-encoding"))
         if refused is not None:
-            return _refused(refused, request)
+            return self._refused(refused, request)
         if path == HEALTH:
             is_draining = self._principals.closing
             return json_response(encode({"status": "draining" if is_draining else "ok"}), 503 if is_draining else 200)
@@ -162,7 +161,7 @@ class Application:
             return card_response(card, headers, self._started)
         served = self._principals.of(principal)
         refused = served.refuse_more()
-        return served if refused is None else _refused(refused, request)
+        return served if refused is None else self._refused(refused, request)
 
     async def _identify(self, request: HttpRequest) -> Principal | Refusal:
         if self._authenticate is None:
@@ -190,6 +189,32 @@ class Application:
             return Refusal(408, message, {"Connection": "close"})
         return too_large if body is None else body
 
+    def _refuse_route(self, request: HttpRequest, public: bool) -> Refusal | None:
+        path: str = request.scope["path"]
+        if public:
+            allowed: tuple[str, ...] = ("GET", "HEAD")
+        else:
+            allowed = ("POST",) if path == "/" else (*self._methods_of(path), *allowed_methods(raw_path(request.scope)))
+        if not allowed:
+            return Refusal(
+                404, "not found; JSON-RPC is served at /, and A2A over HTTP at /message:send and the like", {}
+            )
+        if request.method not in allowed:
+            return Refusal(405, f"expected {' or '.join(allowed)}", {"Allow": ", ".join(allowed)})
+        return None
+
+    def _refused(self, refused: Refusal, request: HttpRequest) -> Response:
+        """Return a refusal as the A2A version of its path writes it, or for other paths as ``{"error": ...}``."""
+        path = raw_path(request.scope)
+        if request.method not in self._methods_of(request.scope["path"]) and allowed_methods(path):
+            return refusal(binding_of(path), refused.status, refused.message, refused.headers)
+        return json_response(encode({"error": refused.message}), refused.status, refused.headers)
+
+    def _methods_of(self, path: str) -> tuple[str, ...]:
+        """Return the HTTP methods of a dialect's path; none for another path."""
+        dialect = self._principals.wires.dialect_with(path)
+        return () if dialect is None else dialect.methods_of(path)
+
 
 async def _read(request: HttpRequest, limit: int) -> bytes | None:
     """Return the body of a request, None when it is larger than ``limit`` bytes."""
@@ -201,32 +226,11 @@ async def _read(request: HttpRequest, limit: int) -> bytes | None:
     return bytes(body)
 
 
-def _refuse_route(request: HttpRequest, public: bool) -> Refusal | None:
-    path: str = request.scope["path"]
-    if public:
-        allowed: tuple[str, ...] = ("GET", "HEAD")
-    else:
-        allowed = ("POST",) if path == "/" else (*methods_of(path), *allowed_methods(raw_path(request.scope)))
-    if not allowed:
-        return Refusal(404, "not found; JSON-RPC is served at /, and A2A over HTTP at /message:send and the like", {})
-    if request.method not in allowed:
-        return Refusal(405, f"expected {' or '.join(allowed)}", {"Allow": ", ".join(allowed)})
-    return None
-
-
 def _refuse_encoding(encoding: str | None) -> Refusal | None:
     if encoding is None or encoding.strip().lower() in ("", "identity"):
         return None
     message = f"expected a body without Content-Encoding, received {encoding[:80]!r}"
     return Refusal(415, message, {"Accept-Encoding": "identity"})
-
-
-def _refused(refused: Refusal, request: HttpRequest) -> Response:
-    """Return a refusal as the A2A version of its path writes it, or for other paths as ``{"error": ...}``."""
-    path = raw_path(request.scope)
-    if request.method not in methods_of(request.scope["path"]) and allowed_methods(path):
-        return refusal(binding_of(path), refused.status, refused.message, refused.headers)
-    return json_response(encode({"error": refused.message}), refused.status, refused.headers)
 
 
 def _below_mount(scope: Scope) -> Scope:

@@ -5,13 +5,11 @@ Requests are authenticated in :mod:`isthmus.a2a.server.application`, read and wr
 """
 
 import logging
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
-from isthmus.a2a.coder_agent.vocabulary import methods_of
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.errors import internal_error
 from isthmus.a2a.protocol.extension import HEADERS, URI, Activation, activation
@@ -33,7 +31,7 @@ from isthmus.errors import IsthmusError
 from isthmus.rpc.messages import Notification, Request, RpcError
 
 if TYPE_CHECKING:
-    from isthmus.a2a.coder_agent.routes import CoderAgentRoutes
+    from isthmus.a2a.dialect import Dialect, DialectRoutes
 
 _LOG = logging.getLogger(__name__)
 
@@ -45,19 +43,17 @@ class A2AEndpoint:
         self._options = options
         self._wires = wires or Wires(strict_extension=options.strict_extension)
         self.streams = OpenStreams()
-
-    @cached_property
-    def _routes(self) -> "CoderAgentRoutes":
-        """Routes of the dialect ``coderAgent``, loaded when first used: few clients speak it."""
-        from isthmus.a2a.coder_agent.routes import CoderAgentRoutes
-
-        return CoderAgentRoutes(self._options, self.streams, self._wires.reservations)
+        self._routes: dict[Dialect, DialectRoutes] = {}
 
     async def answer(self, http: HttpRequest, body: bytes, caller: Caller) -> Response:
         """Perform a request: JSON-RPC at ``/``, where every failure is a JSON-RPC error; REST at other paths."""
-        if http.method in methods_of(http.scope["path"]):
-            return await self._routes.answer(http, body, caller)
-        if http.scope["path"] != "/":
+        path: str = http.scope["path"]
+        if path != "/":
+            dialect = self._wires.dialect_with(path)
+            if dialect is not None and http.method in dialect.methods_of(path):
+                if dialect not in self._routes:
+                    self._routes[dialect] = dialect.routes(self._options, self.streams)
+                return await self._routes[dialect].answer(http, body, caller)
             return await self.answer_rest(http, body, caller)
         accept = ",".join(http.headers.getlist("accept"))
         only_streams = "text/event-stream" in accept and "application/json" not in accept

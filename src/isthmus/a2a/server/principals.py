@@ -68,7 +68,7 @@ class Principals:
         self._options = options
         self._for_user = for_user
         self._push = push
-        self._wires = wires or Wires(strict_extension=options.strict_extension)
+        self.wires = wires or Wires(strict_extension=options.strict_extension)
         self._served: dict[Principal, ServedPrincipal] = {}
         self._requests: dict[str, OpenRequests] = {}
         self.closing = False
@@ -116,7 +116,7 @@ class Principals:
             caps = caps.over(options.user_caps)
             agent = self._for_user(principal.name, caps.limits)
         body_limit = min(options.body_limit, caps.max_request or options.body_limit)
-        endpoint = A2AEndpoint(replace(options, body_limit=body_limit), self._wires)
+        endpoint = A2AEndpoint(replace(options, body_limit=body_limit), self.wires)
         if self.closing:
             endpoint.streams.close()
         push = self._push(agent) if self._push is not None else None
