@@ -122,7 +122,7 @@ def everything_closed(request: pytest.FixtureRequest) -> Iterator[None]:
     sockets_stay = request.node.get_closest_marker("shares_connections") is not None
     if left := leaks.left_open(before, sockets_stay=sockets_stay):
         names = "Left open:\n  " + "\n  ".join(left)
-        if request.node.nodeid.startswith(leaks.STRICT_ROOMS):
+        if request.node.nodeid.startswith(leaks.CLOSING_ROOMS):
             pytest.fail(names, pytrace=False)
         request.node.warn(pytest.PytestWarning(names))
 

@@ -18,7 +18,7 @@ from support.coder_agent_shape import brief, events
 from support.programs import NODE_PEERS, node_package, require
 from support.scripted_wire import Call, Reply, Say
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.shares_connections]
 
 
 @pytest.fixture(scope="module")

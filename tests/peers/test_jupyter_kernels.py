@@ -20,7 +20,7 @@ from isthmus.ide.editor import CodeExecution, EditorError, ExecutionImage, Execu
 from support.jupyter import RunningJupyter, jupyter_environment, shared_jupyter
 from support.waiting import eventually, eventually_async
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.shares_connections]
 
 _PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="

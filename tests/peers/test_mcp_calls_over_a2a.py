@@ -25,7 +25,7 @@ from support.shared_serve import SharedServe, shared_serve
 from support.turns import events_of
 from support.waiting import eventually_async
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.shares_connections]
 
 CALLS = """
 name: mcp

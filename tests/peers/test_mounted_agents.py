@@ -27,7 +27,7 @@ from support.scripted_wire import Call, Reply, Say
 from support.turns import SECONDS, events_of
 from support.wire_server import Hold, WireRequest
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.shares_connections]
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 DATA_URL = f"data:image/png;base64,{PNG}"

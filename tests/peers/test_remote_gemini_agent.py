@@ -26,7 +26,7 @@ from support.isolation import isolate
 from support.scripted_wire import Call, Failure, Reply, Say, Think
 from support.turns import view_of
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300), pytest.mark.shares_connections]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from support.scripted_wire import Reply, Say, ScriptedWire
 from support.serve_program import ServeProgram, serve_program
 from support.wire_server import WireRequest
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.shares_connections]
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 JPEG = base64.b64encode(b"\xff\xd8\xff\xe0" + bytes(60)).decode()

@@ -25,7 +25,11 @@ SECONDS = 2.0
 """Time in which threads and event loops that outlive a test may close what it left."""
 
 STRICT_ROOMS = ("tests/unit/", "tests/contract/")
-"""Folders whose tests fail for what they leave open. Others, which end real programs at any moment, are warned."""
+"""Folders whose tests leave nothing at all, not even LEFT_TO_THE_COLLECTOR."""
+
+CLOSING_ROOMS = (*STRICT_ROOMS, "tests/peers/")
+"""Folders whose tests fail for descriptors and processes that are open at their end; the others, which end real
+programs at any moment, are warned."""
 
 LEFT_TO_THE_COLLECTOR = {
     "<function (Popen|BaseSubprocessTransport).__del__": (

@@ -9,6 +9,8 @@ import pytest
 
 import support
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(support.__file__).parent.parent
 LEAKING = """
 import asyncio
@@ -48,7 +50,7 @@ def test_closed_by_a_thread():
 def output(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Run the tests above in two rooms, with the set-up of this project's tests; return what pytest prints."""
     folder = tmp_path_factory.mktemp("leaking")
-    for room in ("unit", "peers"):
+    for room in ("peers", "chaos"):
         (folder / "tests" / room).mkdir(parents=True)
         (folder / "tests" / room / "test_it.py").write_text(LEAKING, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\ntimeout = 60\naddopts = --import-mode=importlib\n", encoding="utf-8")
@@ -65,7 +67,6 @@ def failure(output: str, test: str) -> str:
     return after.partition("\n___")[0].partition("\n===")[0]
 
 
-@pytest.mark.slow
 def test_a_descriptor_that_is_left_open_fails_its_test(output: str) -> None:
     assert f"({os.devnull}) of no object" in failure(output, "test_descriptor")
 
@@ -84,8 +85,8 @@ def test_what_closes_during_the_test_or_in_a_moment_is_no_failure(output: str) -
     assert output.count("ERROR at teardown") == 3
 
 
-def test_tests_with_real_programs_are_only_warned(output: str) -> None:
+def test_tests_that_end_programs_at_any_moment_are_only_warned(output: str) -> None:
     assert "10 passed, 3 warnings, 3 errors" in output
     _, _, warnings = output.partition("warnings summary")
     assert warnings.count("PytestWarning: Left open:") == 3
-    assert "tests/peers/test_it.py::test_process" in warnings
+    assert "tests/chaos/test_it.py::test_process" in warnings

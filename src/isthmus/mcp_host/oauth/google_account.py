@@ -12,7 +12,8 @@ import base64
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any, cast
@@ -106,10 +107,14 @@ class GoogleSource:
     # --- In a thread -------------------------------------------------------------------------------------------------
 
     def _get(self) -> tuple[str, float]:
+        with _open_request() as request:
+            return self._get_with(request)
+
+    def _get_with(self, request: Any) -> tuple[str, float]:
         from google import auth
         from google.auth import exceptions
 
-        request, google_auth_library = _request(), cast("Any", auth)
+        google_auth_library = cast("Any", auth)
         try:
             if self._credentials is None:
                 scopes = [CLOUD_SCOPE] if self._is_lent else list(self.config.oauth.scopes)
@@ -162,8 +167,9 @@ def google_auth(config: ServerConfig, endpoint: HttpEndpoint, report: Report) ->
     return BearerAuth(source, report, source.headers)
 
 
-def _request() -> Any:
-    """Return google-auth's HTTP function, restricted to the permitted addresses, without redirects."""
+@contextmanager
+def _open_request() -> Generator[Any]:
+    """Yield google-auth's HTTP function, restricted to the permitted addresses, without redirects."""
     import requests
     from google.auth import exceptions
     from google.auth.transport import requests as transport
@@ -186,7 +192,8 @@ def _request() -> Any:
             raise cast("Any", exceptions).TransportError(f"{place(url)} is not https")
         return ask(url, method, body, headers, min(timeout or ANSWER_SECONDS, ANSWER_SECONDS), **options)
 
-    return checked
+    with session:
+        yield checked
 
 
 def _end_of(token: str) -> float:
