@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from isthmus.encoding.codec import MAXIMUM_DEPTH, is_deeper, well_formed
+from isthmus.encoding.compact_json import compact_encoder
 from isthmus.errors import IsthmusError
 
 # Some clients (httpx) use str.splitlines, which also ends lines there; in JSON they occur only in strings.
 _LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 # No value is circular; one would exceed the recursion limit. The check would cost a tenth of the time.
-_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
+_ENCODE = compact_encoder(allow_nan=False)
 _ENCODE_ASCII = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
 
 

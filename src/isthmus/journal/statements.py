@@ -13,6 +13,7 @@ from typing import Any
 from isthmus.client import Delivery, LimitReached, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import from_json
+from isthmus.encoding.compact_json import compact_encoder
 from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,
@@ -74,7 +75,7 @@ A client that did either knew of the task, so sending the same message again ask
 """
 ROWS_AT_ONCE = 16
 log = logging.getLogger(__name__)
-JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+JSON = compact_encoder()
 
 
 def encode_event(event: AgentEvent) -> str:
