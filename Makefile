@@ -71,8 +71,11 @@ kills: setup peers $(KILLED)/plain/.installed $(KILLED)/extras/.installed ## kil
 fuzz: setup peers ## feed generated input to the shell policy, the listeners and every reader for FUZZ_SECONDS; FUZZ_SEED repeats a run
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -s tests/fuzz $(PYTEST_ARGS)
 
-floors: $(FLOORS)/.installed bubblewrap ## run the unit tests with the lowest versions that pyproject.toml allows
-	$(FLOORS)/bin/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile tests/unit $(PYTEST_ARGS)
+# Tests of the servers: what the unit tests alone do not see of a library that changed.
+SERVERS := tests/contract/test_a2a_v1_http.py tests/contract/test_a2a_streams.py tests/contract/test_journal.py \
+	tests/peers/test_claude_server.py tests/peers/test_companion_http.py
+floors: $(FLOORS)/.installed bubblewrap ## run the unit tests and those of the servers with the lowest versions that pyproject.toml allows
+	$(FLOORS)/bin/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile tests/unit $(SERVERS) $(PYTEST_ARGS)
 
 conformance: conformance-a2a conformance-mcp ## run the official test kits; docs/reference/conformance.md says what is known to fail, and why
 
