@@ -48,8 +48,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 _ERROR_OUTPUT = pytest.StashKey[int]()
 
-REAL_EDITORS = frozenset({"emacs", "jupyter", "neovim"})
-"""Parameters of tests that run with an editor of this name; to start one takes long."""
+SLOW_EDITORS = frozenset({"emacs", "jupyter", "neovim", "remote-claude", "remote-gemini"})
+"""Parameters of tests that run with an editor of this name; to start one, or a companion of its own, takes long."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         callspec = getattr(item, "callspec", None)
         if callspec is not None and any(
-            value in REAL_EDITORS for value in callspec.params.values() if isinstance(value, str)
+            value in SLOW_EDITORS for value in callspec.params.values() if isinstance(value, str)
         ):
             item.add_marker(pytest.mark.slow)
         if not item.nodeid.startswith(leaks.STRICT_ROOMS):

@@ -70,6 +70,7 @@ async def test_text_and_two_parallel_calls_come_out_whole_however_the_bytes_are_
     assert sum(isinstance(item, Done) for item in items) == 1
 
 
+@pytest.mark.slow
 @each_provider
 async def test_the_results_of_one_message_go_back_together_before_the_users_words(provider: Provider) -> None:
     calls = Reply.of(Call("glob", {"pattern": "a"}, id="call_a"), Call("glob", {"pattern": "b"}, id="call_b"))

@@ -41,6 +41,7 @@ async def test_429_is_tried_again_after_what_the_server_asks(provider: Provider)
     assert isinstance(items[-1], Done)
 
 
+@pytest.mark.slow
 @each_provider
 async def test_one_500_is_tried_again_with_a_growing_wait(provider: Provider) -> None:
     async with bench(provider, Failure(500), Failure(503), Reply.of(Say("ok"))) as it:

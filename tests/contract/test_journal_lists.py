@@ -41,6 +41,7 @@ def snapshot(row: TaskRow) -> TaskSnapshot:
     return TaskSnapshot(row.task_id, row.context_id, row.state, row.seq, row.workspace, *times)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 4, 100])
 @pytest.mark.parametrize("context_id", [None, "c1", "nowhere"])
 @pytest.mark.parametrize("state", [None, TaskState.COMPLETED, TaskState.FAILED])

@@ -53,6 +53,7 @@ READERS: Mapping[str, Callable[[], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_no_text_takes_long_to_read(name: str) -> None:
     begun = time.process_time()

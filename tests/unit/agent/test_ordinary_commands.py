@@ -15,6 +15,7 @@ LINES: list[dict[str, Any]] = tomllib.loads(
 )["line"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line["text"][:60])
 def test_an_ordinary_line_is_allowed_with_its_prefixes_or_asked_for_a_reason(line: dict[str, Any]) -> None:
     arguments = {"command": line["text"]}

@@ -91,6 +91,7 @@ def cases() -> Iterator[tuple[type, str, dict[str, Any], str]]:
                 yield kind, f"{path} = {value!r}", {**without, field.name: value}, f"{path}: expected {expected}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "value", "message"), [pytest.param(kind, value, text, id=name) for kind, name, value, text in cases()]
 )

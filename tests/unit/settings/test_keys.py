@@ -131,6 +131,7 @@ def test_all_hostile_values_at_once_change_nothing_but_what_is_forbidden(tmp_pat
 LONG = "n" * 30_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [LONG, [LONG], {LONG: 1}, {LONG: LONG}, {"a": {LONG: LONG}}, {LONG: {"args": LONG}}])
 @pytest.mark.parametrize("key", KEYS)
 def test_a_long_name_or_value_makes_no_long_message(tmp_path: Path, key: str, value: Any) -> None:
