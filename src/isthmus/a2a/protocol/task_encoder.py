@@ -96,10 +96,16 @@ def encode_task(shape: Shape, snapshot: TaskSnapshot, uri: str | None, history_l
     return shape.task(task)
 
 
-@lru_cache(maxsize=64)
 def timestamp(at: float) -> str:
     """Return a Unix time in seconds as ISO 8601 in UTC, with milliseconds."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    second, microseconds = divmod(round(at * 1_000_000), 1_000_000)
+    return f"{_second(second)}.{microseconds // 1000:03d}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(at: int) -> str:
+    # Events of one second share it; datetime would be made and formatted for each.
+    return datetime.fromtimestamp(at, UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 class StatusEncoder(StreamEncoder):
