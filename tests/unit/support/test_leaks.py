@@ -48,9 +48,9 @@ def test_closed_by_a_thread():
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Run the tests above in two rooms, with the set-up of this project's tests; return what pytest prints."""
+    """Run the tests above in three rooms, with the set-up of this project's tests; return what pytest prints."""
     folder = tmp_path_factory.mktemp("leaking")
-    for room in ("peers", "chaos"):
+    for room in ("unit", "peers", "chaos"):
         (folder / "tests" / room).mkdir(parents=True)
         (folder / "tests" / room / "test_it.py").write_text(LEAKING, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\ntimeout = 60\naddopts = --import-mode=importlib\n", encoding="utf-8")
@@ -82,11 +82,11 @@ def test_a_transport_that_is_left_open_fails_its_test(output: str) -> None:
 
 
 def test_what_closes_during_the_test_or_in_a_moment_is_no_failure(output: str) -> None:
-    assert output.count("ERROR at teardown") == 3
+    assert output.count("ERROR at teardown") == 6
 
 
 def test_tests_that_end_programs_at_any_moment_are_only_warned(output: str) -> None:
-    assert "10 passed, 3 warnings, 3 errors" in output
+    assert "15 passed, 3 warnings, 6 errors" in output
     _, _, warnings = output.partition("warnings summary")
     assert warnings.count("PytestWarning: Left open:") == 3
     assert "tests/chaos/test_it.py::test_process" in warnings
