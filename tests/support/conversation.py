@@ -4,7 +4,7 @@ import asyncio
 import io
 import os
 import sys
-from contextlib import suppress
+import threading
 
 import pytest
 
@@ -21,6 +21,7 @@ class Conversation:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         reading, self._writing = os.pipe()
+        self._ended = False
         self._stdin = os.fdopen(reading, encoding="utf-8")
         self._stdout = io.StringIO()
         self._monkeypatch = monkeypatch
@@ -52,10 +53,14 @@ class Conversation:
 
     def end_input(self) -> None:
         """End the input."""
-        with suppress(OSError):
+        if not self._ended:
+            self._ended = True
             os.close(self._writing)
 
     def close(self) -> None:
-        """Close the input stream."""
+        """Close the input stream, once nothing reads from it: its number may be that of the next test's input."""
         self.end_input()
+        for thread in threading.enumerate():
+            if thread.name == "stdin":
+                thread.join(20)
         self._stdin.close()

@@ -169,6 +169,8 @@ class Runner:
         is_asked = False
         while True:
             row = await self.journal.task(task_id)
+            if row is None and is_asked:
+                return  # it was cancelled, and then deleted because the journal is full
             if row is None:
                 raise TaskNotFound(f"there is no task {task_id[:100]}")
             if row.state is TaskState.CANCELED and is_asked:

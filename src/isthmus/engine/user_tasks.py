@@ -162,11 +162,14 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
     async def cancel(self, task_id: str) -> TaskSnapshot:
         try:
             async with asyncio.timeout(CANCEL_SECONDS):
-                await self._row(task_id)
+                row = await self._row(task_id)
                 await self._runner.cancel(task_id)
         except TimeoutError as error:
             raise TaskNotCancelable(f"task {task_id} did not stop within {CANCEL_SECONDS:g} s; try again") from error
-        return await self.get(task_id)
+        try:
+            return await self.get(task_id)
+        except TaskNotFound:  # deleted at once, because the journal is full
+            return self._snapshots.of(replace(row, state=TaskState.CANCELED, pending=()))
 
     @override
     async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:

@@ -10,7 +10,7 @@ from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.retention import Retention
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import Prompt, StateChange, TaskState
-from isthmus.journal.base import Journal, JournalError, NewTask
+from isthmus.journal.base import Journal, JournalError, NewTask, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on, once
@@ -171,6 +171,30 @@ async def test_a_full_journal_refuses_new_tasks_and_lets_those_it_has_go_on(tmp_
     async with asyncio.timeout(60):
         while await refusal(engine) is not None:
             await asyncio.sleep(0)
+    await engine.aclose()
+
+
+async def test_a_task_that_is_deleted_as_soon_as_it_is_cancelled_is_answered_as_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = await opened(tmp_path)
+    look_up = journal.task
+
+    async def delete_what_is_cancelled(task_id: str) -> TaskRow | None:
+        row = await look_up(task_id)
+        if row is not None and row.state is TaskState.CANCELED:
+            await Retention(journal).delete([task_id])
+            return None
+        return row
+
+    monkeypatch.setattr(journal, "task", delete_what_is_cancelled)
+    engine = Engine(AskingAgent(), journal, EngineOptions(WorkspaceRule(default=tmp_path)))
+    await engine.start()
+    turn = await engine.prompt(PromptMessage("ask"))
+    await all_of(turn)
+    cancelled = await engine.cancel(turn.task_id)
+    assert (cancelled.task_id, cancelled.state, cancelled.pending) == (turn.task_id, TaskState.CANCELED, ())
+    assert await ids(journal) == set()
     await engine.aclose()
 
 
