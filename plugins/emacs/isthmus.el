@@ -372,8 +372,11 @@ Signals `user-error' when there is no such program."
       (setenv name former))
     process-environment))
 
-(defun isthmus--on-ready (_params _id)
-  "Tell the user that agents can find the companion."
+(defun isthmus--on-ready (params _id)
+  "Tell the user that agents can find the companion, with what is in PARAMS.
+The variables for terminals are set first: the request to set them comes
+only after this message, and the user may open a terminal before."
+  (isthmus--set-variables (plist-get params :environment))
   (setq isthmus--ready t)
   (force-mode-line-update t)
   (isthmus--say "agents can find this Emacs"))
@@ -937,13 +940,17 @@ For such a one Emacs would take another coding system, or ask."
   (with-temp-buffer ; a buffer may have an environment of its own
     (setenv name value)))
 
-(defun isthmus--on-terminal-environment (params _id)
-  "Set the variables in PARAMS for terminals that are opened from now on."
-  (cl-loop for (key value) on (plist-get params :variables) by #'cddr
+(defun isthmus--set-variables (variables)
+  "Set VARIABLES, a plist, for terminals that are opened from now on."
+  (cl-loop for (key value) on variables by #'cddr
            do (let ((name (substring (symbol-name key) 1)))
                 (unless (assoc name isthmus--variables)
                   (push (cons name (with-temp-buffer (getenv name))) isthmus--variables))
-                (isthmus--setenv name value)))
+                (isthmus--setenv name value))))
+
+(defun isthmus--on-terminal-environment (params _id)
+  "Answer editor/setTerminalEnvironment with PARAMS."
+  (isthmus--set-variables (plist-get params :variables))
   :null)
 
 ;;;; Requests of agents: diagnostics

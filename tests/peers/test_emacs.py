@@ -348,3 +348,10 @@ async def test_terminals_have_the_variables(driver: EmacsDriver) -> None:
     await driver.editor.set_terminal_environment({"ONE": "1 = eins", "HOME": None})
     driver.emacs.terminal.press("\x1b!echo [$ONE] [$HOME]\r")
     await driver.emacs.shows("[1 = eins] []")
+
+
+async def test_terminals_have_the_variables_as_soon_as_emacs_says_that_it_is_found(driver: EmacsDriver) -> None:
+    driver.editor.announce({"ONE": "1 = eins"}, [])
+    await driver.emacs.shows("agents can find this Emacs")
+    driver.emacs.terminal.press("\x1b!echo [$ONE]\r")
+    await driver.emacs.shows("[1 = eins]")
