@@ -3,7 +3,11 @@
 Output uses the Python names (snake_case, as in Appendix A of the development-tool extension) and enum names, and omits
 None. Input also accepts camelCase keys, enum numbers and unknown keys, so that newer peers are
 not refused. An invalid value raises :class:`~isthmus.errors.DecodeError` with the name of the field. This is not a
-general serialiser: it supports only the types that the extension's messages use.
+general serialiser: it supports only the types that the extension's messages use, and those of protocols whose JSON has
+camelCase names and tagged unions (:func:`to_camel_json`).
+
+A dataclass with ``TAG = ("type", "text")`` is the member of a union whose objects have the type "text"; the member with
+the tag None takes the objects of any other type. A field annotated with :class:`WireName` has that name in JSON.
 """
 
 import re
@@ -43,6 +47,35 @@ def to_json(value: object) -> dict[str, Any]:
         elif item is not None:
             encoded[name] = _encode(item)
     return encoded
+
+
+@dataclass(frozen=True, slots=True)
+class WireName:
+    """Name of a field in JSON, where it is not the field's own in another case."""
+
+    name: str
+
+
+def to_camel_json(value: object) -> dict[str, Any]:
+    """Return the JSON object of a dataclass in camelCase, with its tag; fields that are None are left out."""
+    key, tag = getattr(value, "TAG", ("", None))
+    encoded: dict[str, Any] = {} if tag is None else {key: tag}
+    for name, alias in _aliases(type(value)):
+        item = getattr(value, name)
+        if item is not None:
+            encoded[alias] = _encode_camel(item)
+    return encoded
+
+
+def _encode_camel(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_encode_camel(item) for item in cast("Sequence[object]", value)]
+    return to_camel_json(value) if is_dataclass(value) else value
+
+
+@cache
+def _aliases(kind: type) -> tuple[tuple[str, str], ...]:
+    return tuple((field.name, field.alias) for field in _known_fields(kind))
 
 
 def from_json(kind: type[T], value: object, path: str | None = None) -> T:
@@ -192,8 +225,8 @@ def _decoder(hint: Any) -> Decoder:
     if origin is Annotated:
         return _decoder(get_args(hint)[0])
     if origin in (Union, types.UnionType):
-        (member,) = [argument for argument in get_args(hint) if argument is not type(None)]
-        return _decoder(member)
+        members = [argument for argument in get_args(hint) if argument is not type(None)]
+        return _decoder(members[0]) if len(members) == 1 else _tagged(tuple(members))
     if origin is tuple:
         return _repeated(_decoder(get_args(hint)[0]))
     if origin is not None and issubclass(origin, Mapping):
@@ -202,7 +235,7 @@ def _decoder(hint: Any) -> Decoder:
         return _enum(hint)
     if isinstance(hint, type) and is_dataclass(hint):
         return _message(hint)
-    return _SCALARS[hint]
+    return _anything if hint is Any else _SCALARS[hint]
 
 
 def _scalar(expected: str, *kinds: type) -> Decoder:
@@ -243,6 +276,26 @@ def _repeated(decode_item: Decoder) -> Decoder:
     return decode
 
 
+def _anything(value: Any, path: str) -> Any:
+    return value
+
+
+def _tagged(members: tuple[Any, ...]) -> Decoder:
+    """Return the decoder of a union of dataclasses that a field of the object tells apart."""
+    key = members[0].TAG[0]
+    by_tag: dict[str | None, Decoder] = {member.TAG[1]: _decoder(member) for member in members}
+    expected = "one of " + ", ".join(tag for tag in by_tag if tag is not None)
+
+    def decode(value: Any, path: str) -> Any:
+        tag = _object(value, path).get(key)
+        found = by_tag.get(tag if isinstance(tag, str) else None, by_tag.get(None))
+        if found is None:
+            raise DecodeError(f"{path}.{key}", expected, tag)
+        return found(value, path)
+
+    return decode
+
+
 def _enum(kind: type[Enum]) -> Decoder:
     expected = "one of " + ", ".join(kind.__members__)
 
@@ -265,7 +318,7 @@ def _known_fields(kind: type) -> tuple[_Field, ...]:
     return tuple(
         _Field(
             field.name,
-            camel(field.name),
+            _wire_name(hints[field.name]) or camel(field.name),
             _decoder(hints[field.name]),
             _describe(hints[field.name]),
             field.default is MISSING and field.default_factory is MISSING,
@@ -295,6 +348,10 @@ def _message(kind: type) -> Decoder:
             raise DecodeError(path, str(error), sorted(source)) from error
 
     return decode
+
+
+def _wire_name(hint: Any) -> str | None:
+    return next((item.name for item in get_args(hint)[1:] if isinstance(item, WireName)), None)
 
 
 def _is_optional(hint: Any) -> bool:

@@ -1,6 +1,6 @@
-"""JSON-RPC 2.0 messages framed as in LSP, with a Content-Length each: bytes in, messages out, and back. No I/O.
+"""Framing of JSON-RPC 2.0 messages as in LSP, with a Content-Length each. No I/O.
 
-Both ends may send requests. A malformed frame does not affect the next one.
+A malformed frame does not affect the next one. :mod:`isthmus.rpc.peer` reads the messages in the frames.
 """
 
 import re
@@ -9,16 +9,13 @@ from types import NoneType
 from typing import Final
 
 from isthmus.encoding.codec import JsonObject
-from isthmus.encoding.json_text import JsonError, decode, encode
-from isthmus.errors import IsthmusError
+from isthmus.encoding.json_text import encode
 from isthmus.rpc import messages as rpc
 
 SERVER_NOT_INITIALIZED: Final = -32002
 
 MAXIMUM_HEADER_BYTES: Final = 4096
 MAXIMUM_BODY_BYTES: Final = 64 * 1024 * 1024
-MAXIMUM_BRACKETS: Final = 1_000_000
-"""Maximum number of opening brackets in a message, also inside of texts: a list costs many times its one byte."""
 MAXIMUM_MALFORMED: Final = 100
 """Maximum number of frames that are not messages; a peer that sends more speaks another protocol."""
 _HEADER_END: Final = b"\r\n\r\n"
@@ -36,10 +33,6 @@ _RULES = rpc.Rules(
     allows_null_id=True,
     response_id_types=(int, NoneType),
 )
-
-
-class BrokenPeerError(IsthmusError):
-    """The peer does not speak JSON-RPC; nothing more is read from it."""
 
 
 class FrameSplitter:
@@ -103,53 +96,26 @@ class FrameSplitter:
         return True
 
 
-class JsonRpcPeer:
-    """One end of a connection: the bytes received so far, and the ids of our requests."""
-
-    def __init__(self, maximum_body: int = MAXIMUM_BODY_BYTES) -> None:
-        self._splitter = FrameSplitter(maximum_body)
-        self._maximum_body = maximum_body
-        self._malformed = 0
-        self._last_id = 0
-
-    def receive(self, data: bytes) -> Iterator[rpc.Message]:
-        """Yield the messages that ``data`` completes, in order; read to the end before the next call.
-
-        Raises:
-            BrokenPeerError: too many frames were not messages.
-        """
-        for frame in self._splitter.feed(data):
-            message = frame if isinstance(frame, rpc.ParseError) else _message(frame)
-            yield message
-            if isinstance(message, rpc.ParseError):
-                self._malformed += 1
-                if self._malformed >= MAXIMUM_MALFORMED:
-                    raise BrokenPeerError(f"the peer does not speak JSON-RPC; its last mistake: {message.text}")
-
-    def request(self, method: str, params: JsonObject | None) -> tuple[int, bytes]:
-        """Return the id of a new request, and its frame.
-
-        Raises:
-            RpcError: it is larger than a message may be.
-        """
-        self._last_id += 1
-        framed = frame(rpc.request(self._last_id, method, params))
-        if len(framed) > self._maximum_body:
-            raise rpc.RpcError(0, f"{method}: a message of {len(framed)} bytes is more than {self._maximum_body}")
-        return self._last_id, framed
-
-
 def frame(message: JsonObject) -> bytes:
     """Return a message with its header."""
     body = encode(message)
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
-def _message(body: bytes) -> rpc.Message:
-    if body.count(b"[") + body.count(b"{") > MAXIMUM_BRACKETS:
-        problem = f"expected at most {MAXIMUM_BRACKETS} opening brackets, in texts or outside"
-        return rpc.ParseError(None, rpc.PARSE_ERROR, problem)
-    try:
-        return rpc.message_of(decode(body, mends_text=True), _RULES)
-    except JsonError as problem:
-        return rpc.ParseError(None, rpc.PARSE_ERROR, str(problem))
+class LspFraming:
+    """Frames with a Content-Length each, for a :class:`~isthmus.rpc.peer.JsonRpcPeer`."""
+
+    rules = _RULES
+    maximum_malformed = MAXIMUM_MALFORMED
+
+    def __init__(self, maximum_body: int = MAXIMUM_BODY_BYTES) -> None:
+        self.maximum_bytes = maximum_body
+        self._splitter = FrameSplitter(maximum_body)
+
+    def feed(self, data: bytes) -> Iterator[bytes | rpc.ParseError]:
+        """Yield the bodies of the messages that ``data`` completes, and an error for each malformed frame."""
+        return self._splitter.feed(data)
+
+    def frame(self, message: JsonObject) -> bytes:
+        """Return a message with its header."""
+        return frame(message)

@@ -15,11 +15,12 @@ MAXIMUM_CHARACTERS = 20_000
 _SECRETS = re.compile(
     r"""
     (?P<kept>"[\w-]*(?:token|credentials|authorization|password|secret|api[-_]?key)"\s*:\s*)"(?:[^"\\]|\\.)*+"?
-    | (?P<kept_object>"(?:env|headers)"\s*:\s*)\{(?:[^{}"]|"(?:[^"\\]|\\.)*+"?)*+(?:\}|\{.*)?
+    | (?P<kept_object>"(?:env|headers)"\s*:\s*)
+      (?: \{(?:[^{}"]|"(?:[^"\\]|\\.)*+"?)*+(?:\}|\{.*)? | \[(?:[^\[\]"]|"(?:[^"\\]|\\.)*+"?)*+(?:\]|\[.*)? )
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-"""Members whose values are hidden. Such an object is flat; behind a nested one the rest of the body is hidden."""
+"""Members whose values are hidden; behind one with an object or list inside, the rest of the body is hidden, too."""
 _LINE = re.compile(r"(?P<link>\S+) (?P<arrow>->|<-) (?P<head>.+?)(?:: (?P<body>.*))?", re.DOTALL)
 
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from isthmus.client import Delivery, InvalidRequest
 from isthmus.errors import IsthmusError
+from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.terminal.editing import edit_text
 from isthmus.terminal.form_filling import filling_of
 from isthmus.terminal.questions import REFUSALS, AnswerChoice, CallQuestion, question_of
 from isthmus.terminal.signals import Interrupted
-from isthmus.terminal.streaming import TaskStream, TerminalTimeouts
 
 if TYPE_CHECKING:
     from isthmus.terminal.prompting import Prompter
@@ -58,7 +58,7 @@ class TerminalQuestions:
     renderer: "TaskRenderer"
     prompter: "Prompter"
     answered_by: str
-    timeouts: TerminalTimeouts
+    timeouts: FrontTimeouts
     is_editing: bool = False
     shown_in: dict[str, str] = field(default_factory=dict[str, str])
     asked: str | None = None

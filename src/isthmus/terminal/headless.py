@@ -30,6 +30,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.slash_commands.tree import read_line
+from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.task_view import TaskView
 from isthmus.terminal.headless_output import (
     HeadlessOutput,
@@ -43,7 +44,6 @@ from isthmus.terminal.headless_output import (
 from isthmus.terminal.questions import refusal
 from isthmus.terminal.sessions import find_session
 from isthmus.terminal.signals import signal_handlers
-from isthmus.terminal.streaming import TaskStream, TerminalTimeouts
 from isthmus.text.visible import visible_line
 
 OUTPUT_FORMATS = ("text", "json", "stream-json")
@@ -84,7 +84,7 @@ class HeadlessOptions:
     model: str = ""
     servers: tuple[ServerLine, ...] = ()
     permission_hint: str = "answer it from an interactive session, or start the agent with --approval-mode"
-    timeouts: TerminalTimeouts = TerminalTimeouts()
+    timeouts: FrontTimeouts = FrontTimeouts()
 
 
 async def run_headless(

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, assert_never
 from isthmus.client import AgentClient, CommandMessage, CommandScope, PromptMessage
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
+from isthmus.task_stream import FrontTimeouts, TaskStream, opened
 from isthmus.terminal.announcements import Announcement, Announcements, Notice, ShownInEditor
 from isthmus.terminal.asking import TerminalQuestions
 from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.early_text import PAUSE_SECONDS
 from isthmus.terminal.sessions import SHORT_ID, find_session, list_sessions, session_lines
 from isthmus.terminal.signals import Interrupted, signal_handlers
-from isthmus.terminal.streaming import TaskStream, TerminalTimeouts, opened
 from isthmus.terminal.turns import TurnEnd, Turns
 from isthmus.text.units import show_count
 
@@ -63,7 +63,7 @@ class InteractiveOptions:
     awaited_servers: Callable[[], Sequence[str]] = tuple
     pause: float = PAUSE_SECONDS
     announcements: Announcements = field(default_factory=Announcements)
-    timeouts: TerminalTimeouts = TerminalTimeouts()
+    timeouts: FrontTimeouts = FrontTimeouts()
 
 
 async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> int:

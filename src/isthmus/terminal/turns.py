@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from isthmus.client import ELICITATION, SAMPLING, AgentClient, TaskNotCancelable
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
+from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.terminal.asking import QuestionOutcome, TerminalQuestions, stop_all
-from isthmus.terminal.streaming import TaskStream, TerminalTimeouts
 
 if TYPE_CHECKING:
     from isthmus.terminal.render import TaskRenderer
@@ -45,7 +45,7 @@ class Turns:
     screen: "Screen"
     renderer: "TaskRenderer"
     asking: TerminalQuestions
-    timeouts: TerminalTimeouts
+    timeouts: FrontTimeouts
     resume_command: str = ""
     interrupted: asyncio.Event = field(default_factory=asyncio.Event)
     is_working: bool = False

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.rpc.lsp import MAXIMUM_HEADER_BYTES, MAXIMUM_MALFORMED, BrokenPeerError, JsonRpcPeer, frame
+from isthmus.rpc.lsp import MAXIMUM_HEADER_BYTES, MAXIMUM_MALFORMED, LspFraming, frame
 from isthmus.rpc.messages import (
     ErrorResponse,
     Message,
@@ -20,12 +20,13 @@ from isthmus.rpc.messages import (
     notification,
     response,
 )
+from isthmus.rpc.peer import BrokenPeerError, JsonRpcPeer
 
 NEXT = frame(notification("next", {}))
 
 
 def receive(data: bytes, peer: JsonRpcPeer | None = None) -> list[Message]:
-    return list((peer or JsonRpcPeer()).receive(data))
+    return list((peer or JsonRpcPeer(LspFraming())).receive(data))
 
 
 def framed(body: bytes) -> bytes:
@@ -40,7 +41,7 @@ def code_of(message: Message) -> int:
 @given(st.lists(st.tuples(st.text(), st.dictionaries(st.text(), st.text(), max_size=3)), max_size=3), st.data())
 def test_messages_are_the_same_in_whatever_pieces_they_come(told: list[tuple[str, dict[str, str]]], data: Any) -> None:
     stream = b"".join(frame(notification(method, params)) for method, params in told)
-    peer, received = JsonRpcPeer(), list[Message]()
+    peer, received = JsonRpcPeer(LspFraming()), list[Message]()
     sizes = data.draw(st.lists(st.integers(1, 400), min_size=1, max_size=20))
     while stream:
         size = sizes.pop(0) if sizes else len(stream)
@@ -70,7 +71,7 @@ def test_any_json_is_a_message_or_is_answered(value: Any) -> None:
 
 
 def test_a_request_an_answer_and_an_error_come_back_as_they_are() -> None:
-    peer = JsonRpcPeer()
+    peer = JsonRpcPeer(LspFraming())
     number, sent = peer.request("ask", {"a": 1})
     assert receive(sent) == [Request(number, "ask", {"a": 1})]
     assert receive(frame(response(number, [1]))) == [Response(number, [1])]
@@ -130,7 +131,7 @@ def test_a_header_without_a_length_is_skipped(header: bytes) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 100_000])
 def test_a_header_without_end_is_told_once_and_not_kept(size: int) -> None:
-    peer, received = JsonRpcPeer(), list[Message]()
+    peer, received = JsonRpcPeer(LspFraming()), list[Message]()
     stream = b"X: " + b"x" * (10 * MAXIMUM_HEADER_BYTES) + b"\r\n\r\n" + NEXT
     for start in range(0, len(stream), size):
         received += peer.receive(stream[start : start + size])
@@ -140,7 +141,7 @@ def test_a_header_without_end_is_told_once_and_not_kept(size: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 50, 100_000])
 def test_a_body_over_the_limit_is_skipped_as_it_comes(size: int) -> None:
-    peer, received = JsonRpcPeer(maximum_body=100), list[Message]()
+    peer, received = JsonRpcPeer(LspFraming(maximum_body=100)), list[Message]()
     stream = framed(b"x" * 1000) + NEXT
     for start in range(0, len(stream), size):
         received += peer.receive(stream[start : start + size])
@@ -150,7 +151,7 @@ def test_a_body_over_the_limit_is_skipped_as_it_comes(size: int) -> None:
 
 def test_nothing_larger_than_the_limit_is_sent() -> None:
     with pytest.raises(RpcError, match="100"):
-        JsonRpcPeer(maximum_body=100).request("ask", {"text": "x" * 100})
+        JsonRpcPeer(LspFraming(maximum_body=100)).request("ask", {"text": "x" * 100})
 
 
 def test_a_peer_that_speaks_something_else_is_left() -> None:

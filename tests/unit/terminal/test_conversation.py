@@ -19,8 +19,8 @@ from isthmus.client import (
 from isthmus.development_tool import CommandExecutionStatus, SlashCommand, ToolCallConfirmation
 from isthmus.errors import IsthmusError
 from isthmus.events import StateChange, TaskState, TextContent
+from isthmus.task_stream import FrontTimeouts
 from isthmus.terminal.command_list import CommandList
-from isthmus.terminal.streaming import TerminalTimeouts
 from support.conversation import OPTIONS, Conversation
 from support.front_program import WORKSPACE, edit_call
 from support.memory_agent import Ask, MemoryAgent, Step, Wait
@@ -149,7 +149,7 @@ def _silent(turn: Turn) -> Turn:
 
 
 async def test_a_lost_connection_is_said_with_the_way_back(conversation: Conversation) -> None:
-    options = replace(OPTIONS, timeouts=TerminalTimeouts(retry_seconds=0.001))
+    options = replace(OPTIONS, timeouts=FrontTimeouts(retry_seconds=0.001))
     assert await conversation.run(BreakingAgent(edits), "do it", options=options) == 0
     assert "✗ The connection to the task was lost; see it with isthmus --resume " in conversation.text
 
@@ -220,7 +220,7 @@ async def test_an_agent_that_is_away_at_the_answer_is_asked_again(conversation: 
 
 async def test_an_answer_elsewhere_is_noticed_after_the_agent_was_away(conversation: Conversation) -> None:
     agent = AwayAgent(edits)
-    running = conversation.start(agent, replace(OPTIONS, timeouts=TerminalTimeouts(return_seconds=0.01)))
+    running = conversation.start(agent, replace(OPTIONS, timeouts=FrontTimeouts(return_seconds=0.01)))
     conversation.type("do it")
     await conversation.wait_for("answer (1, 2, 3, e):")
     agent.away = True
@@ -244,7 +244,7 @@ class StubbornAgent(MemoryAgent):
 @pytest.mark.parametrize("interrupts", [1, 2])
 async def test_an_agent_that_does_not_stop_does_not_hold_the_user(conversation: Conversation, interrupts: int) -> None:
     agent = StubbornAgent(lambda _: [TextContent("t", "working"), Wait(asyncio.Event())])
-    timeouts = TerminalTimeouts(cancel_seconds=0.05 if interrupts == 1 else 60)
+    timeouts = FrontTimeouts(cancel_seconds=0.05 if interrupts == 1 else 60)
     running = conversation.start(agent, replace(OPTIONS, timeouts=timeouts))
     conversation.type("do it")
     await conversation.wait_for("working")

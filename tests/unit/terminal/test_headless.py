@@ -21,8 +21,8 @@ from isthmus.development_tool import (
 )
 from isthmus.errors import IsthmusError
 from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.task_stream import FrontTimeouts
 from isthmus.terminal.headless import HeadlessOptions, run_headless
-from isthmus.terminal.streaming import TerminalTimeouts
 from support.front_program import HOSTILE, WORKSPACE, edit_call, shell_call, steps_of_call
 from support.memory_agent import Ask, MemoryAgent, Step, Wait
 from support.waiting import eventually_async
@@ -58,7 +58,7 @@ async def headless(agent: AgentClient, output: str = "text", prompt: str = "do i
         {"workspace_path": WORKSPACE},
         resume,
         permission_hint="allow it with --approval-mode",
-        timeouts=TerminalTimeouts(retry_seconds=0.001),
+        timeouts=FrontTimeouts(retry_seconds=0.001),
     )
     run.code = await run_headless(agent, options, run.out, run.err)
     return run

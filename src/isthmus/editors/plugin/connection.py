@@ -1,7 +1,7 @@
 """A JSON-RPC connection over two pipes, for asyncio, and standard input and output as such pipes.
 
 A peer that does not read delays nothing: beyond a maximum of unread output, requests fail at once and notifications
-are dropped. :mod:`isthmus.rpc.lsp` reads and writes the frames.
+are dropped. :mod:`isthmus.rpc.peer` reads the messages.
 """
 
 import asyncio
@@ -17,7 +17,8 @@ from typing_extensions import override
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.editor import EditorError
 from isthmus.rpc import messages as rpc
-from isthmus.rpc.lsp import BrokenPeerError, JsonRpcPeer, frame
+from isthmus.rpc.lsp import LspFraming, frame
+from isthmus.rpc.peer import BrokenPeerError, JsonRpcPeer
 from isthmus.rpc.pending import PendingRequests, RpcClosedError, RpcTimeoutError
 
 _NO_PIPES: Final = (
@@ -61,7 +62,7 @@ class JsonRpcConnection:
         self._on_notification = on_notification
         self._on_close = on_close
         self._limits = limits
-        self._peer = JsonRpcPeer()
+        self._peer = JsonRpcPeer(LspFraming())
         self._pending = PendingRequests()
         self._closed = False
         self._task = asyncio.create_task(self._read(), name="json-rpc reader")

@@ -13,8 +13,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from isthmus.encoding.line_splitter import Line, LongLine
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
-from isthmus.mcp_host.transports.lines import Line, LongLine
 
 MAXIMUM_MESSAGE_BYTES = 32 * 1024 * 1024
 """Maximum size in bytes of a server's message; a larger answer is refused, and its call fails."""

@@ -19,10 +19,10 @@ from typing import cast
 import anyio
 from mcp.shared.message import SessionMessage
 
+from isthmus.encoding.line_splitter import Line, LineSplitter
 from isthmus.mcp_host.config.server_config import StdioEndpoint
 from isthmus.mcp_host.connection.server_sandbox import ServerSandbox
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
-from isthmus.mcp_host.transports.lines import Line, LineSplitter
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
 from isthmus.runtime.processes import end_process, start_process
 from isthmus.sandbox.confinement import Launch

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.mcp_host.transports.lines import END_BYTES, LineSplitter, LongLine
+from isthmus.encoding.line_splitter import END_BYTES, LineSplitter, LongLine
 
 
 @given(st.lists(st.binary(max_size=20), max_size=10))

@@ -1,4 +1,4 @@
-"""Splitter of a byte stream into lines of limited length, the frames of MCP over standard streams.
+"""Splitter of a byte stream into lines of limited length, the frames of MCP and ACP over standard streams.
 
 Pure. The parts of a line are joined only once, when it is complete, so that the cost of a large line is proportional to
 its size. Of a line that is too long, only the two ends are kept.

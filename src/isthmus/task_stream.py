@@ -20,7 +20,7 @@ WATCH_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class TerminalTimeouts:
+class FrontTimeouts:
     """Timeouts, in seconds, of a front that waits for its agent."""
 
     retry_seconds: float = 0.2
@@ -42,7 +42,7 @@ class TaskStream:
         agent: AgentClient,
         snapshot: TaskSnapshot,
         turn: Turn | None = None,
-        timeouts: TerminalTimeouts = TerminalTimeouts(),
+        timeouts: FrontTimeouts = FrontTimeouts(),
     ) -> None:
         self.view = TaskView.of_snapshot(snapshot)
         self.task_id = snapshot.task_id
@@ -133,7 +133,7 @@ class TaskStream:
         return self.view.state is TaskState.INPUT_REQUIRED and bool(self.view.questions)
 
 
-async def opened(agent: AgentClient, task_id: str, timeouts: TerminalTimeouts = TerminalTimeouts()) -> TaskStream:
+async def opened(agent: AgentClient, task_id: str, timeouts: FrontTimeouts = FrontTimeouts()) -> TaskStream:
     """Return the stream of a task that a user comes back to.
 
     A task that waits for an answer to a server's question is followed at once: if that server ended with its agent's

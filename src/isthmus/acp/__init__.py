@@ -1,0 +1,1 @@
+"""The Agent Client Protocol (https://agentclientprotocol.com): its messages, and our agent behind it."""
