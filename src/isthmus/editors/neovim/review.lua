@@ -465,9 +465,10 @@ function session.close_diff(id)
   return { text = text or vim.NIL }
 end
 
--- Decide by command: the review of the current window, or else the only one. If another review was there when the
--- command began, which was meant for that one, accepting is refused.
-function session.decide_here(accepting)
+-- Decide by command: the review of the current window, or else, unless only that one is meant, the only one. If another
+-- review was there when the command began, which was meant for that one, accepting is refused. Keys that mean only the
+-- current window may be mapped, so that they accept nothing that could not be read yet.
+function session.decide_here(accepting, is_here)
   local current, found, count = api.nvim_get_current_buf(), nil, 0
   for _, review in pairs(reviews) do
     count = count + 1
@@ -476,10 +477,13 @@ function session.decide_here(accepting)
     end
   end
   local _, only = next(reviews)
-  found = found or (count == 1 and only or nil)
+  found = found or (count == 1 and not is_here and only or nil)
   local began = focus.began()
+  local reason = found and is_here and focus.why_not(found)
   if found and accepting and began and began < last_closed then
     tell("nothing is accepted: another review ended while you typed; once more accepts " .. found.options.label)
+  elseif found and accepting and reason then
+    tell(("the edit of %s is not accepted: %s; once more accepts"):format(found.options.label, reason))
   elseif found and accepting then
     accept(found)
   elseif found then
