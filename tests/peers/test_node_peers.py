@@ -28,7 +28,10 @@ def test_the_a2a_client_for_javascript_can_be_imported_without_a_server_framewor
     assert node("--input-type=module", "--eval", source, cwd=NODE_PEERS) == "function"
 
 
-@pytest.mark.parametrize("name", ["@google/gemini-cli", "@google/gemini-cli-a2a-server", "@a2a-js/sdk"])
+LOCKED = ["@a2a-js/sdk", "@agentclientprotocol/sdk", "@google/gemini-cli", "@google/gemini-cli-a2a-server", "acpx"]
+
+
+@pytest.mark.parametrize("name", LOCKED)
 def test_the_installed_package_is_the_locked_one(name: str) -> None:
     lock = json.loads((NODE_PEERS / "package-lock.json").read_text(encoding="utf-8"))
     installed = json.loads((node_package(name) / "package.json").read_text(encoding="utf-8"))
