@@ -49,6 +49,10 @@ class Handler(Protocol):
         """Take a notification; called in the order of the messages."""
         ...
 
+    def cancel(self, method: str, params: JsonObject) -> bool:
+        """End a request early that the peer cancels; return whether it ends by itself now, with a response."""
+        ...
+
 
 class AcpConnection:
     """One end of a connection; :meth:`read` runs as long as it lasts."""
@@ -65,7 +69,7 @@ class AcpConnection:
         self._limits = limits
         self._peer = JsonRpcPeer(LineFraming(limits.message_bytes))
         self._pending = PendingRequests()
-        self._running: dict[rpc.RequestId, asyncio.Task[None]] = {}
+        self._running: dict[rpc.RequestId, tuple[asyncio.Task[None], str, JsonObject]] = {}
         self._wire_log = WireLog(log_name)
         self._is_closed = False
 
@@ -110,7 +114,7 @@ class AcpConnection:
         """End the connection and every request that is carried out."""
         self._is_closed = True
         self._pending.fail_all(lambda: RpcClosedError("the connection was lost"))
-        running = list(self._running.values())
+        running = [task for task, _, _ in self._running.values()]
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
@@ -141,9 +145,11 @@ class AcpConnection:
             self._wire_log.received(head, encode(body))
 
     def _cancel(self, params: JsonObject) -> None:
-        task = self._running.get(params.get("requestId", ""))
-        if task is not None:
-            task.cancel()
+        number = rpc.as_id(params.get("requestId"))
+        if number in self._running:
+            task, method, about = self._running[number]
+            if not self._handler.cancel(method, about):
+                task.cancel()
 
     async def _start(self, number: rpc.RequestId, method: str, params: JsonObject) -> None:
         if number in self._running:
@@ -154,7 +160,7 @@ class AcpConnection:
             await self._respond(rpc.error_response(number, rpc.SERVER_ERROR, problem))
         else:
             task = asyncio.create_task(self._carry_out(number, method, params), name=f"ACP {method}")
-            self._running[number] = task
+            self._running[number] = (task, method, params)
             task.add_done_callback(lambda _: self._running.pop(number, None))
 
     async def _carry_out(self, number: rpc.RequestId, method: str, params: JsonObject) -> None:

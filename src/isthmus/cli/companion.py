@@ -167,9 +167,9 @@ async def _editor(name: str, folders: tuple[str, ...], address: str | None, open
         raise click.UsageError(f"--address belongs to --editor nvim and jupyter; {name} has none")
     if name == "stdio":
         from isthmus.editors.plugin import editor as stdio
-        from isthmus.editors.plugin.connection import take_standard_streams
+        from isthmus.editors.plugin.connection import take_pipes
 
-        return await stdio.attach(*take_standard_streams())
+        return await stdio.attach(*take_pipes())
     from isthmus.editors.headless import HeadlessEditor
 
     return HeadlessEditor(folders)

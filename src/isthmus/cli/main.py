@@ -30,6 +30,7 @@ CANCELLED = 130
 COMMANDS = {
     "serve": LazyCommand("isthmus.cli.serve", "Serve the agent to A2A clients."),
     "connect": LazyCommand("isthmus.cli.connect", "Talk to an agent that runs elsewhere."),
+    "acp": LazyCommand("isthmus.cli.acp", "Serve the agent to an editor that speaks ACP."),
     "mcp": LazyCommand("isthmus.cli.mcp", "Add, list, remove and try MCP servers, which give the agent more tools."),
     "trust": LazyCommand("isthmus.cli.trust", "Decide whether the configuration in a folder may start programs here."),
     "tasks": LazyCommand("isthmus.cli.tasks", "Show, export or delete the tasks that are stored on this machine."),

@@ -186,7 +186,8 @@ async def _list_sessions(setup: Setup) -> int:
 
 async def print_sessions(agent: AgentClient, workspace: str | None) -> int:
     """Print the sessions, newest first; only those of a folder when `workspace` (an absolute path) is given."""
-    from isthmus.terminal.sessions import list_sessions, session_lines
+    from isthmus.conversations import list_sessions
+    from isthmus.terminal.session_list import session_lines
 
     sessions = await list_sessions(agent, workspace)
     width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 10_000

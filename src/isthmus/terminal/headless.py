@@ -25,6 +25,7 @@ from isthmus.client import (
     TaskNotFound,
     Turn,
 )
+from isthmus.conversations import find_session
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
@@ -42,7 +43,6 @@ from isthmus.terminal.headless_output import (
     TextOutput,
 )
 from isthmus.terminal.questions import refusal
-from isthmus.terminal.sessions import find_session
 from isthmus.terminal.signals import signal_handlers
 from isthmus.text.visible import visible_line
 

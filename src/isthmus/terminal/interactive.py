@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from isthmus.client import AgentClient, CommandMessage, CommandScope, PromptMessage
+from isthmus.conversations import SHORT_ID, find_session, list_sessions
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.task_stream import FrontTimeouts, TaskStream, opened
@@ -24,7 +25,7 @@ from isthmus.terminal.announcements import Announcement, Announcements, Notice, 
 from isthmus.terminal.asking import TerminalQuestions
 from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.early_text import PAUSE_SECONDS
-from isthmus.terminal.sessions import SHORT_ID, find_session, list_sessions, session_lines
+from isthmus.terminal.session_list import session_lines
 from isthmus.terminal.signals import Interrupted, signal_handlers
 from isthmus.terminal.turns import TurnEnd, Turns
 from isthmus.text.units import show_count

@@ -3,8 +3,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from isthmus.client import PromptMessage, TaskNotFound
+from isthmus.conversations import Conversation, find_session, list_sessions
 from isthmus.events import TaskState, TextContent
-from isthmus.terminal.sessions import Conversation, find_session, list_sessions, session_lines
+from isthmus.terminal.session_list import session_lines
 from support.front_program import edit_call
 from support.memory_agent import Ask, MemoryAgent, Step
 

@@ -20,6 +20,7 @@ from isthmus.rpc import messages as rpc
 from isthmus.rpc.lsp import LspFraming, frame
 from isthmus.rpc.peer import BrokenPeerError, JsonRpcPeer
 from isthmus.rpc.pending import PendingRequests, RpcClosedError, RpcTimeoutError
+from isthmus.runtime.standard_streams import take_standard_streams
 
 _NO_PIPES: Final = (
     "--editor stdio is started by an editor's plugin, with pipes as its standard input and output; see"
@@ -189,7 +190,7 @@ class _Output(asyncio.Protocol):
         self.on_end()
 
 
-def take_standard_streams() -> tuple[int, int]:
+def take_pipes() -> tuple[int, int]:
     """Return file descriptors for standard input and output; from now on, what is printed goes to standard error.
 
     Raises:
@@ -197,9 +198,4 @@ def take_standard_streams() -> tuple[int, int]:
     """
     if not all(stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) for kind in (os.fstat(0).st_mode, os.fstat(1).st_mode)):
         raise EditorError(_NO_PIPES)
-    incoming, outgoing = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return incoming, outgoing
+    return take_standard_streams()

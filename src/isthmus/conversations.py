@@ -1,4 +1,4 @@
-"""Sessions for the user: a list, short ids, "latest". A session is a contextId and its tasks.
+"""Conversations for the user: a list, short ids, "latest". Each is the session of a contextId, with its tasks.
 
 All data comes from ``AgentClient.tasks``, most recently changed first.
 """
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from isthmus.client import AgentClient, TaskNotFound, TaskSnapshot
 from isthmus.events import TaskState
-from isthmus.text.visible import visible_line, with_ellipsis
 
 SHORT_ID = 8
 """Minimum length of ids in lists; any unambiguous prefix of at least MIN_PREFIX characters is accepted."""
@@ -92,33 +91,3 @@ def _is_named(session: Conversation, wanted: str) -> bool:
 
 def _oldest_first(tasks: Sequence[TaskSnapshot]) -> tuple[TaskSnapshot, ...]:
     return tuple(sorted(tasks, key=lambda task: (task.created_at, task.updated_at)))
-
-
-def session_lines(sessions: Sequence[Conversation], now: float, width: int) -> list[str]:
-    """Return a table of short id, age of the last change, state and title, which is cut to ``width`` characters."""
-    rows = [(_short(session, sessions), _when(now - session.updated_at), session.state.value) for session in sessions]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
-    lines: list[str] = []
-    for session, row in zip(sessions, rows, strict=True):
-        columns = "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True))
-        room = max(10, width - len(columns) - 2)
-        lines.append(f"{columns}  {with_ellipsis(visible_line(session.title), room)}")
-    return lines
-
-
-def _short(session: Conversation, sessions: Sequence[Conversation]) -> str:
-    """Return a prefix of the id that is long enough to be unique."""
-    name = visible_line(session.context_id)
-    length = SHORT_ID
-    others = [other.context_id for other in sessions if other is not session]
-    while length < len(name) and any(other.startswith(name[:length]) for other in others):
-        length += 4
-    return name[:length]
-
-
-def _when(age: float) -> str:
-    """Return an age in seconds as a rough text: ``5 min ago``."""
-    for limit, unit, size in ((60, "s", 1), (3600, "min", 60), (86400, "h", 3600)):
-        if age < limit:
-            return f"{max(0, int(age // size))} {unit} ago"
-    return f"{int(age // 86400)} d ago"

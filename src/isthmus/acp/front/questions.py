@@ -1,0 +1,96 @@
+"""Questions to the user: tool calls that wait, as permission requests or forms, and the answers. Pure."""
+
+import json
+from typing import TypeAlias
+
+from isthmus.acp.front.tool_calls import call_state
+from isthmus.acp.v1.client_requests import (
+    Cancelled,
+    ElicitationResponse,
+    FormElicitation,
+    PermissionKind,
+    PermissionOption,
+    PermissionRequest,
+    PermissionResponse,
+    Selected,
+    UrlElicitation,
+)
+from isthmus.acp.v1.connection import ElicitationCapabilities
+from isthmus.client import ELICITATION
+from isthmus.development_tool import ConfirmationOption, ModifiedFileDetails, ToolCall, ToolCallConfirmation
+from isthmus.encoding.codec import from_json
+from isthmus.encoding.json_shapes import as_object, as_text, is_object
+from isthmus.forms.requested_schema import REQUESTED_SCHEMA
+
+ClientQuestion: TypeAlias = PermissionRequest | FormElicitation | UrlElicitation
+
+_REFUSALS = ("cancel", "decline")
+_ACTIONS = ("accept", *_REFUSALS)
+
+
+def question_of(call: ToolCall, session_id: str, workspace: str, shows: ElicitationCapabilities) -> ClientQuestion:
+    """Return the request that asks the user about a call: a form or a page if the client can show it."""
+    if (elicitation := _elicitation(call, session_id, shows)) is not None:
+        return elicitation
+    options = call.confirmation_request.options if call.confirmation_request is not None else ()
+    # All of the call, since a client may know nothing of it yet.
+    return PermissionRequest(session_id, call_state(call, workspace), tuple(_option(item) for item in options))
+
+
+def answer_of(question: ClientQuestion, call: ToolCall, result: object) -> ToolCallConfirmation | None:
+    """Return the user's answer; None if the client has cancelled the turn instead.
+
+    Raises:
+        DecodeError: the result is not an answer.
+    """
+    if isinstance(question, PermissionRequest):
+        response = from_json(PermissionResponse, result)
+        match response.outcome:
+            case Cancelled():
+                return None
+            case Selected(option_id):
+                edited = _edited(response) if _is_edit(call) else None
+                details = ModifiedFileDetails(edited) if edited is not None else None
+                return ToolCallConfirmation(call.tool_call_id, option_id, details)
+    answer = from_json(ElicitationResponse, result)
+    action = answer.action if answer.action in _ACTIONS else "cancel"
+    if isinstance(question, UrlElicitation) or action in _REFUSALS:
+        return ToolCallConfirmation(call.tool_call_id, action)
+    document = json.dumps(answer.content or {}, ensure_ascii=False, indent=2) + "\n"
+    return ToolCallConfirmation(call.tool_call_id, action, ModifiedFileDetails(document))
+
+
+def _elicitation(call: ToolCall, session_id: str, shows: ElicitationCapabilities) -> ClientQuestion | None:
+    about = call.input_parameters
+    if call.tool_name != ELICITATION:
+        return None
+    message, server = as_text(about.get("message")), as_text(about.get("server"))
+    text = f"The MCP server {server} asks: {message}" if server else message
+    schema, url = about.get(REQUESTED_SCHEMA), about.get("url")
+    if shows.form is not None and is_object(schema) and _is_edit(call):
+        return FormElicitation(text, schema, session_id, call.tool_call_id)
+    if shows.url is not None and isinstance(url, str):
+        return UrlElicitation(text, url, call.tool_call_id, session_id, call.tool_call_id)
+    return None
+
+
+def _is_edit(call: ToolCall) -> bool:
+    return call.confirmation_request is not None and call.confirmation_request.file_edit_details is not None
+
+
+def _edited(response: PermissionResponse) -> str | None:
+    """Return the file's content after the user's own edits, from a client that knows our member for it."""
+    inner = response.outcome.meta if isinstance(response.outcome, Selected) else None
+    for meta in (response.meta, inner):
+        content = as_object(as_object(meta).get("isthmus")).get("newContent")
+        if isinstance(content, str):
+            return content
+    return None
+
+
+def _option(option: ConfirmationOption) -> PermissionOption:
+    if option.id in _REFUSALS or option.id.startswith(("reject", "deny")):
+        kind = PermissionKind.REJECT_ALWAYS if option.id.endswith("always") else PermissionKind.REJECT_ONCE
+    else:
+        kind = PermissionKind.ALLOW_ALWAYS if "always" in option.id else PermissionKind.ALLOW_ONCE
+    return PermissionOption(option.id, option.name, kind.value)

@@ -1,0 +1,356 @@
+"""An agent client in front of one client of ACP: the requests that a client sends, and the sessions that they name.
+
+Folders, MCP servers and trust are the business of :class:`FrontPlace`: they differ between an agent in this process and
+one behind a server.
+"""
+
+import asyncio
+import logging
+import re
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from isthmus.acp.front.questions import ClientQuestion
+from isthmus.acp.front.session import FrontSession
+from isthmus.acp.front.session_options import SessionOptions
+from isthmus.acp.front.turn import ClientPort
+from isthmus.acp.v1 import connection as wire
+from isthmus.acp.v1 import sessions
+from isthmus.acp.v1.updates import ConfigOptionsUpdate, ModeUpdate, SessionNotification, SessionUpdate
+from isthmus.client import AgentClient, TaskNotFound, TaskQuery
+from isthmus.conversations import Conversation, list_sessions
+from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
+from isthmus.errors import DecodeError, IsthmusError
+from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from isthmus.task_stream import FrontTimeouts
+
+AskClient: TypeAlias = Callable[[ClientQuestion], Awaitable[object]]
+"""Function that sends a question to the client, and returns the result of the request."""
+
+log = logging.getLogger(__name__)
+RequestT = TypeVar("RequestT")
+
+RESOURCE_NOT_FOUND = -32002
+PAGE_SESSIONS = 50
+"""Maximum number of sessions in one answer to ``session/list``."""
+MAXIMUM_SESSIONS = 1000
+"""Maximum number of sessions that one client has open at the same time."""
+_NEW_ID = re.compile(r"session-[0-9a-f]{32}")
+"""Ids that this module gives to new sessions. Such a session exists before its first prompt, though no agent has it."""
+
+
+class Client(Protocol):
+    """The connection to the client."""
+
+    async def request(self, method: str, params: JsonObject, *, timeout: float | None) -> Any:
+        """Send a request and return its result."""
+        ...
+
+    async def notify(self, method: str, params: JsonObject) -> None:
+        """Send a notification."""
+        ...
+
+
+class FrontPlace(Protocol):
+    """The machine and the user that the sessions of a front belong to."""
+
+    def settings(self, cwd: str, servers: Sequence[sessions.McpServer], extra: Sequence[str]) -> JsonObject:
+        """Return the AgentSettings of a session in an absolute folder, with a client's MCP servers and further folders.
+
+        Raises:
+            RpcError: the folder or a server is refused.
+        """
+        ...
+
+    async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
+        """Ask the user what must be decided before the first prompt in a folder, such as its trust."""
+        ...
+
+    async def delete(self, session_id: str) -> None:
+        """Delete a session with all its tasks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FrontOptions:
+    """Options of a front. ``can_delete``: its place deletes sessions."""
+
+    version: str
+    options: SessionOptions = field(default_factory=SessionOptions)
+    can_delete: bool = False
+    takes_images: bool = True
+    auth_methods: tuple[wire.TerminalAuth | wire.AgentAuth, ...] = ()
+    timeouts: FrontTimeouts = field(default_factory=FrontTimeouts)
+
+
+class FrontServer:
+    """Carries out a client's requests; the handler of an :class:`~isthmus.acp.connection.AcpConnection`."""
+
+    def __init__(self, agent: AgentClient, place: FrontPlace, options: FrontOptions) -> None:
+        self._agent = agent
+        self._place = place
+        self._options = options
+        self._client: Client | None = None
+        self._capabilities = wire.ClientCapabilities()
+        self._client_name = "ACP"
+        self._sessions: dict[str, FrontSession] = {}
+        self._asked_first: set[str] = set()
+        self._later: set[asyncio.Task[None]] = set()
+
+    def attach(self, client: Client) -> None:
+        """Set the connection to the client."""
+        self._client = client
+
+    # --- Handler ---
+
+    async def request(self, method: str, params: JsonObject) -> JsonObject:
+        """Return the result of a request."""
+        match method:
+            case "initialize":
+                return self._initialize(_read(wire.InitializeRequest, params))
+            case "authenticate":
+                return self._authenticate(_read(wire.AuthenticateRequest, params))
+            case "session/new":
+                return await self._new(_read(sessions.NewSessionRequest, params))
+            case "session/load":
+                return await self._load(_read(sessions.LoadSessionRequest, params))
+            case "session/resume":
+                return await self._resume(_read(sessions.ResumeSessionRequest, params))
+            case "session/list":
+                return await self._list(_read(sessions.ListSessionsRequest, params))
+            case "session/prompt":
+                return await self._prompt(_read(sessions.PromptRequest, params))
+            case "session/set_mode":
+                return await self._set_mode(_read(sessions.SetModeRequest, params))
+            case "session/set_config_option":
+                return await self._set_option(_read(sessions.SetConfigOptionRequest, params))
+            case "session/close":
+                return await self._close(_read(sessions.CloseSessionRequest, params))
+            case "session/delete" if self._options.can_delete:
+                return await self._delete(_read(sessions.DeleteSessionRequest, params))
+            case _:
+                raise RpcError(METHOD_NOT_FOUND, f"there is no method {method[:100]!r} here")
+
+    def notification(self, method: str, params: JsonObject) -> None:
+        """Take a notification; unknown ones are ignored."""
+        if method != sessions.CancelNotification.METHOD:
+            return
+        try:
+            session = self._sessions.get(_read(sessions.CancelNotification, params).session_id)
+        except DecodeError as error:
+            log.warning("%s", error)
+            return
+        if session is not None:
+            self._do_later(session.cancel())
+
+    def cancel(self, method: str, params: JsonObject) -> bool:
+        """Cancel the turn of a prompt whose request the client cancels."""
+        if method != sessions.PromptRequest.METHOD:
+            return False
+        self.notification(sessions.CancelNotification.METHOD, {"sessionId": params.get("sessionId")})
+        return True
+
+    async def aclose(self) -> None:
+        """Let go of all sessions; their turns belong to the agent."""
+        for task in self._later:
+            task.cancel()
+        await asyncio.gather(*self._later, return_exceptions=True)
+        for session in self._sessions.values():
+            await session.aclose()
+
+    # --- requests ---
+
+    def _initialize(self, request: wire.InitializeRequest) -> JsonObject:
+        self._capabilities = request.client_capabilities or self._capabilities
+        if request.client_info is not None:
+            self._client_name = (request.client_info.title or request.client_info.name)[:100] or self._client_name
+        can_login = self._capabilities.auth is not None and self._capabilities.auth.terminal
+        methods = (item for item in self._options.auth_methods if can_login or isinstance(item, wire.AgentAuth))
+        present = wire.Present()
+        delete = present if self._options.can_delete else None
+        return to_camel_json(
+            wire.InitializeResponse(
+                wire.PROTOCOL_VERSION,
+                wire.AgentCapabilities(
+                    load_session=True,
+                    prompt_capabilities=wire.PromptCapabilities(
+                        image=self._options.takes_images, audio=False, embedded_context=True
+                    ),
+                    mcp_capabilities=wire.McpCapabilities(http=True, sse=True),
+                    session_capabilities=wire.SessionCapabilities(
+                        list=present, resume=present, close=present, delete=delete
+                    ),
+                    meta={"isthmus": {"editedAnswers": True}},
+                ),
+                tuple(methods),
+                wire.Implementation("isthmus", self._options.version, "Isthmus"),
+            )
+        )
+
+    def _authenticate(self, request: wire.AuthenticateRequest) -> JsonObject:
+        known = [method.id for method in self._options.auth_methods if isinstance(method, wire.AgentAuth)]
+        if request.method_id not in known:
+            expected = f"one of {', '.join(known)}" if known else "none: there is nothing to log in to"
+            raise RpcError(INVALID_PARAMS, f"methodId: expected {expected}, received {request.method_id[:100]!r}")
+        return {}
+
+    async def _new(self, request: sessions.NewSessionRequest) -> JsonObject:
+        settings = self._settings(request.cwd, request.mcp_servers, request.additional_directories)
+        session = self._open(f"session-{uuid.uuid4().hex}", settings)
+        self._do_later(session.load_commands())
+        options = session.options
+        return to_camel_json(sessions.NewSessionResponse(session.session_id, options.modes, options.config_options))
+
+    async def _load(self, request: sessions.LoadSessionRequest) -> JsonObject:
+        session = await self._reopen(
+            request.session_id, self._settings(request.cwd, request.mcp_servers, request.additional_directories)
+        )
+        await session.replay()
+        return self._opened(session)
+
+    async def _resume(self, request: sessions.ResumeSessionRequest) -> JsonObject:
+        session = await self._reopen(
+            request.session_id, self._settings(request.cwd, request.mcp_servers, request.additional_directories)
+        )
+        await session.resume()
+        return self._opened(session)
+
+    def _opened(self, session: FrontSession) -> JsonObject:
+        async def go_on() -> None:
+            session.go_on()
+            await session.load_commands()
+
+        self._do_later(go_on())  # after the response
+        return to_camel_json(sessions.SessionStateResponse(session.options.modes, session.options.config_options))
+
+    async def _list(self, request: sessions.ListSessionsRequest) -> JsonObject:
+        start = 0
+        if request.cursor is not None:
+            if not request.cursor.isascii() or not request.cursor.isdigit():
+                raise RpcError(INVALID_PARAMS, "cursor: expected the nextCursor of an earlier answer")
+            start = int(request.cursor[:9])
+        found = await list_sessions(self._agent, request.cwd)
+        page = found[start : start + PAGE_SESSIONS]
+        after = start + len(page)
+        cursor = str(after) if after < len(found) else None
+        return to_camel_json(sessions.ListSessionsResponse(tuple(map(_info, page)), cursor))
+
+    async def _prompt(self, request: sessions.PromptRequest) -> JsonObject:
+        session = self._session(request.session_id)
+        if session.workspace not in self._asked_first:
+            self._asked_first.add(session.workspace)
+            await self._place.before_prompt(session.workspace, session.session_id, self._ask)
+        return to_camel_json(await session.prompt(request.prompt))
+
+    async def _set_mode(self, request: sessions.SetModeRequest) -> JsonObject:
+        session = self._session(request.session_id)
+        session.options = session.options.with_mode(request.mode_id)
+        await self._update(session.session_id, ConfigOptionsUpdate(session.options.config_options))
+        return {}
+
+    async def _set_option(self, request: sessions.SetConfigOptionRequest) -> JsonObject:
+        session = self._session(request.session_id)
+        before = session.options.mode
+        session.options = session.options.with_value(request.config_id, request.value)
+        if session.options.mode != before:
+            await self._update(session.session_id, ModeUpdate(session.options.mode))
+        return to_camel_json(sessions.ConfigOptionsResponse(session.options.config_options))
+
+    async def _close(self, request: sessions.CloseSessionRequest) -> JsonObject:
+        session = self._session(request.session_id)
+        await session.cancel()
+        await session.aclose()
+        self._sessions.pop(session.session_id, None)
+        return {}
+
+    async def _delete(self, request: sessions.DeleteSessionRequest) -> JsonObject:
+        if (session := self._sessions.pop(request.session_id, None)) is not None:
+            await session.cancel()
+            await session.aclose()
+        await self._place.delete(request.session_id)
+        return {}
+
+    # --- inside ---
+
+    def _settings(
+        self, cwd: str, servers: Sequence[sessions.McpServer] | None, extra: Sequence[str] | None
+    ) -> JsonObject:
+        return self._place.settings(cwd, servers or (), extra or ())
+
+    def _open(self, session_id: str, settings: JsonObject) -> FrontSession:
+        if len(self._sessions) >= MAXIMUM_SESSIONS:
+            raise RpcError(INVALID_PARAMS, f"{MAXIMUM_SESSIONS} sessions are open: close one")
+
+        async def update(what: SessionUpdate) -> None:
+            await self._update(session_id, what)
+
+        shows = self._capabilities.elicitation or wire.ElicitationCapabilities()
+        port = ClientPort(update, self._ask, shows, self._client_name)
+        session = FrontSession(self._agent, port, session_id, settings, self._options.options, self._options.timeouts)
+        self._sessions[session_id] = session
+        return session
+
+    async def _reopen(self, session_id: str, settings: JsonObject) -> FrontSession:
+        """Return a session that the agent has, or that was never prompted.
+
+        Raises:
+            RpcError: there is no such session, or it works in another folder.
+        """
+        try:
+            tasks = (await self._agent.list_tasks(TaskQuery(1, session_id))).tasks
+        except TaskNotFound:
+            tasks = ()
+        known = self._sessions.get(session_id)
+        if not tasks and known is None and _NEW_ID.fullmatch(session_id) is None:
+            raise _not_found(session_id)
+        folder = settings["workspace_path"]
+        if tasks and tasks[0].workspace != folder:
+            expected = tasks[0].workspace
+            raise RpcError(INVALID_PARAMS, f"cwd: the session works in {expected}; expected this folder, not {folder}")
+        if known is not None:
+            known.change_settings(settings)
+            return known
+        return self._open(session_id, settings)
+
+    def _session(self, session_id: str) -> FrontSession:
+        if (session := self._sessions.get(session_id)) is None:
+            raise _not_found(session_id)
+        return session
+
+    async def _update(self, session_id: str, update: SessionUpdate) -> None:
+        if self._client is not None:
+            await self._client.notify("session/update", to_camel_json(SessionNotification(session_id, update)))
+
+    async def _ask(self, question: ClientQuestion) -> object:
+        if self._client is None:
+            raise RpcError(METHOD_NOT_FOUND, "there is no client to ask")
+        return await self._client.request(question.METHOD, to_camel_json(question), timeout=None)
+
+    def _do_later(self, work: Any) -> None:
+        task = asyncio.create_task(self._logged(work))
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
+    async def _logged(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except IsthmusError as error:
+            log.warning("%s", error)
+
+
+def _read(kind: type[RequestT], params: JsonObject) -> RequestT:
+    return from_json(kind, params, "params")
+
+
+def _not_found(session_id: str) -> RpcError:
+    return RpcError(
+        RESOURCE_NOT_FOUND, f"there is no session {session_id[:100]!r}: begin one by session/new, or load one first"
+    )
+
+
+def _info(session: Conversation) -> sessions.SessionInfo:
+    updated = datetime.fromtimestamp(session.updated_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return sessions.SessionInfo(session.context_id, session.tasks[-1].workspace, session.title, updated)

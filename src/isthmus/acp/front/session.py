@@ -1,0 +1,237 @@
+"""One session in front of a client: prompts, cancellation, and coming back to what runs or waits.
+
+A session is a contextId of the agent. Its turns belong to the agent: they go on when the client is gone, and a client
+that loads the session sees them from the beginning, and live from then on.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isthmus.acp.front.prompts import available_commands, command_of, read_prompt
+from isthmus.acp.front.session_options import SessionOptions
+from isthmus.acp.front.turn import ClientPort, SessionTurn, stop_reason
+from isthmus.acp.front.updates import UpdateEncoder
+from isthmus.acp.v1.content import ContentBlock, TextBlock
+from isthmus.acp.v1.sessions import PromptResponse, StopReason
+from isthmus.acp.v1.updates import AgentMessageChunk, CommandsUpdate, SessionInfoUpdate
+from isthmus.client import AgentClient, CommandMessage, CommandScope, PromptMessage, TaskQuery, TaskSnapshot, Turn
+from isthmus.encoding.codec import JsonObject
+from isthmus.errors import IsthmusError
+from isthmus.events import TaskState
+from isthmus.rpc.messages import INVALID_REQUEST, RpcError
+from isthmus.slash_commands.tree import CommandLine
+from isthmus.task_stream import FrontTimeouts, TaskStream
+
+if TYPE_CHECKING:
+    from isthmus.development_tool import SlashCommand
+
+log = logging.getLogger(__name__)
+
+MAXIMUM_TASKS = 1000
+"""Maximum number of a session's turns that are sent again."""
+QUIET_SECONDS = 0.5
+"""Time without an event after which a turn that still runs counts as sent again; its last event may not be for us."""
+_CHECK_SECONDS = 0.02
+
+
+class FrontSession:
+    """A session of one client. ``settings`` are its AgentSettings apart from what the user chooses in the client."""
+
+    def __init__(
+        self,
+        agent: AgentClient,
+        client: ClientPort,
+        session_id: str,
+        settings: JsonObject,
+        options: SessionOptions,
+        timeouts: FrontTimeouts = FrontTimeouts(),
+    ) -> None:
+        self.session_id = session_id
+        self.options = options
+        self._agent = agent
+        self._client = client
+        self._settings = settings
+        self._timeouts = timeouts
+        self._encoder = UpdateEncoder(str(settings["workspace_path"]))
+        self._turn: SessionTurn | None = None
+        self._found: list[SessionTurn] = []
+        self._background: dict[asyncio.Task[None], SessionTurn] = {}
+        self._is_prompting = False
+        self._is_cancelled = False
+        self._has_title = False
+        self._tree: Sequence[SlashCommand] = ()
+
+    @property
+    def workspace(self) -> str:
+        """Folder of the session."""
+        return self._encoder.workspace
+
+    def change_settings(self, settings: JsonObject) -> None:
+        """Replace the AgentSettings, for the next prompt."""
+        self._settings = settings
+        self._encoder.workspace = str(settings["workspace_path"])
+
+    async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
+        """Send a prompt, show its turn and return how it ended.
+
+        Raises:
+            RpcError: another prompt of this client runs, the prompt has no content, or the turn failed.
+            IsthmusError: the agent refused the prompt, or cannot be reached.
+        """
+        if self._is_prompting:
+            raise RpcError(
+                INVALID_REQUEST, "a prompt is running in this session: wait for its response, or send session/cancel"
+            )
+        prompt = read_prompt(blocks, self.workspace)
+        self._is_prompting, self._is_cancelled = True, False
+        try:
+            waiting = await self._leave_background()
+            if self._is_cancelled:
+                return PromptResponse(StopReason.CANCELLED.value)
+            message_id = str(uuid.uuid4())
+            self._encoder.own_messages.add(message_id)
+            command: CommandLine | None = None
+            if prompt.text.lstrip().startswith("/"):
+                await self.load_commands()
+                command = command_of(prompt, self._tree)
+            if command is None:
+                message = PromptMessage(
+                    prompt.text, message_id, waiting, self.session_id, self._all_settings, parts=prompt.parts
+                )
+                begun = await self._agent.prompt(message)
+            elif (started := await self._start(command, message_id)) is not None:
+                begun = started
+            else:
+                return PromptResponse(StopReason.END_TURN.value)
+            return PromptResponse((await self._show(begun)).value)
+        finally:
+            self._turn = None
+            self._is_prompting = False
+
+    async def cancel(self) -> None:
+        """Stop what runs in the session."""
+        self._is_cancelled = True
+        turns = [*self._background.values(), *([self._turn] if self._turn is not None else [])]
+        await asyncio.gather(*(turn.cancel() for turn in turns))
+
+    async def replay(self) -> None:
+        """Show the session from its beginning; what still runs or waits goes on after :meth:`go_on`.
+
+        Raises:
+            RpcError: a prompt of this client is running in the session.
+        """
+        await self._begin_anew()
+        self._encoder.begin_replay()
+        for task in await self._tasks():
+            unseen = replace(task, seq=0, state=TaskState.SUBMITTED, pending=())
+            turn = self._turn_of(TaskStream(self._agent, unseen, None, self._timeouts), has_response=False)
+            await self._show_past(turn, task.seq)
+            if not turn.is_over:
+                self._found.append(turn)
+
+    async def resume(self) -> None:
+        """Continue the session without its past; what still runs or waits goes on after :meth:`go_on`.
+
+        Raises:
+            RpcError: a prompt of this client is running in the session.
+        """
+        await self._begin_anew()
+        for task in await self._tasks():
+            if not task.state.is_terminal:
+                stream = TaskStream(self._agent, task, None, self._timeouts)
+                self._found.append(self._turn_of(stream, has_response=False))
+
+    def go_on(self) -> None:
+        """Show what still runs, and ask what waits; called when the client knows the session."""
+        for turn in self._found:
+            task = asyncio.create_task(self._follow(turn), name="ACP turn without a prompt")
+            self._background[task] = turn
+            task.add_done_callback(lambda done: self._background.pop(done, None))
+        self._found = []
+
+    async def load_commands(self) -> None:
+        """Load the slash commands, and tell the client if they have changed."""
+        tree = await self._agent.commands(CommandScope(context_id=self.session_id, settings=self._all_settings))
+        if tree != self._tree:
+            self._tree = tree
+            await self._client.update(CommandsUpdate(available_commands(tree)))
+
+    async def aclose(self) -> None:
+        """Stop showing what runs in the session; it goes on."""
+        running = list(self._background)
+        for task in running:
+            task.cancel()
+        for turn in self._found:
+            turn.leave()
+        self._found = []
+        await asyncio.gather(*running, return_exceptions=True)
+
+    # --- inside ---
+
+    @property
+    def _all_settings(self) -> JsonObject:
+        return {**self._settings, **self.options.settings}
+
+    async def _tasks(self) -> Sequence[TaskSnapshot]:
+        """Return the tasks of the session, oldest first."""
+        found = await self._agent.list_tasks(TaskQuery(MAXIMUM_TASKS, self.session_id))
+        return sorted(found.tasks, key=lambda task: (task.created_at, task.updated_at))
+
+    def _turn_of(self, stream: TaskStream, *, has_response: bool) -> SessionTurn:
+        return SessionTurn(self._agent, stream, self._encoder, self._client, self._timeouts, has_response=has_response)
+
+    async def _start(self, command: CommandLine, message_id: str) -> Turn | None:
+        """Start a slash command; None if it does not start, which is said to the user."""
+        scope = CommandScope(context_id=self.session_id, settings=self._all_settings)
+        execution = await self._agent.execute(CommandMessage(command.path, command.args, scope, message_id))
+        if execution.turn is None:
+            text = execution.message or f"/{' '.join(command.path)} could not be started"
+            await self._client.update(AgentMessageChunk(TextBlock(text)))
+        return execution.turn
+
+    async def _show(self, begun: Turn) -> StopReason:
+        stream = TaskStream(self._agent, begun.snapshot, begun, self._timeouts)
+        self._turn = self._turn_of(stream, has_response=True)
+        if self._is_cancelled:
+            await self._turn.cancel()
+        if not self._has_title and begun.snapshot.title:
+            self._has_title = True
+            await self._client.update(SessionInfoUpdate(begun.snapshot.title))
+        await self._turn.run()
+        return stop_reason(stream.view)
+
+    async def _show_past(self, turn: SessionTurn, target: int) -> None:
+        """Show a turn up to its event ``target``; its further events are shown as they come."""
+        showing = turn.begin()
+        quiet, seen = 0.0, -1
+        while not showing.done() and turn.stream.view.seq < target and quiet < QUIET_SECONDS:
+            await asyncio.wait({showing}, timeout=_CHECK_SECONDS)
+            quiet = quiet + _CHECK_SECONDS if turn.stream.view.seq == seen else 0.0
+            seen = turn.stream.view.seq
+        if showing.done():
+            showing.result()
+
+    async def _follow(self, turn: SessionTurn) -> None:
+        try:
+            await turn.run()
+        except IsthmusError as error:
+            log.warning("Session %s: %s", self.session_id, error)
+
+    async def _leave_background(self) -> str | None:
+        """Wait for what runs without a prompt; return the task whose question a message answers instead, if any."""
+        waiting: str | None = None
+        for task, turn in list(self._background.items()):
+            if turn.stream.is_asking:
+                task.cancel()
+                waiting = turn.stream.task_id
+            await asyncio.wait([task])
+        return waiting
+
+    async def _begin_anew(self) -> None:
+        if self._is_prompting:
+            raise RpcError(INVALID_REQUEST, "a prompt is running in this session: wait for its response")
+        await self.aclose()

@@ -1,0 +1,87 @@
+"""Options of a session that a client can show and set: the approval mode and the model. Pure.
+
+Version 1 has modes twice: as ``modes`` for older clients, and as an option for others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from isthmus.acp.v1.sessions import ConfigOption, ConfigValue, SelectOption, SessionMode, SessionModeState
+from isthmus.encoding.codec import JsonObject
+from isthmus.rpc.messages import INVALID_PARAMS, RpcError
+
+MODE = "mode"
+MODEL = "model"
+MAXIMUM_CHARACTERS = 200
+"""Maximum length of a model's name."""
+
+_MODES = (
+    SessionMode("default", "Default", "Asks before it edits files or runs commands"),
+    SessionMode("auto_edit", "Auto edit", "Edits files without asking; asks before commands"),
+    SessionMode("plan", "Plan", "Only reads"),
+    SessionMode("yolo", "YOLO", "Never asks"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """Present values. ``models`` are names to choose from; ``is_chosen`` are those that the client has set."""
+
+    mode: str = "default"
+    model: str = ""
+    models: tuple[str, ...] = ()
+    chosen: frozenset[str] = frozenset()
+
+    def with_mode(self, mode_id: str) -> "SessionOptions":
+        """Return the options with another mode.
+
+        Raises:
+            RpcError: there is no such mode.
+        """
+        known = [mode.id for mode in _MODES]
+        if mode_id not in known:
+            raise RpcError(INVALID_PARAMS, f"modeId: expected one of {', '.join(known)}, received {mode_id[:100]!r}")
+        return replace(self, mode=mode_id, chosen=self.chosen | {MODE})
+
+    def with_value(self, config_id: str, value: object) -> "SessionOptions":
+        """Return the options with another value of one of them; any name of a model is taken.
+
+        Raises:
+            RpcError: there is no such option, or it has no such value.
+        """
+        if not isinstance(value, str) or not 0 < len(value) <= MAXIMUM_CHARACTERS:
+            raise RpcError(INVALID_PARAMS, f"value: expected a string of 1 to {MAXIMUM_CHARACTERS} characters")
+        match config_id:
+            case "mode":
+                return self.with_mode(value)
+            case "model":
+                return replace(self, model=value, chosen=self.chosen | {MODEL})
+            case _:
+                raise RpcError(INVALID_PARAMS, f"configId: expected mode or model, received {config_id[:100]!r}")
+
+    @property
+    def modes(self) -> SessionModeState:
+        """Modes for clients that do not know options."""
+        return SessionModeState(self.mode, _MODES)
+
+    @property
+    def config_options(self) -> tuple[ConfigOption, ...]:
+        """All options."""
+        modes = tuple(ConfigValue(mode.id, mode.name, mode.description) for mode in _MODES)
+        options = [SelectOption(MODE, "Mode", self.mode, modes, "What is asked before it happens", MODE)]
+        if self.model:
+            names = dict.fromkeys((self.model, *self.models))
+            values = tuple(ConfigValue(name, name) for name in names)
+            options.append(SelectOption(MODEL, "Model", self.model, values, category=MODEL))
+        return tuple(options)
+
+    @property
+    def settings(self) -> JsonObject:
+        """AgentSettings for the values that the client has set."""
+        values = {MODE: ("approval_mode", self.mode), MODEL: ("model", self.model)}
+        return dict(values[name] for name in sorted(self.chosen))
+
+
+def models_of(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names of models, each once."""
+    return tuple(dict.fromkeys(name for name in names if name))

@@ -1,0 +1,187 @@
+"""One turn of a session in front of a client: shows a task's events, asks its questions, and says how it ended.
+
+A question is asked once in each client. Whoever answers first decides; the other clients' questions are withdrawn.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from isthmus.acp.front.questions import ClientQuestion, answer_of, question_of
+from isthmus.acp.front.updates import UpdateEncoder
+from isthmus.acp.v1.connection import ElicitationCapabilities
+from isthmus.acp.v1.sessions import StopReason
+from isthmus.acp.v1.updates import SessionUpdate
+from isthmus.client import AgentClient, InvalidRequest, TaskNotCancelable
+from isthmus.development_tool import ToolCall
+from isthmus.errors import DecodeError, IsthmusError
+from isthmus.events import AgentEvent, StateChange, TaskState
+from isthmus.rpc.messages import INTERNAL_ERROR, SERVER_ERROR, RpcError
+from isthmus.task_stream import FrontTimeouts, TaskStream
+from isthmus.task_view import TaskView
+
+AUTH_REQUIRED = SERVER_ERROR
+"""Error code of a request that needs a login first."""
+
+_STOP_REASONS = {
+    "output_limit": StopReason.MAX_TOKENS,
+    "safety": StopReason.REFUSAL,
+    "turn_limit": StopReason.MAX_TURN_REQUESTS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPort:
+    """The client as one session sees it: functions that send to it, and what it can show."""
+
+    update: Callable[[SessionUpdate], Awaitable[None]]
+    ask: Callable[[ClientQuestion], Awaitable[object]]
+    shows: ElicitationCapabilities
+    name: str
+
+
+class SessionTurn:
+    """Shows one task to a client until it ends. ``has_response``: the response to a prompt says why it failed."""
+
+    def __init__(
+        self,
+        agent: AgentClient,
+        stream: TaskStream,
+        encoder: UpdateEncoder,
+        client: ClientPort,
+        timeouts: FrontTimeouts,
+        *,
+        has_response: bool,
+    ) -> None:
+        self.stream = stream
+        self._agent = agent
+        self._encoder = encoder
+        self._client = client
+        self._timeouts = timeouts
+        self._has_response = has_response
+        self._showing: asyncio.Task[None] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the task has ended, or waits for a message in words."""
+        state = self.stream.view.state
+        return state.is_terminal or (state.is_waiting and not self.stream.is_asking)
+
+    def begin(self) -> "asyncio.Task[None]":
+        """Begin to show events; :meth:`run` goes on with it."""
+        self._showing = asyncio.create_task(self._show(), name="ACP events of a turn")
+        return self._showing
+
+    def leave(self) -> None:
+        """Stop showing events; the task goes on."""
+        if self._showing is not None:
+            self._showing.cancel()
+
+    async def run(self) -> None:
+        """Show events and ask questions until the task has ended.
+
+        Raises:
+            RpcError: the client cannot ask the user; the question stays open.
+            IsthmusError: the agent cannot be reached.
+        """
+        if self._showing is not None:
+            await self._showing
+        elif not self.stream.is_asking:
+            await self._show()
+        while self.stream.is_asking:
+            await self._ask(self.stream.view.questions[0].call)
+            if not self.stream.view.state.is_terminal:
+                await self._show()
+        if not self.stream.view.state.ends_stream:
+            raise RpcError(INTERNAL_ERROR, "the connection to the agent was lost; the turn goes on: load the session")
+
+    async def cancel(self) -> None:
+        """Stop the task, and show its last events."""
+        with suppress(TaskNotCancelable):
+            await self._agent.cancel(self.stream.task_id)
+
+    async def _show(self) -> None:
+        """Show events until the task ends or asks."""
+        async for delivery in self.stream.deliveries():
+            await self._send(delivery.event)
+
+    async def _send(self, event: AgentEvent) -> None:
+        if self._has_response and isinstance(event, StateChange) and event.reason not in _STOP_REASONS:
+            return
+        for update in self._encoder.updates(event):
+            await self._client.update(update)
+
+    async def _ask(self, call: ToolCall) -> None:
+        """Put a question to the client, and watch for an answer given elsewhere."""
+        question = question_of(call, self.stream.context_id, self._encoder.workspace, self._client.shows)
+        for update in self._encoder.call(call):
+            await self._client.update(update)
+        ask = asyncio.ensure_future(self._client.ask(question))
+        watch = asyncio.ensure_future(self._watch(call.tool_call_id))
+        try:
+            await asyncio.wait({ask, watch}, return_when=asyncio.FIRST_COMPLETED)
+            if not ask.done():
+                watch.result()
+                return
+            answer = answer_of(question, call, ask.result())
+        except (RpcError, DecodeError) as error:
+            raise RpcError(
+                INTERNAL_ERROR, f"the client did not ask the user: {error}. The question stays open: load the session."
+            ) from error
+        finally:
+            await _stop(ask, watch)
+        if answer is None:
+            await self.cancel()
+            await self._catch_up()
+            return
+        try:
+            await self.stream.answer(answer, self._client.name)
+        except InvalidRequest as error:
+            await self._catch_up()
+            if any(view.call.tool_call_id == call.tool_call_id for view in self.stream.view.questions):
+                raise RpcError(INTERNAL_ERROR, str(error)) from error
+
+    async def _watch(self, tool_call_id: str) -> None:
+        """Show what happens meanwhile, until the question is no longer open."""
+        while True:
+            try:
+                async for delivery in self.stream.while_asked():
+                    await self._send(delivery.event)
+                    if all(view.call.tool_call_id != tool_call_id for view in self.stream.view.questions):
+                        return
+                return
+            except IsthmusError:
+                # The user can still answer here; the agent decides once it can be reached.
+                await asyncio.sleep(self._timeouts.return_seconds)
+
+    async def _catch_up(self) -> None:
+        async for delivery in self.stream.missed():
+            await self._send(delivery.event)
+
+
+def stop_reason(view: TaskView) -> StopReason:
+    """Return the reason for the end of a turn.
+
+    Raises:
+        RpcError: the turn failed, or needs a login.
+    """
+    match view.state:
+        case TaskState.CANCELED:
+            return StopReason.CANCELLED
+        case TaskState.FAILED if (reason := _STOP_REASONS.get(view.reason or "")) is not None:
+            return reason
+        case TaskState.FAILED:
+            raise RpcError(INTERNAL_ERROR, view.error or "the agent failed without a reason")
+        case TaskState.REJECTED:
+            return StopReason.REFUSAL
+        case TaskState.AUTH_REQUIRED:
+            raise RpcError(AUTH_REQUIRED, view.error or "the agent needs a login")
+        case _:
+            return StopReason.END_TURN
+
+
+async def _stop(*tasks: "asyncio.Future[object] | asyncio.Future[None]") -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,116 @@
+"""The events of a task as updates of an ACP session. No I/O."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any, assert_never
+
+from isthmus.acp.front.tool_calls import call_state, fenced
+from isthmus.acp.v1.content import ContentBlock, EmbeddedResource, ImageBlock, ResourceContents, ResourceLink, TextBlock
+from isthmus.acp.v1.updates import (
+    AgentMessageChunk,
+    AgentThoughtChunk,
+    SessionUpdate,
+    ToolCallChanged,
+    ToolCallStarted,
+    ToolCallState,
+    UserMessageChunk,
+)
+from isthmus.development_tool import ToolCall
+from isthmus.events import (
+    AgentEvent,
+    AgentMessage,
+    ArtifactUpdate,
+    Command,
+    ConfirmationAccepted,
+    InternalEvent,
+    MessagePart,
+    Prompt,
+    RetryNotice,
+    StateChange,
+    TaskState,
+    TextContent,
+    Thought,
+    ToolCallUpdate,
+)
+
+_MEMBERS = tuple(field.name for field in fields(ToolCallState))
+
+
+class UpdateEncoder:
+    """Encodes the events of one session, task after task.
+
+    ``own_messages`` are the ids of messages that the client itself has sent; they are not sent back.
+    """
+
+    def __init__(self, workspace: str) -> None:
+        self.workspace = workspace
+        self.own_messages: set[str] = set()
+        self._calls: dict[str, ToolCallState] = {}
+
+    def begin_replay(self) -> None:
+        """Begin again: from now on the client is sent what it may have seen before."""
+        self.own_messages.clear()
+        self._calls.clear()
+
+    def updates(self, event: AgentEvent) -> Iterator[SessionUpdate]:
+        """Yield the updates for an event, in order; there may be none."""
+        match event:
+            case TextContent(message_id, text, replaces):
+                meta = {"isthmus": {"replacesMessageId": replaces}} if replaces is not None else None
+                yield AgentMessageChunk(TextBlock(text), message_id, meta)
+            case AgentMessage(message_id, text, was_streamed=False):
+                yield AgentMessageChunk(TextBlock(text), message_id)
+            case Thought(thought):
+                subject = f"**{thought.subject}**" if thought.subject else ""
+                yield AgentThoughtChunk(TextBlock("\n".join(filter(None, (subject, thought.description))) + "\n"))
+            case ToolCallUpdate(call):
+                yield from self.call(call)
+            case Prompt(message_id):
+                if message_id not in self.own_messages:
+                    for part in event.content:
+                        yield UserMessageChunk(block_of(part), message_id or None)
+            case Command(message_id, path, args):
+                if message_id not in self.own_messages:
+                    yield UserMessageChunk(TextBlock(f"/{' '.join(path)} {args}".strip()), message_id or None)
+            case ArtifactUpdate(artifact_id, parts):
+                for part in parts:
+                    yield AgentMessageChunk(block_of(part), artifact_id)
+            case RetryNotice(attempt, attempts, delay, reason):
+                text = f"The model is asked again in {delay:.0f} s (attempt {attempt} of {attempts}): {reason}\n"
+                yield AgentThoughtChunk(TextBlock(text))
+            case StateChange(TaskState.FAILED | TaskState.REJECTED, str() as error):
+                yield AgentMessageChunk(TextBlock(f"\n{error}\n"))
+            case StateChange() | AgentMessage() | ConfirmationAccepted() | InternalEvent():
+                pass
+            case _:
+                assert_never(event)
+
+    def call(self, call: ToolCall) -> Iterator[SessionUpdate]:
+        """Yield what is new of a tool call."""
+        now = call_state(call, self.workspace)
+        before = self._calls.get(call.tool_call_id)
+        if before is not None and now.content is None:
+            now = replace(now, content=before.content)  # what it wants to do is shown until there is a result
+        self._calls[call.tool_call_id] = now
+        stated: dict[str, Any] = {name: getattr(now, name) for name in _MEMBERS}
+        if before is None:
+            yield ToolCallStarted(**stated)
+            return
+        changed: dict[str, Any] = {name: value for name, value in stated.items() if value != getattr(before, name)}
+        if changed:
+            yield ToolCallChanged(call.tool_call_id, **changed)
+
+
+def block_of(part: MessagePart) -> ContentBlock:
+    """Return a piece of a message or artifact as a content block."""
+    kind, name = part.media_type or "", part.filename or "file"
+    if part.text is not None:
+        return TextBlock(part.text)
+    if part.raw is not None and kind.startswith("image/"):
+        return ImageBlock(part.raw, kind)
+    if part.raw is not None:
+        return EmbeddedResource(ResourceContents(f"attachment:{name}", kind or None, blob=part.raw))
+    if part.url is not None:
+        return ResourceLink(part.url, name, kind or None)
+    return TextBlock(fenced(json.dumps(part.data, ensure_ascii=False, indent=2), "json"))

@@ -1,0 +1,55 @@
+"""Serves an agent to an ACP client on standard input and output, until the client ends."""
+
+import asyncio
+import contextlib
+import signal
+
+from isthmus import __version__
+from isthmus.acp.connection import AcpConnection
+from isthmus.acp.front.server import FrontOptions, FrontPlace, FrontServer
+from isthmus.acp.front.session_options import SessionOptions
+from isthmus.acp.v1.connection import AgentAuth, TerminalAuth
+from isthmus.app.setup import Setup
+from isthmus.client import AgentClient
+from isthmus.runtime.standard_streams import StandardStreams
+
+AUTH_METHODS = (
+    AgentAuth("environment", "Keys in the environment", "The model's key is a variable such as GEMINI_API_KEY"),
+    TerminalAuth("setup", "Set up a model", "Shows which model is used, and how to choose one", ("--setup",)),
+)
+
+
+async def serve_local(setup: Setup, incoming: int, outgoing: int) -> None:
+    """Serve an agent in this process.
+
+    Raises:
+        JournalError: the data folder cannot be used.
+    """
+    from isthmus.app.acp_place import LocalPlace
+    from isthmus.app.browser import open_browser
+    from isthmus.app.local_agent import McpUse, local_agent
+    from isthmus.engine.workspaces import WorkspaceRule
+
+    async with local_agent(setup, WorkspaceRule(), mcp_use=McpUse(open_browser=open_browser)) as engine:
+        options = FrontOptions(
+            __version__,
+            SessionOptions(setup.policy.mode, setup.model.name),
+            auth_methods=AUTH_METHODS,
+        )
+        await serve_front(engine, LocalPlace(setup.environment), options, incoming, outgoing)
+
+
+async def serve_front(
+    agent: AgentClient, place: FrontPlace, options: FrontOptions, incoming: int, outgoing: int
+) -> None:
+    """Serve an agent on two file descriptors until the input ends, or a signal."""
+    server = FrontServer(agent, place, options)
+    streams = StandardStreams(incoming, outgoing)
+    connection = AcpConnection(server, streams.write)
+    server.attach(connection)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, streams.end)
+    async with contextlib.aclosing(streams.chunks()) as chunks:
+        await connection.read(chunks)
+    await server.aclose()

@@ -1,0 +1,108 @@
+"""The sessions of ACP clients on this machine: their folders and MCP servers, trust, and deletion."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from isthmus.acp.front.server import AskClient
+from isthmus.acp.v1.client_requests import (
+    PermissionKind,
+    PermissionOption,
+    PermissionRequest,
+    PermissionResponse,
+    Selected,
+)
+from isthmus.acp.v1.content import TextBlock
+from isthmus.acp.v1.sessions import CommandServer, McpServer
+from isthmus.acp.v1.updates import BlockContent, CallKind, CallStatus, ToolCallState
+from isthmus.app.project_programs import project_programs
+from isthmus.encoding.codec import JsonObject, from_json
+from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust
+from isthmus.rpc.messages import INVALID_PARAMS, RpcError
+from isthmus.text.visible import visible_line
+
+_TRUST = {
+    "trust-folder": (TrustRule.FOLDER, PermissionKind.ALLOW_ALWAYS, "Trust this folder"),
+    "trust-parent": (TrustRule.PARENT, PermissionKind.ALLOW_ALWAYS, "Trust its parent folder and all folders in it"),
+    "distrust": (TrustRule.NOT, PermissionKind.REJECT_ALWAYS, "Don't trust: continue without these"),
+    "later": (None, PermissionKind.REJECT_ONCE, "Not now"),
+}
+
+
+class LocalPlace:
+    """Sessions of an agent in this process. ``delete_session`` deletes all tasks of a session."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    def settings(self, cwd: str, servers: Sequence[McpServer], extra: Sequence[str]) -> JsonObject:
+        """Return the AgentSettings of a session.
+
+        Raises:
+            RpcError: ``cwd`` is not an absolute path of a folder, or something is not supported.
+        """
+        folder = absolute_folder(cwd)
+        if not Path(folder).is_dir():
+            raise RpcError(INVALID_PARAMS, f"cwd: {cwd} is not a folder on this machine; name one that exists")
+        refuse_further_folders(extra)
+        return {"workspace_path": os.path.realpath(folder), **server_settings(servers)}
+
+    async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
+        """Ask whether the folder is trusted if its files would start programs and the user has not decided."""
+        folder, home = Path(cwd), Path.home()
+        if await asyncio.to_thread(stated_trust, home, folder) is not None:
+            return
+        programs = await asyncio.to_thread(project_programs, folder, home, self._environment)
+        if not programs:
+            return
+        shown = "\n".join(f"- {visible_line(line)}" for line in programs)
+        call = ToolCallState(
+            f"trust-{session_id}",
+            title=f"Do you trust {visible_line(cwd)}?",
+            kind=CallKind.OTHER.value,
+            status=CallStatus.PENDING.value,
+            content=(BlockContent(TextBlock(f"Its files would start on this machine:\n{shown}")),),
+        )
+        options = tuple(PermissionOption(name, text, kind.value) for name, (_, kind, text) in _TRUST.items())
+        answer = from_json(PermissionResponse, await ask(PermissionRequest(session_id, call, options)))
+        if isinstance(answer.outcome, Selected):
+            rule, _, _ = _TRUST.get(answer.outcome.option_id, (None, None, None))
+            if rule is not None:
+                await asyncio.to_thread(state_trust, home, folder, rule)
+
+    async def delete(self, session_id: str) -> None:
+        """Delete nothing: tasks are deleted by ``isthmus tasks delete``."""
+        raise RpcError(INVALID_PARAMS, "sessions are deleted by `isthmus tasks delete`")
+
+
+def absolute_folder(cwd: str) -> str:
+    """Return ``cwd`` if it is an absolute path.
+
+    Raises:
+        RpcError: it is not.
+    """
+    if not Path(cwd).is_absolute() or "\0" in cwd:
+        raise RpcError(INVALID_PARAMS, f"cwd: expected an absolute path, received {cwd[:200]!r}")
+    return cwd
+
+
+def refuse_further_folders(extra: Sequence[str]) -> None:
+    """Raise RpcError if there are further folders, which are not supported."""
+    if extra:
+        raise RpcError(INVALID_PARAMS, "additionalDirectories: not supported; expected none, as initialize says")
+
+
+def server_settings(servers: Sequence[McpServer]) -> JsonObject:
+    """Return the AgentSettings for a client's MCP servers.
+
+    Raises:
+        RpcError: a server is a command.
+    """
+    named: list[JsonObject] = []
+    for server in servers:
+        if isinstance(server, CommandServer):
+            raise RpcError(INVALID_PARAMS, f"mcpServers: {server.name} is a command; expected a url")
+        headers = {header.name: header.value for header in server.headers or ()}
+        named.append({"name": server.name, "url": server.url} | ({"headers": headers} if headers else {}))
+    return {"mcp_servers": named} if named else {}
