@@ -15,6 +15,9 @@
 ;;
 ;; In a review: C-c C-c accepts what is in the buffer, with your edits; C-c C-k, or killing the buffer, rejects.
 ;;
+;; Agents can also run in a terminal inside Emacs: M-x isthmus-agent-start; see isthmus-agent.el, which belongs beside
+;; this file.  For keys: (global-set-key (kbd "C-c i") 'isthmus-command-map)
+;;
 ;; How it works: it starts `isthmus companion --editor stdio' and speaks JSON-RPC with it, framed as in the Language
 ;; Server Protocol; docs/reference/editor-port.md describes the messages.  They are handled from timers, never in the
 ;; middle of a command.  Nothing here waits for the companion, and no request of an agent can make Emacs ask you
@@ -481,6 +484,8 @@ whether to quit or already waits here."
       (while (and (process-live-p process) (< (float-time) deadline))
         (accept-process-output process 0.05)))))
 
+(defvar isthmus-mode-map (make-sparse-keymap) "Has the menu of Isthmus, and no keys.")
+
 ;;;###autoload
 (define-minor-mode isthmus-mode
   "Agent CLIs see this Emacs as their IDE.
@@ -839,6 +844,11 @@ Not the minibuffer, a side window, a terminal or a review."
 (defun isthmus--is-terminal ()
   "Return non-nil if the current buffer is a terminal or a shell."
   (derived-mode-p 'term-mode 'vterm-mode 'eat-mode 'eshell-mode 'comint-mode))
+
+(defun isthmus--is-terminal-in (window)
+  "Return WINDOW if a terminal or a shell is in it, else nil."
+  (with-current-buffer (window-buffer window)
+    (and (isthmus--is-terminal) window)))
 
 (defun isthmus--on-show-document (params _id)
   "Answer window/showDocument with PARAMS."
@@ -1282,17 +1292,27 @@ That is when the user does not type, and answers no question of Emacs."
 
 (defun isthmus--show (review &optional until returns)
   "Show REVIEW side by side.
-A terminal that has the focus keeps it, and stays below.  UNTIL and
-RETURNS: see `isthmus--fresh'; without them the user asked for it."
+A terminal that has the focus keeps it, and stays below; one at a side of
+the frame stays there.  UNTIL and RETURNS: see `isthmus--fresh'; without
+them the user asked for it."
   (unless isthmus--layout
     (setq isthmus--layout (current-window-configuration)))
   (setf (isthmus-review-is-seen review) t)
   (let* ((ignore-window-parameters t)
-         (window (selected-window))
-         (terminal (with-current-buffer (window-buffer window) (and (isthmus--is-terminal) window)))
+         (selected (selected-window))
+         (terminal (isthmus--is-terminal-in selected))
+         (is-at-side (lambda (window) (window-parameter window 'window-side)))
+         (window (if (funcall is-at-side selected)
+                     (or (seq-find (lambda (window) (not (funcall is-at-side window))) (window-list nil 'no-minibuffer))
+                         selected)
+                   selected))
          (others (1- (length isthmus--reviews))))
-    (delete-other-windows window)
-    (let* ((left (if terminal (split-window terminal (- (/ (window-total-height terminal) 3)) 'above) window))
+    (dolist (other (window-list nil 'no-minibuffer))
+      (unless (or (eq other window) (and (funcall is-at-side other) (isthmus--is-terminal-in other)))
+        (delete-window other)))
+    (let* ((left (if (eq window terminal)
+                     (split-window terminal (- (/ (window-total-height terminal) 3)) 'above)
+                   window))
            (right (split-window left nil (if (>= (window-total-width left) 80) 'right 'below))))
       (cl-loop for (window . buffer) in `((,left . ,(isthmus-review-current review))
                                           (,right . ,(isthmus-review-proposal review)))
@@ -1689,6 +1709,48 @@ The agent takes its time for that; LOOKS is the number of tries so far."
           (error nil))))
     (when (< looks 150)
       (run-at-time 0.2 nil #'isthmus--reload-when-written path (1+ looks)))))
+
+;;;; Keys and menu
+
+(defconst isthmus--agent-commands
+  '(isthmus-agent-start isthmus-agent-toggle isthmus-agent-focus isthmus-agent-stop
+    isthmus-send-prompt isthmus-send-region isthmus-insert-mention)
+  "Commands of the file isthmus-agent.el, which is loaded with the first of them.")
+
+(let ((file (expand-file-name "isthmus-agent" (file-name-directory (or load-file-name buffer-file-name "./")))))
+  (dolist (command isthmus--agent-commands)
+    (autoload command file nil t)))
+
+(defvar isthmus-command-map
+  (let ((map (make-sparse-keymap)))
+    (pcase-dolist (`(,key . ,command)
+                   '(("a" . isthmus-agent-start) ("t" . isthmus-agent-toggle) ("o" . isthmus-agent-focus)
+                     ("k" . isthmus-agent-stop) ("p" . isthmus-send-prompt) ("r" . isthmus-send-region)
+                     ("@" . isthmus-insert-mention) ("m" . isthmus-mention) ("v" . isthmus-review)
+                     ("?" . isthmus-answer) ("s" . isthmus-status)))
+      (define-key map (kbd key) command))
+    map)
+  "Commands of Isthmus: bind this keymap to a prefix of your choice.")
+(fset 'isthmus-command-map isthmus-command-map) ; `global-set-key' takes the quoted symbol, too
+
+(easy-menu-define isthmus-menu isthmus-mode-map
+  "Menu of Isthmus."
+  '("Isthmus"
+    ["Start an agent" isthmus-agent-start]
+    ["Show or hide its terminal" isthmus-agent-toggle]
+    ["Go to its terminal" isthmus-agent-focus]
+    ["End it" isthmus-agent-stop]
+    "---"
+    ["Send a prompt..." isthmus-send-prompt]
+    ["Send the region" isthmus-send-region :active (use-region-p)]
+    ["Mention this file in its prompt" isthmus-insert-mention :active buffer-file-name]
+    "---"
+    ["Next review" isthmus-review :active isthmus--reviews]
+    ["Answer a question..." isthmus-answer :active isthmus--questions]
+    "---"
+    ["Status" isthmus-status]
+    ["Options" (customize-group 'isthmus)]
+    ["Stop the companion" isthmus-stop]))
 
 (provide 'isthmus)
 ;;; isthmus.el ends here

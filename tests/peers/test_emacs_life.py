@@ -124,15 +124,16 @@ async def test_an_emacs_that_is_killed_leaves_no_companion(workspace: Path) -> N
 def test_it_compiles_without_a_warning_and_its_documentation_is_in_order(
     tmp_path: Path, isolated_folders: IsolatedFolders
 ) -> None:
-    copy = tmp_path / "isthmus.el"
-    copy.write_bytes(PLUGIN.read_bytes())
     early = tmp_path / "early.el"
     early.write_text(EARLY_INIT, encoding="utf-8")
-    for code in (
-        '(progn (setq byte-compile-error-on-warn t) (unless (byte-compile-file "isthmus.el") (kill-emacs 1)))',
-        '(progn (require \'checkdoc) (checkdoc-file "isthmus.el"))',
-    ):
-        command = [emacs(), "-Q", "--batch", "-l", early, "--eval", code]
+    names = [file.name for file in PLUGIN.parent.glob("*.el")]
+    assert sorted(names) == ["isthmus-agent.el", "isthmus.el"]
+    codes = ["(setq byte-compile-error-on-warn t)", "(require 'checkdoc)"]
+    for name in names:
+        (tmp_path / name).write_bytes((PLUGIN.parent / name).read_bytes())
+        codes += [f'(unless (byte-compile-file "{name}") (kill-emacs 1))', f'(checkdoc-file "{name}")']
+    for code in (f"(progn {' '.join(codes)})",):
+        command = [emacs(), "-Q", "--batch", "-L", ".", "-l", early, "--eval", code]
         done = subprocess.run(
             command, cwd=tmp_path, check=False, capture_output=True, text=True, encoding="utf-8", timeout=120
         )

@@ -1,17 +1,32 @@
 -- Starts and stops the companion with Neovim (0.8 or newer). The companion attaches to this Neovim by its socket and does
 -- the rest; while it is attached, its commands (:IsthmusDiffAccept, :IsthmusDiffReject, :IsthmusMention, :IsthmusAllow,
--- :IsthmusRefuse) replace those here.
+-- :IsthmusRefuse) replace those here. isthmus/terminal.lua has the agents' terminals.
 --
---   vim.g.isthmus = {
+--   require("isthmus").setup({      -- or: vim.g.isthmus = {
 --     program = "isthmus",          -- the program, or a list with its first arguments
 --     arguments = { "--no-selection" }, -- more arguments for `isthmus companion`
 --     autostart = true,             -- false: only :IsthmusStart starts it
---   }
+--     keys = "<leader>a",           -- the prefix of the mappings in MAPPINGS; without it there are none
+--     terminal = { command = "claude", position = "right", size = 0.4 },
+--   })
 
 local M = {}
 -- The first restart is quick, because agent CLIs reconnect once, after five seconds. Later ones follow while the companion
 -- crashes within WELL_MS; after a longer run the delays begin anew.
 local RESTART_MS, WELL_MS, SHOWN_BYTES = { 100, 1000, 2000, 3000, 4000 }, 5000, 4096
+
+-- {mode, key after the prefix, what it runs, description}
+local MAPPINGS = {
+  { "n", "t", "<Cmd>IsthmusToggle<CR>", "Show or hide the agent's terminal" },
+  { "n", "f", "<Cmd>IsthmusFocus<CR>", "Go to the agent's terminal, or back" },
+  { "n", "p", ":IsthmusPrompt ", "Write a prompt" },
+  { "n", "s", "<Cmd>IsthmusSend<CR>", "Send this file to the agent's terminal" },
+  { "x", "s", ":IsthmusSend<CR>", "Send these lines to the agent's terminal" },
+  { "n", "m", "<Cmd>IsthmusMention<CR>", "Point the attached agent to this file" },
+  { "x", "m", ":IsthmusMention<CR>", "Point the attached agent to these lines" },
+  { "n", "a", function() require("isthmus").decide(true) end, "Accept the proposed edit under the cursor" },
+  { "n", "r", function() require("isthmus").decide(false) end, "Reject the proposed edit under the cursor" },
+}
 
 local job -- while the companion runs
 local wanted = false -- whether one is to run: the last that was asked for, while another one still ends
@@ -32,6 +47,8 @@ local function setting(name, default)
   end
   return value
 end
+
+M.tell, M.setting = tell, setting
 
 local function command_line()
   local program = setting("program", "isthmus")
@@ -110,6 +127,34 @@ function M.autostart()
   end
 end
 
+-- Set options, which go into vim.g.isthmus, and map the keys if a prefix is among them.
+function M.setup(options)
+  vim.g.isthmus = vim.tbl_deep_extend("force", vim.g.isthmus or {}, options or {})
+  M.map_keys()
+end
+
+function M.map_keys()
+  local prefix = setting("keys", "")
+  for _, mapping in ipairs(prefix ~= "" and MAPPINGS or {}) do
+    local mode, key, act, description = unpack(mapping)
+    vim.keymap.set(mode, prefix .. key, act, { desc = "Isthmus: " .. description })
+  end
+end
+
+-- Accept or reject the review in the current window, and no other.
+function M.decide(accepting)
+  for _, session in pairs(_G.isthmus_sessions or {}) do
+    if session.decide_here(accepting, true) then
+      return
+    end
+  end
+  tell("no proposed edit is under the cursor", vim.log.levels.WARN)
+end
+
+local function in_terminal(name, ...)
+  require("isthmus.terminal")[name](...)
+end
+
 function M.define_commands()
   local function define(name, act, options)
     vim.api.nvim_create_user_command(name, act, vim.tbl_extend("force", { force = true }, options or {}))
@@ -119,6 +164,18 @@ function M.define_commands()
   end
   define("IsthmusStart", M.start, { desc = "Let agent CLIs find this Neovim" })
   define("IsthmusStop", M.stop, { desc = "End the companion of this Neovim" })
+  define("IsthmusTerminal", function(command) in_terminal("open", command.fargs) end, {
+    nargs = "*", complete = "shellcmd", desc = "Start an agent in a terminal, or go to it",
+  })
+  define("IsthmusToggle", function() in_terminal("toggle") end, { desc = "Show or hide the agent's terminal" })
+  define("IsthmusFocus", function() in_terminal("focus") end, { desc = "Go to the agent's terminal, or back" })
+  define("IsthmusPrompt", function(command) in_terminal("prompt", command.args, command.bang) end, {
+    nargs = "+", bang = true, desc = "Put a text into the agent's prompt; with ! also press Enter",
+  })
+  define("IsthmusSend", function(command) in_terminal("send_lines", command) end, {
+    nargs = "?", range = true, complete = function() return { "text" } end,
+    desc = "Send this file or these lines to the agent's terminal, as a mention or as text",
+  })
   for _, name in ipairs({ "IsthmusDiffAccept", "IsthmusDiffReject", "IsthmusAllow", "IsthmusRefuse" }) do
     define(name, nobody)
   end

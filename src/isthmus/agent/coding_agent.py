@@ -27,7 +27,6 @@ from isthmus.agent.resources import AgentResources
 from isthmus.agent.server_instructions import server_instructions
 from isthmus.agent.session import Session
 from isthmus.agent.system_prompt import system_prompt
-from isthmus.agent.thoughts import thought_of
 from isthmus.agent.tool_search.loading import ToolLoading
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentSettings, SlashCommand
@@ -59,6 +58,7 @@ from isthmus.models.base import (
 )
 from isthmus.models.message import message_to_json
 from isthmus.slash_commands.tree import Completion
+from isthmus.text.thoughts import thought_of
 from isthmus.tools.base import ToolScope, ToolSet, full_parameters_of
 from isthmus.tools.failure import ToolFailure
 

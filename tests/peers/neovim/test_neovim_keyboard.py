@@ -10,7 +10,7 @@ from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import DiffAccepted, DiffRejected
 from support.editing import content, make_file, review
 from support.editor_deadlines import PATIENT_NEOVIM
-from support.neovim import Heard, RunningNeovim, hearing, running_neovim, view_is_closed
+from support.neovim import PLUGIN, Heard, RunningNeovim, hearing, running_neovim, view_is_closed
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -265,3 +265,27 @@ async def test_a_program_that_saves_everything_accepts_nothing(
     assert await editor.close_diff("review-1") == "proposed\n"
     await view_is_closed(neovim)
     assert heard.decisions == []
+
+
+async def test_mapped_keys_decide_only_a_review_under_the_cursor_that_could_be_read(
+    neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
+) -> None:
+    await neovim.command(f"set runtimepath^={PLUGIN}", f"edit {make_file(workspace, 'own.txt', 'one')}")
+    await neovim.lua("require('isthmus').setup({ keys = '\\\\a' })")
+    await _pass(neovim, 5)
+    await editor.open_diff(review(make_file(workspace, "a.py"), "proposed\n"))
+    await _pass(neovim, 1)
+    await neovim.type("\\aa")
+    await _told(neovim, "no proposed edit is under the cursor")
+    assert await neovim.lines() == ["one"]
+    await _pass(neovim, 5)
+    await neovim.type("2gt")
+    await neovim.lua("require('isthmus').decide(true)")
+    await _told(neovim, "that did not come from a key; once more accepts")
+    assert heard.decisions == []
+    await neovim.type("\\aa")
+    assert await heard.decision() == DiffAccepted("review-1", "proposed\n")
+    await view_is_closed(neovim)
+    await editor.open_diff(review(make_file(workspace, "a.py"), "again\n", 2))
+    await neovim.type("2gt\\ar")
+    await eventually_async(lambda: DiffRejected("review-2") in heard.decisions, what="the rejection")

@@ -358,3 +358,26 @@ async def test_a_failed_review_leaves_nothing_behind(
     await neovim.type(":quit<CR>")
     await view_is_closed(neovim)
     assert heard.decisions == []
+
+
+_BAR = "return vim.api.nvim_eval_statusline(vim.wo.winbar, { winid = 0, use_winbar = true }).str"
+
+
+async def test_the_bar_of_a_review_fits_its_window_at_every_width(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
+) -> None:
+    (workspace / "source").mkdir()
+    await neovim.lua("vim.o.columns = 85")  # two windows of 42 columns
+    await editor.open_diff(review(make_file(workspace / "source", "a.py"), "proposed\n"))
+    assert await neovim.lua(_BAR) == " :w accept  :q reject   by Gemini CLI  "
+
+    async def shows(text: str) -> bool:
+        return await neovim.lua(_BAR) == text
+
+    for columns, text in (
+        (87, " :w accept  :q reject   by Gemini CLI  a.py"),
+        (160, " :w accept  :q reject   proposed by Gemini CLI  source/a.py"),
+        (70, " :w accept  :q reject   "),
+    ):
+        await neovim.lua("vim.o.columns = ...", columns)
+        await eventually_async(lambda text=text: shows(text), what=f"{text!r}")

@@ -29,6 +29,12 @@ def test_what_sublime_text_gets_is_a_whole_package() -> None:
     assert files == {".python-version", "Default.sublime-commands", "Isthmus.py"} | core
 
 
+def test_what_emacs_loads_has_its_second_file_beside_it() -> None:
+    plugin = Path(CliRunner().invoke(command, ["emacs"]).output.strip())
+    assert plugin.name == "isthmus.el"
+    assert (plugin.parent / "isthmus-agent.el").is_file()
+
+
 @pytest.mark.parametrize("editor", ["emacs", "sublime"])
 def test_a_companion_for_an_editor_that_starts_its_own_names_the_plugin(editor: str) -> None:
     answer = CliRunner().invoke(companion, ["--editor", editor])

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="marked proce
 
 PROGRAM = """
 import asyncio, os, sys
-from isthmus.tools.process_group import MARK, group_guard
+from isthmus.runtime.group_guard import MARK, group_guard
 
 async def main():
     async with group_guard("a-mark-of-its-own") as announce:

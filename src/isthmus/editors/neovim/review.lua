@@ -286,14 +286,48 @@ local function watch(review)
   end)
 end
 
-local function bar(window, highlight, name, hint_text, label)
-  label = label:gsub("%%", "%%%%")
+local bars = {} -- window -> what its bar says, to be drawn again when its width changes
+
+-- Draw a bar that fits: the hint whole, and as much of who proposed the edit of which file as has room beside it.
+local function draw_bar(window)
+  local hint, highlight, names, label = unpack(bars[window])
+  local room = api.nvim_win_get_width(window) - fn.strdisplaywidth((hint:gsub("%%#%w+#", ""):gsub("%%%*", "")))
+  local tail = fn.fnamemodify(label, ":t")
+  local name, file = "", ""
+  local choices = { { names[1], label }, { names[1], tail }, { names[1] }, { names[2], tail }, { names[2] } }
+  for _, choice in ipairs(choices) do
+    local shown = (" %s "):format(choice[1]) .. (choice[2] and " " .. choice[2] or "")
+    if fn.strdisplaywidth(shown) <= room then
+      name, file = choice[1], choice[2] or ""
+      break
+    end
+  end
+  local function literal(text)
+    return (text:gsub("%%", "%%%%"))
+  end
   local function set(option, format, ...)
     api.nvim_set_option_value(option, format:format(...), { win = window, scope = "local" })
   end
-  set("winbar", "%s%%#%s# %s %%* %%<%s", hint_text, highlight, (name:gsub("%%", "%%%%")), label)
-  set("statusline", " %%<%s%%=%%l,%%c  %%P ", label)
+  name = name ~= "" and (" %s "):format(literal(name)) or ""
+  set("winbar", "%s%%#%s#%s%%* %%<%s", hint, highlight, name, literal(file))
+  set("statusline", " %%<%s%%=%%l,%%c  %%P ", literal(label))
 end
+
+-- `names` are two forms of the same name, the longer one first.
+local function bar(window, highlight, names, hint, label)
+  bars[window] = { hint, highlight, names, label }
+  draw_bar(window)
+end
+
+on({ "VimResized", fn.exists("##WinResized") == 1 and "WinResized" or "WinEnter" }, function()
+  for window in pairs(bars) do
+    if api.nvim_win_is_valid(window) and vim.wo[window].winbar ~= "" then
+      draw_bar(window)
+    else
+      bars[window] = nil
+    end
+  end
+end)
 
 local function number_of(review) -- of its tab page; nil: it has none
   local window = fn.win_findbuf(review.proposed)[1]
@@ -302,16 +336,20 @@ end
 
 local KEYS = " %#Title#:w%* accept  %#Title#:q%* reject  "
 local KEYS_SOON = " %#WarningMsg#:w accepts in a moment%*  "
-local KEYS_GO_BACK = " %#WarningMsg#in a moment :w accepts; keys still go where you were%*  "
+local KEYS_GO_BACK = " %#WarningMsg#keys still go where you were%*  "
+
+local function proposers(review) -- the forms of the name that the bar can show
+  return { review.options.proposed_by, (review.options.proposed_by:gsub("^proposed ", "")) }
+end
 
 local function show(review)
   local options = review.options
-  local function arrange(window, buffer, highlight, name, hint_text)
+  local function arrange(window, buffer, highlight, names, hint_text)
     api.nvim_win_set_buf(window, buffer)
     api.nvim_win_call(window, function()
       vim.cmd("diffthis")
     end)
-    bar(window, highlight, name, hint_text, options.label)
+    bar(window, highlight, names, hint_text, options.label)
     pcall(api.nvim_set_option_value, "winfixbuf", true, { win = window, scope = "local" }) -- since 0.10
   end
   vim.cmd("tab split")
@@ -322,8 +360,8 @@ local function show(review)
   local right = api.nvim_get_current_win()
   local target = find_buffer(options.path)
   local unsaved = target and vim.bo[target].modified and ", without your unsaved changes" or ""
-  arrange(left, review.current, "DiffDelete", options.note .. unsaved, "")
-  arrange(right, review.proposed, "DiffAdd", options.proposed_by, KEYS)
+  arrange(left, review.current, "DiffDelete", { options.note .. unsaved, options.note }, "")
+  arrange(right, review.proposed, "DiffAdd", proposers(review), KEYS)
   vim.cmd("wincmd =")
   api.nvim_win_call(right, function()
     vim.cmd("normal! gg")
@@ -367,7 +405,7 @@ local function make_view(review)
       hint = review.gives_back and KEYS_GO_BACK or KEYS_SOON
     end
     for _, window in ipairs(fn.win_findbuf(review.proposed)) do
-      bar(window, "DiffAdd", review.options.proposed_by, hint, review.options.label)
+      bar(window, "DiffAdd", proposers(review), hint, review.options.label)
     end
   end
   function review.returned()
@@ -427,9 +465,10 @@ function session.close_diff(id)
   return { text = text or vim.NIL }
 end
 
--- Decide by command: the review of the current window, or else the only one. If another review was there when the
--- command began, which was meant for that one, accepting is refused.
-function session.decide_here(accepting)
+-- Decide by command: the review of the current window, or else, unless only that one is meant, the only one. If another
+-- review was there when the command began, which was meant for that one, accepting is refused. Keys that mean only the
+-- current window may be mapped, so that they accept nothing that could not be read yet.
+function session.decide_here(accepting, is_here)
   local current, found, count = api.nvim_get_current_buf(), nil, 0
   for _, review in pairs(reviews) do
     count = count + 1
@@ -438,10 +477,13 @@ function session.decide_here(accepting)
     end
   end
   local _, only = next(reviews)
-  found = found or (count == 1 and only or nil)
+  found = found or (count == 1 and not is_here and only or nil)
   local began = focus.began()
+  local reason = found and is_here and focus.why_not(found)
   if found and accepting and began and began < last_closed then
     tell("nothing is accepted: another review ended while you typed; once more accepts " .. found.options.label)
+  elseif found and accepting and reason then
+    tell(("the edit of %s is not accepted: %s; once more accepts"):format(found.options.label, reason))
   elseif found and accepting then
     accept(found)
   elseif found then
@@ -582,7 +624,8 @@ function session.keep_reviews() -- no agent waits any more: keep what the user t
         end),
       })
       for _, window in ipairs(fn.win_findbuf(review.proposed)) do
-        bar(window, "WarningMsg", "nobody waits for this any more", " %#Title#:w%* keeps your text  ", review.options.label)
+        local names = { "nobody waits for this any more", "nobody waits" }
+        bar(window, "WarningMsg", names, " %#Title#:w%* keeps your text  ", review.options.label)
       end
     else
       close_view(review)

@@ -24,9 +24,9 @@ from isthmus.mcp_host.config.server_config import StdioEndpoint
 from isthmus.mcp_host.connection.server_sandbox import ServerSandbox
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
+from isthmus.runtime.group_guard import MARK, group_guard, signal_followers
 from isthmus.runtime.processes import end_process, start_process
 from isthmus.sandbox.confinement import Launch
-from isthmus.tools.process_group import MARK, group_guard, signal_followers
 
 EXIT_SECONDS = 1.0
 """Maximum wait in seconds for a server's exit code after its output has ended: a busy machine reports it late."""

@@ -1,0 +1,270 @@
+-- Terminals of agent CLIs in one window of Neovim: each command has its own, and text goes to the one used last.
+--
+-- Text is sent as a bracketed paste, which an agent takes as text: nothing in it is a key. It waits until the agent
+-- turns bracketed paste on, because before that each line would be entered. Nobody's file is read or written here.
+--
+--   vim.g.isthmus = { terminal = {
+--     command = "claude",  -- or a list: { "gemini", "--approval-mode", "default" }
+--     position = "right",  -- or "left", "top", "bottom"
+--     size = 0.4,          -- a part of the screen; from 1 on columns or lines
+--   } }
+
+local isthmus = require("isthmus")
+local api, fn = vim.api, vim.fn
+local tell, WARN = isthmus.tell, vim.log.levels.WARN
+
+local M = {}
+local DEFAULTS = { command = "claude", position = "right", size = 0.4 }
+local SPLITS = { right = "botright vsplit", left = "topleft vsplit", top = "topleft split", bottom = "botright split" }
+local COMPANION_MS, LOOK_MS = 5000, 50 -- the longest wait for the companion's variables, and between two looks
+local PASTE_MS = 30000 -- the longest wait of a text for an agent that starts or is busy
+local ENTER_MS = 150 -- between a text and Enter, which agents take as a part of the text when it comes at once
+local MAX_BYTES = 1024 * 1024 -- of the texts that wait
+local TAIL = 32 -- bytes of output that are kept, in which a control sequence may have begun
+
+local terminals = {} -- command line -> terminal, while its program runs
+local last -- the terminal that was used last
+
+local function setting(name)
+  local value = isthmus.setting("terminal", {})[name]
+  return value == nil and DEFAULTS[name] or value
+end
+
+local function window_here() -- the one of this tab page that shows an agent
+  for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
+    if vim.b[api.nvim_win_get_buf(window)].isthmus_agent then
+      return window
+    end
+  end
+end
+
+local function open_window(buffer)
+  local position, size = setting("position"), setting("size")
+  local split = SPLITS[position] or SPLITS[DEFAULTS.position]
+  vim.cmd(split)
+  local window = api.nvim_get_current_win()
+  local is_column = split:find("vsplit") ~= nil
+  local whole = is_column and vim.o.columns or vim.o.lines
+  local cells = math.max(1, math.floor(size < 1 and whole * size or size))
+  api.nvim_win_set_buf(window, buffer)
+  if is_column then
+    api.nvim_win_set_width(window, cells)
+  else
+    api.nvim_win_set_height(window, cells)
+  end
+  for option, value in pairs({ number = false, relativenumber = false, signcolumn = "no", winfixwidth = is_column }) do
+    api.nvim_set_option_value(option, value, { win = window, scope = "local" })
+  end
+  return window
+end
+
+local function show(terminal)
+  last = terminal
+  local window = window_here()
+  if window then
+    api.nvim_win_set_buf(window, terminal.buffer)
+  else
+    window = open_window(terminal.buffer)
+  end
+  return window
+end
+
+local function deliver(terminal)
+  local first = terminal.waiting[1]
+  if not (first and terminal.takes_pastes) then
+    return
+  end
+  table.remove(terminal.waiting, 1)
+  fn.chansend(terminal.job, "\27[200~" .. first.text .. "\27[201~")
+  vim.defer_fn(function()
+    if first.enter and terminals[terminal.name] == terminal then
+      fn.chansend(terminal.job, "\r")
+    end
+    deliver(terminal)
+  end, first.enter and ENTER_MS or 0)
+end
+
+local function note_output(terminal, data)
+  local text = terminal.tail .. table.concat(data, "\n")
+  local on = text:match("^.*()\27%[%?[%d;]*2004[%d;]*h")
+  local off = text:match("^.*()\27%[%?[%d;]*2004[%d;]*l")
+  if on or off then
+    terminal.takes_pastes = (on or 0) > (off or 0)
+  end
+  terminal.tail = text:sub(-TAIL)
+  deliver(terminal)
+end
+
+local function ended(terminal, code)
+  terminals[terminal.name] = nil
+  last = last ~= terminal and last or select(2, next(terminals))
+  if not api.nvim_buf_is_valid(terminal.buffer) or vim.v.exiting ~= vim.NIL then
+    return
+  elseif code == 0 then
+    api.nvim_buf_delete(terminal.buffer, { force = true })
+  else -- what it said stays readable until another agent is shown in its place
+    vim.bo[terminal.buffer].bufhidden = "wipe"
+    tell(("%s ended with code %d"):format(terminal.name, code), WARN)
+  end
+end
+
+local function run(terminal, line)
+  if not api.nvim_buf_is_valid(terminal.buffer) then
+    terminals[terminal.name] = nil
+    return
+  end
+  local options = {
+    on_stdout = function(_, data) note_output(terminal, data) end,
+    on_exit = function(_, code) ended(terminal, code) end,
+  }
+  api.nvim_buf_call(terminal.buffer, function()
+    if fn.has("nvim-0.11") == 1 then
+      options.term = true
+      terminal.job = fn.jobstart(line, options)
+    else
+      terminal.job = fn.termopen(line, options)
+    end
+  end)
+  if api.nvim_get_current_buf() == terminal.buffer then
+    vim.cmd("startinsert")
+  end
+end
+
+-- Call a function as soon as new programs find this Neovim by their variables, or say that they may not.
+local function with_companion(name, act)
+  local deadline = vim.loop.now() + COMPANION_MS
+  if not _G.isthmus_environment then
+    isthmus.start()
+  end
+  local function look()
+    if _G.isthmus_environment then
+      act()
+    elseif isthmus.is_running() and vim.loop.now() < deadline then
+      vim.defer_fn(look, LOOK_MS)
+    else
+      tell(("no companion is ready, so %s may not find this Neovim"):format(name), WARN)
+      act()
+    end
+  end
+  look()
+end
+
+-- Show the terminal of a command and give it the focus; start the command unless it runs. Without one: the agent used
+-- last, else the setting.
+function M.open(line)
+  local command = setting("command")
+  line = line and #line > 0 and line or not last and (type(command) == "table" and command or vim.split(command, " +"))
+  local name = line and table.concat(line, " ")
+  local terminal = line and terminals[name] or not line and last or nil
+  if terminal then
+    api.nvim_set_current_win(show(terminal))
+    vim.cmd("startinsert")
+    return
+  elseif fn.executable(line[1]) == 0 then
+    tell(("there is no program %q; name another one: :IsthmusTerminal COMMAND"):format(line[1]), vim.log.levels.ERROR)
+    return
+  end
+  terminal = { name = name, program = fn.fnamemodify(line[1], ":t"), folder = fn.getcwd(), waiting = {}, tail = "" }
+  terminal.buffer = api.nvim_create_buf(false, false)
+  vim.b[terminal.buffer].isthmus_agent = name
+  vim.bo[terminal.buffer].bufhidden = "hide"
+  terminals[name] = terminal
+  api.nvim_set_current_win(show(terminal))
+  with_companion(name, function() run(terminal, line) end)
+end
+
+function M.toggle()
+  local window = window_here()
+  if not window then
+    M.open()
+  else
+    vim.cmd("stopinsert")
+    if not pcall(api.nvim_win_hide, window) then
+      tell("this is the last window", WARN)
+    end
+  end
+end
+
+-- Go to the terminal; from there back to where the user was.
+function M.focus()
+  if api.nvim_get_current_win() == window_here() then
+    vim.cmd("stopinsert")
+    vim.cmd("wincmd p")
+  else
+    M.open()
+  end
+end
+
+-- Put a text into the prompt of the agent used last; `enter` sends the prompt. Return whether there is an agent.
+function M.send(text, enter)
+  local terminal = last
+  if not terminal then
+    return false
+  end
+  -- Control characters would be keys, or end the paste.
+  text = text:gsub("\r\n?", "\n"):gsub("[%z\1-\8\11-\31\127]", ""):gsub("\194[\128-\159]", "")
+  local bytes = #text
+  for _, other in ipairs(terminal.waiting) do
+    bytes = bytes + #other.text
+  end
+  if bytes > MAX_BYTES then
+    tell(("not sent: at most %d KiB can wait for %s"):format(MAX_BYTES / 1024, terminal.name), WARN)
+    return true
+  end
+  if not window_here() then
+    local here = api.nvim_get_current_win()
+    show(terminal)
+    api.nvim_set_current_win(here)
+  end
+  local sent = { text = text, enter = enter }
+  table.insert(terminal.waiting, sent)
+  if #terminal.waiting == 1 then
+    deliver(terminal)
+  end
+  vim.defer_fn(function()
+    for index, other in ipairs(terminal.waiting) do
+      if other == sent then
+        table.remove(terminal.waiting, index)
+        tell(("not sent: %s took no text for %d s"):format(terminal.name, PASTE_MS / 1000), WARN)
+      end
+    end
+  end, PASTE_MS)
+  return true
+end
+
+-- Return how an agent reads of these lines by itself: Claude Code knows @FILE#L1-9, all know @FILE.
+local function mention(terminal, name, first, last_line)
+  local path = name:sub(1, #terminal.folder + 1) == terminal.folder .. "/" and name:sub(#terminal.folder + 2) or name
+  if terminal.program:find("claude") then
+    path = first and ("%s#L%d-%d"):format(path, first, last_line) or path
+    return path:find("%s") and ('@"%s" '):format(path) or ("@%s "):format(path)
+  end
+  local lines = first and ("lines %d-%d "):format(first, last_line) or ""
+  return ("@%s %s"):format(path:gsub("%s", "\\%0"), lines)
+end
+
+-- Send these lines of the current buffer to the agent used last: as a mention of the file if it has them, else as text.
+-- Without a terminal, the mention goes to the agent that is attached.
+function M.send_lines(command)
+  local name, all = api.nvim_buf_get_name(0), command.range == 0
+  local is_saved = vim.bo.buftype == "" and not vim.bo.modified and fn.filereadable(name) == 1
+  if is_saved and command.args ~= "text" then
+    if last then
+      M.send(mention(last, name, not all and command.line1 or nil, command.line2))
+    else
+      vim.cmd((all and "" or ("%d,%d"):format(command.line1, command.line2)) .. "IsthmusMention")
+    end
+    return
+  end
+  local lines = api.nvim_buf_get_lines(0, all and 0 or command.line1 - 1, all and -1 or command.line2, false)
+  local place = ("%s, from line %d:\n"):format(fn.fnamemodify(name, ":."), all and 1 or command.line1)
+  M.prompt((name ~= "" and place or "") .. table.concat(lines, "\n") .. "\n")
+end
+
+function M.prompt(text, enter)
+  if not M.send(text, enter) then
+    tell("no agent runs in a terminal of this Neovim; :IsthmusTerminal starts one", WARN)
+  end
+end
+
+return M
