@@ -8,6 +8,7 @@
 --     autostart = true,             -- false: only :IsthmusStart starts it
 --     keys = "<leader>a",           -- the prefix of the mappings in MAPPINGS; without it there are none
 --     terminal = { command = "claude", position = "right", size = 0.4 },
+--     review = { layout = "tab" },  -- or: vim.g.isthmus_review = {...
 --   })
 
 local M = {}
@@ -130,6 +131,7 @@ end
 -- Set options, which go into vim.g.isthmus, and map the keys if a prefix is among them.
 function M.setup(options)
   vim.g.isthmus = vim.tbl_deep_extend("force", vim.g.isthmus or {}, options or {})
+  vim.g.isthmus_review = setting("review", vim.g.isthmus_review)
   M.map_keys()
 end
 
@@ -149,6 +151,16 @@ function M.decide(accepting)
     end
   end
   tell("no proposed edit is under the cursor", vim.log.levels.WARN)
+end
+
+-- Return the titles of the attached agents, for a status line.
+function M.agents()
+  local titles = {}
+  for _, session in pairs(_G.isthmus_sessions or {}) do
+    vim.list_extend(titles, vim.tbl_values(session.agents))
+  end
+  table.sort(titles)
+  return titles
 end
 
 local function in_terminal(name, ...)

@@ -1,6 +1,7 @@
-"""Port of an agent CLI that is attached to the companion. Each wire implements it."""
+"""Port of an agent CLI that is attached to the companion, which each wire implements, and of its observer."""
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
 
 from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import FileMentioned
@@ -61,4 +62,13 @@ class Client(Protocol):
         If the client received a rejection although the user accepted, return the reason, to be shown to the user.
         Otherwise return None.
         """
+        ...
+
+
+@runtime_checkable
+class AgentObserver(Protocol):
+    """An editor that tells the user which agents are attached."""
+
+    def agents_changed(self, titles: Mapping[str, str]) -> None:
+        """Take the titles of all attached agents by id, and return at once."""
         ...

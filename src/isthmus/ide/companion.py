@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from isthmus.files.locations import data_directory
-from isthmus.ide.agent_client import Client
+from isthmus.ide.agent_client import AgentObserver, Client
 from isthmus.ide.context_tracker import ContextTracker, UserFocus, can_be_sent
 from isthmus.ide.control.asking import CompanionQuestions
 from isthmus.ide.editor import (
@@ -121,12 +121,18 @@ class Companion:
     def attach(self, client: Client) -> None:
         """Let a client receive contexts and open reviews."""
         self._clients[client.id] = client
+        self._report_agents()
 
     async def detach(self, client_id: str) -> None:
         """Forget a client and close its views without a decision. What the user typed is kept."""
         self._clients.pop(client_id, None)
+        self._report_agents()
         self.asking.forget(client_id)
         await self.queue.close_all(client_id)
+
+    def _report_agents(self) -> None:
+        if isinstance(self.editor, AgentObserver):
+            self.editor.agents_changed({client.id: client.title for client in self.clients})
 
     # Information for clients.
 

@@ -434,3 +434,20 @@ async def test_a_mention_that_no_agent_takes_is_answered_in_the_editor(
     await companion.detach(client.id)
     editor.mention(str(path))
     await eventually_async(lambda: any("no agent is attached" in text for text in editor.messages), what="a message")
+
+
+class _ObservingEditor(HeadlessEditor):
+    def __init__(self) -> None:
+        super().__init__(("/",))
+        self.agents: list[list[str]] = []
+
+    def agents_changed(self, titles: Mapping[str, str]) -> None:
+        self.agents.append(sorted(titles.values()))
+
+
+async def test_an_editor_that_wants_to_know_hears_which_agents_come_and_go() -> None:
+    editor, client = _ObservingEditor(), Recorder()
+    companion = Companion(editor)
+    companion.attach(client)
+    await companion.detach(client.id)
+    assert editor.agents == [[client.title], []]

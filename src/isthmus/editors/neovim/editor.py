@@ -49,9 +49,7 @@ from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
 MAXIMUM_SHOWN_BYTES: Final = 64 * 1024 * 1024
 
 _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
-    {
-        Capability.EXECUTE: "it has no notebooks; start the companion with --editor jupyter",
-    }
+    {Capability.EXECUTE: "it has no notebooks; start the companion with --editor jupyter"}
 )
 _CALL: Final = "local channel, name = ...; return _G.isthmus_sessions[channel][name](select(3, ...))"
 _START: Final = """
@@ -187,9 +185,9 @@ class NeovimEditor(EditorBase):
 
     @override
     async def open_diff(self, review: DiffReview) -> None:
-        """Show the review in a tab page of its own; ``:w`` accepts, ``:q`` rejects.
+        """Show the review, in a tab page of its own unless the user chose otherwise; ``:w`` accepts, ``:q`` rejects.
 
-        While the user is typing, the tab page opens behind the current one, and a message says so. A busy Neovim, or
+        While the user is typing, it opens without the focus, and a message says so. A busy Neovim, or
         one that waits at a prompt, shows it later; that is not an error, because an agent would give up its edit.
         """
         current, note = await asyncio.to_thread(_read, review.file_path)
@@ -210,7 +208,7 @@ class NeovimEditor(EditorBase):
         except BaseException:
             # The view may still appear; this closes it then.
             self._reviews.pop(review.id, None)
-            self._close_later("close_diff", review.id)
+            self._later("close_diff", review.id)
             raise
 
     @override
@@ -265,7 +263,7 @@ class NeovimEditor(EditorBase):
         finally:
             del self._questions[question_id]
             if not answer.done() or answer.cancelled():
-                self._close_later("close_question", question_id)
+                self._later("close_question", question_id)
 
     @override
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
@@ -281,6 +279,10 @@ class NeovimEditor(EditorBase):
     async def show_message(self, text: str) -> None:
         """Show one line at the bottom of the screen, cut to its width; ``:messages`` has it, too."""
         await self._command("message", "message", text)
+
+    def agents_changed(self, titles: Mapping[str, str]) -> None:
+        """Run the user's autocommands for agents that attached or left."""
+        self._later("agents_changed", dict(titles))
 
     @override
     async def aclose(self) -> None:
@@ -339,10 +341,10 @@ class NeovimEditor(EditorBase):
             if not answer.done():
                 answer.set_exception(EditorGoneError(_GONE))
 
-    def _close_later(self, name: str, subject_id: str) -> None:
-        """Close a view or question without waiting for it."""
+    def _later(self, name: str, argument: object) -> None:
+        """Call a function without waiting for it, such as one that closes a view."""
         if self._connection is not None and not self._connection.is_closed:
-            self._connection.notify("nvim_exec_lua", _CALL, [self._channel, name, subject_id])
+            self._connection.notify("nvim_exec_lua", _CALL, [self._channel, name, argument])
 
     def _label(self, file_path: str) -> str:
         path = Path(file_path)

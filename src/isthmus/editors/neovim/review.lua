@@ -1,7 +1,12 @@
--- Reviews inside Neovim: a tab page with the file on disk beside the proposal. `:w` accepts the text of the proposal,
--- and closing it in any way rejects; the file is not written. Argument: the session that session.lua made.
+-- Reviews inside Neovim: the file on disk beside the proposal, in a tab page of its own or as the user's layout says.
+-- `:w` accepts the text of the proposal, and closing it in any way rejects; the file is not written. Argument: the
+-- session that session.lua made.
 --
 -- A decision is sent once, as a notification; after close_diff by the client none follows.
+--
+--   vim.g.isthmus_review = {
+--     layout = "tab",  -- or in this tab page: "vertical", "horizontal"; "window": beside the window that has the file
+--   }
 
 local session = ...
 local api, fn = vim.api, vim.fn
@@ -13,6 +18,12 @@ local reviews = {} -- id -> review, while undecided
 local terminals = {} -- window -> true, where the user typed into a terminal when a review was shown
 local leaving = false
 local last_closed = -math.huge -- when a view was closed last, in focus.now()
+-- How each layout opens its two windows. Of the window that has the file, "window" opens the second one alone.
+local LAYOUTS = {
+  tab = { "tab split", "rightbelow vsplit" },
+  vertical = { "topleft split", "rightbelow vsplit" },
+  horizontal = { "topleft vsplit", "rightbelow split" },
+}
 local LARGE = 20000 -- lines; copying and colouring takes a while from here on
 
 local function on(events, callback, pattern)
@@ -131,6 +142,12 @@ local function close_view(review, attempts)
       focus.by_us(vim.cmd, "normal! \27")
     end
   end
+  if review.own and api.nvim_win_is_valid(review.own) then
+    api.nvim_win_call(review.own, function()
+      vim.cmd("diffoff")
+      fn.winrestview(review.own_place) -- the diff moved the cursors of both windows
+    end)
+  end
   each_window(review, function(window)
     if not pcall(api.nvim_win_close, window, true) then -- the last window of all
       pcall(api.nvim_set_option_value, "winfixbuf", false, { win = window, scope = "local" })
@@ -144,13 +161,19 @@ local function close_view(review, attempts)
   for _, buffer in ipairs({ review.current, review.proposed }) do
     pcall(api.nvim_buf_delete, buffer, { force = true })
   end
+  local before, tab = review.before, api.nvim_get_current_tabpage()
+  if before and before.tab == tab and vim.deep_equal(before.windows, api.nvim_tabpage_list_wins(tab)) then
+    vim.cmd(before.sizes)
+  end
   if inside then
     go_back(review)
   end
 end
 
-local function decided(review)
+-- `accepted` is nil if the user decided nothing here: it was answered elsewhere, or withdrawn.
+local function decided(review, accepted)
   reviews[review.id] = nil
+  session.fire("DiffClosed", { path = review.options.path, accepted = accepted == true, rejected = accepted == false })
   if api.nvim_buf_is_valid(review.proposed) then
     vim.bo[review.proposed].modified = false
   end
@@ -179,7 +202,7 @@ local function accept(review)
   if not notify("isthmus", "accepted", review.id, text or vim.NIL) then
     return
   end
-  decided(review)
+  decided(review, true)
   reload_when_written(review.options.path, lines)
   vim.schedule(function()
     close_view(review)
@@ -192,7 +215,7 @@ local function reject(review)
     return
   end
   notify("isthmus", "rejected", review.id, text_of(review) or review.left or vim.NIL)
-  decided(review)
+  decided(review, false)
   vim.schedule(function()
     close_view(review)
     tell("rejected " .. review.options.label)
@@ -329,17 +352,46 @@ on({ "VimResized", fn.exists("##WinResized") == 1 and "WinResized" or "WinEnter"
   end
 end)
 
-local function number_of(review) -- of its tab page; nil: it has none
-  local window = fn.win_findbuf(review.proposed)[1]
-  return window and api.nvim_tabpage_get_number(api.nvim_win_get_tabpage(window))
-end
-
 local KEYS = " %#Title#:w%* accept  %#Title#:q%* reject  "
 local KEYS_SOON = " %#WarningMsg#:w accepts in a moment%*  "
 local KEYS_GO_BACK = " %#WarningMsg#keys still go where you were%*  "
 
 local function proposers(review) -- the forms of the name that the bar can show
   return { review.options.proposed_by, (review.options.proposed_by:gsub("^proposed ", "")) }
+end
+
+-- Return the window of this tab page that shows the file as it is on disk.
+local function own_window(review)
+  local target = find_buffer(review.options.path)
+  local lines = review.options.current.lines
+  for _, window in ipairs(target and api.nvim_tabpage_list_wins(0) or {}) do
+    local is_float = api.nvim_win_get_config(window).relative ~= ""
+    if api.nvim_win_get_buf(window) == target and not is_float and not vim.bo[target].modified then
+      return vim.deep_equal(api.nvim_buf_get_lines(target, 0, -1, false), lines) and window or nil
+    end
+  end
+end
+
+-- Open the first window of a review, and return how the second one is opened. Without room in this tab page, or with
+-- another diff there, which would be mixed with this one, the review gets a tab page of its own.
+local function open_first(review)
+  local settings, windows = vim.g.isthmus_review, api.nvim_tabpage_list_wins(0)
+  local layout = type(settings) == "table" and settings.layout or "tab"
+  for _, window in ipairs(windows) do
+    layout = vim.wo[window].diff and "tab" or layout
+  end
+  review.own = layout == "window" and own_window(review) or nil
+  local splits = LAYOUTS[layout] or layout == "window" and LAYOUTS.vertical or LAYOUTS.tab
+  if splits ~= LAYOUTS.tab then
+    review.before = { tab = api.nvim_get_current_tabpage(), windows = windows, sizes = fn.winrestcmd() }
+  end
+  if review.own then
+    api.nvim_set_current_win(review.own)
+  elseif splits == LAYOUTS.tab or not pcall(vim.cmd, splits[1]) then
+    vim.cmd(LAYOUTS.tab[1])
+    return LAYOUTS.tab[2]
+  end
+  return splits[2]
 end
 
 local function show(review)
@@ -352,17 +404,29 @@ local function show(review)
     bar(window, highlight, names, hint_text, options.label)
     pcall(api.nvim_set_option_value, "winfixbuf", true, { win = window, scope = "local" }) -- since 0.10
   end
-  vim.cmd("tab split")
+  local second = open_first(review)
   local left = api.nvim_get_current_win()
-  pcall(api.nvim_set_option_value, "winfixbuf", false, { win = left, scope = "local" })
-  api.nvim_win_set_buf(left, review.current)
-  vim.cmd("rightbelow vsplit")
+  if not review.own then
+    pcall(api.nvim_set_option_value, "winfixbuf", false, { win = left, scope = "local" })
+    api.nvim_win_set_buf(left, review.current)
+  end
+  vim.cmd(second)
   local right = api.nvim_get_current_win()
+  pcall(api.nvim_set_option_value, "winfixbuf", false, { win = right, scope = "local" })
   local target = find_buffer(options.path)
   local unsaved = target and vim.bo[target].modified and ", without your unsaved changes" or ""
-  arrange(left, review.current, "DiffDelete", { options.note .. unsaved, options.note }, "")
+  if review.own then
+    api.nvim_win_call(left, function()
+      review.own_place = fn.winsaveview()
+      vim.cmd("diffthis")
+    end)
+  else
+    arrange(left, review.current, "DiffDelete", { options.note .. unsaved, options.note }, "")
+  end
   arrange(right, review.proposed, "DiffAdd", proposers(review), KEYS)
-  vim.cmd("wincmd =")
+  if not review.before then
+    vim.cmd("wincmd =")
+  end
   api.nvim_win_call(right, function()
     vim.cmd("normal! gg")
     if fn.diff_hlID(1, 1) == 0 then
@@ -373,10 +437,15 @@ local function show(review)
 end
 
 local function tell_where(review)
-  local number = number_of(review)
-  if number and reviews[review.id] == review then
-    tell(("review of %s waits in tab %d (%dgt)"):format(review.options.label, number, number))
+  local window = fn.win_findbuf(review.proposed)[1]
+  if not window or reviews[review.id] ~= review then
+    return
   end
+  local tab = api.nvim_win_get_tabpage(window)
+  local is_here = tab == api.nvim_get_current_tabpage()
+  local number = is_here and api.nvim_win_get_number(window) or api.nvim_tabpage_get_number(tab)
+  local place = is_here and "window %d (%d CTRL-W w)" or "tab %d (%dgt)"
+  tell(("review of %s waits in " .. place):format(review.options.label, number, number))
 end
 
 -- The view of a review for focus.lua.
@@ -451,6 +520,7 @@ function session.open_diff(id, options)
     end)
     focus.wait(review)
   end
+  session.fire("DiffOpened", { path = options.path })
   session.changed()
 end
 

@@ -79,6 +79,13 @@ local function tell(text, level)
   end
 end
 
+-- Run the user's autocommands `User Isthmus...`, later: they may do anything.
+local function fire(name, data)
+  vim.schedule(function()
+    pcall(api.nvim_exec_autocmds, "User", { pattern = "Isthmus" .. name, modeline = false, data = data })
+  end)
+end
+
 -- Files and positions ------------------------------------------------------------------------------------------------
 
 local function file_name(buffer)
@@ -332,7 +339,24 @@ local watching = fn.timer_start(WATCH_MS, function()
   end
 end, { ["repeat"] = -1 })
 
+-- The agents that are attached now: titles by id.
+function session.agents_changed(agents)
+  local former = session.agents
+  session.agents = agents
+  for id, title in pairs(agents) do
+    if not former[id] then
+      fire("Attached", { agent = title })
+    end
+  end
+  for id, title in pairs(former) do
+    if not agents[id] then
+      fire("Detached", { agent = title })
+    end
+  end
+end
+
 local function forget()
+  session.agents_changed({})
   fn.timer_stop(watching)
   session.focus.stop()
   pcall(api.nvim_del_augroup_by_id, group)
@@ -380,6 +404,7 @@ function session.active_window() -- the window of the file that has, or had last
 end
 
 session.channel, session.group, session.notify, session.changed, session.tell = channel, group, notify, changed, tell
+session.fire, session.agents = fire, {}
 session.find_buffer, session.file_name, session.VISUAL = find_buffer, file_name, VISUAL
 session.utf16, session.bytes, session.line_at = utf16, bytes, line_at
 _G.isthmus_sessions[channel] = session
