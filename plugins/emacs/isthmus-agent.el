@@ -30,6 +30,7 @@
 (declare-function eat-term-send-string "ext:eat")
 (declare-function eat-term-send-string-as-yank "ext:eat")
 (defvar vterm-shell)
+(defvar vterm-kill-buffer-on-exit)
 (defvar eat-terminal)
 
 (defcustom isthmus-agent-commands '("claude" "gemini" "qwen" "isthmus")
@@ -205,8 +206,11 @@ ENVIRONMENT may be that of a project, as direnv sets it."
       (setq isthmus-agent--program program
             isthmus-agent--folder folder))
     (when-let ((process (get-buffer-process buffer)))
-      (add-function :after (process-sentinel process)
-                    (lambda (process _event) (isthmus-agent--ended process buffer))))))
+      (add-function :around (process-sentinel process)
+                    (lambda (sentinel process event)
+                      (let ((vterm-kill-buffer-on-exit nil)) ; what an agent that fails says is to be read
+                        (funcall sentinel process event))
+                      (isthmus-agent--ended process buffer))))))
 
 (defun isthmus-agent--open-terminal (words)
   "Make this buffer a terminal for the program and arguments WORDS."
