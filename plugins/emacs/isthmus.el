@@ -28,6 +28,7 @@
 (require 'cl-lib)
 (require 'json)
 (require 'project)
+(require 'ring)
 (require 'subr-x)
 (require 'url-util)
 
@@ -87,6 +88,25 @@ So your keys never go into an agent's edit by accident."
 Keys that you type then go to the window where you were."
   :type 'number)
 
+(defcustom isthmus-review-layout nil
+  "How a review is shown.
+Nil means the file on disk and the proposal side by side, or one above the
+other where the window is narrow.  `unified' is the proposal alone, with the
+removed lines in it.  `ediff' starts Ediff on the two."
+  :type '(choice (const :tag "Side by side where there is room" nil)
+                 (const side-by-side) (const stacked) (const unified) (const ediff)))
+
+(defcustom isthmus-diff-opened-functions nil
+  "Functions to call when a review of an agent's edit is there to be decided.
+Each gets the path of the file."
+  :type 'hook)
+
+(defcustom isthmus-diff-closed-functions nil
+  "Functions to call when a review is closed.
+Each gets the path of the file and how it ended, a symbol: `accepted' or
+`rejected' here, or `closed': it was answered elsewhere or withdrawn."
+  :type 'hook)
+
 (defface isthmus-review-removed '((t :inherit diff-removed :extend t))
   "Lines on disk that are not in the proposal.")
 
@@ -141,6 +161,17 @@ Without them the name of a file could look like another one's."
   (replace-regexp-in-string
    isthmus--reordering (lambda (found) (format "\\u%04x" (aref found 0))) text t t))
 
+(defun isthmus--run-functions (hook &rest arguments)
+  "Call the functions of HOOK with ARGUMENTS soon, outside of what happens now.
+What goes wrong in one of them keeps no other from being called."
+  (dolist (function (let (functions)
+                      (run-hook-wrapped hook (lambda (function) (push function functions) nil))
+                      (nreverse functions)))
+    (run-at-time 0 nil (lambda ()
+                         (condition-case problem
+                             (apply function arguments)
+                           (error (isthmus--say "%s: %s: %s" hook function (error-message-string problem))))))))
+
 (defun isthmus--say (format &rest arguments)
   "Tell the user FORMAT with ARGUMENTS."
   (message "Isthmus: %s" (isthmus--visible (apply #'format-message format arguments))))
@@ -176,6 +207,25 @@ These are bytes that could not be decoded, and lone surrogates."
      (let ((json-object-type 'plist) (json-array-type 'list) (json-false nil) (json-null nil))
        (json-read-from-string text)))))
 
+(defconst isthmus--most-recorded 400 "Messages that `isthmus-show-log' shows.")
+(defconst isthmus--longest-recorded 1000 "Bytes of a message that are shown of it.")
+(defconst isthmus--not-recorded
+  (concat "\"\\(text\\|selectedText\\|proposed\\|result" ; texts of files
+          "\\|[A-Z][A-Z0-9_]*\\|[a-z0-9]+_[a-z0-9_]*\\)\"" ; variables, some of which are secrets
+          "\\( *: *\\)\"\\(?:[^\"\\]\\|\\\\.\\)*\\(?:\"\\|\\\\?\\'\\)")
+  "Matches a member of a message whose value only the user may read.")
+(defvar isthmus--recorded (make-ring isthmus--most-recorded) "The last messages: (TIME DIRECTION BYTES).")
+
+(defun isthmus--record (direction bytes)
+  "Record BYTES, a line of the companion's log or the JSON of a message.
+DIRECTION is a short string.  Texts of files and secrets are left out."
+  (let ((case-fold-search nil))
+    (ring-insert isthmus--recorded
+                 (list (float-time) direction
+                       (replace-regexp-in-string
+                        isthmus--not-recorded "\"\\1\"\\2\"...\""
+                        (substring bytes 0 (min (length bytes) isthmus--longest-recorded)) t)))))
+
 (defun isthmus--serialize (object)
   "Return OBJECT as JSON, in bytes."
   (encode-coding-string
@@ -189,6 +239,7 @@ These are bytes that could not be decoded, and lone surrogates."
   "Send MESSAGE, an alist, to the companion, if there is one."
   (when (process-live-p isthmus--process)
     (let ((body (isthmus--serialize `((jsonrpc . "2.0") ,@message))))
+      (isthmus--record "to companion  " body)
       (condition-case nil
           (process-send-string isthmus--process (format "Content-Length: %d\r\n\r\n" (length body)))
         (error nil))
@@ -224,6 +275,7 @@ Whole messages are handled soon, outside of what Emacs is doing now."
       (insert chunk)
       (let (body)
         (while (setq body (isthmus--next-frame))
+          (isthmus--record "from companion" body)
           (condition-case problem
               (push (isthmus--parse (decode-coding-string body 'utf-8)) isthmus--queue)
             (error (isthmus--log "a message that is no JSON: %S\n" problem)))
@@ -315,6 +367,22 @@ FUNCTION gets the params and the id of the request, nil for a notification.")
         (when (> (buffer-size) (* 2 isthmus--longest-log))
           (delete-region (point-min) (- (point-max) isthmus--longest-log)))))))
 
+(defun isthmus-show-log ()
+  "Show the last messages between Emacs and the companion, and its log.
+Texts of files, selections and secrets are left out, so that you may show it
+to others; names of files are in it."
+  (interactive)
+  (with-current-buffer (get-buffer-create "*isthmus protocol*")
+    (let ((inhibit-read-only t))
+      (erase-buffer)
+      (special-mode)
+      (setq-local revert-buffer-function (lambda (&rest _) (isthmus-show-log)))
+      (pcase-dolist (`(,time ,direction ,bytes) (reverse (ring-elements isthmus--recorded)))
+        (insert (format-time-string "%T.%3N " time) direction " "
+                (isthmus--visible (isthmus--unicode (decode-coding-string (string-trim-right bytes) 'utf-8))) "\n")))
+    (pop-to-buffer (current-buffer))
+    (goto-char (point-max))))
+
 (defun isthmus--last-log-line ()
   "Return the last line that the companion wrote to its stderr, or nil."
   (when-let ((buffer (get-buffer "*isthmus log*")))
@@ -333,7 +401,9 @@ Signals `user-error' when there is no such program."
         (process-connection-type nil)
         (log (make-pipe-process
               :name "isthmus log" :noquery t :buffer nil :coding 'utf-8
-              :filter (lambda (_process text) (isthmus--log "%s" text))
+              :filter (lambda (_process text)
+                        (isthmus--log "%s" text)
+                        (isthmus--record "its log       " (encode-coding-string text 'utf-8)))
               :sentinel #'ignore)))
     (setq isthmus--greeted nil
           isthmus--ready nil
@@ -1127,6 +1197,7 @@ CODING and MARK say how to get back what was sent."
 
 (defconst isthmus--largest-file (* 64 1024 1024) "Bytes of a file beyond which it is not shown beside a proposal.")
 (defconst isthmus--most-refined 20 "Changes in which single words are marked; the others are marked by lines.")
+(defconst isthmus--most-removed 200 "Removed lines of one change that the layout `unified' shows.")
 (defvar isthmus--layout nil "The windows as they were before the first review was shown.")
 (defvar isthmus--show-timer nil "Shows reviews when the user pauses.")
 (defvar isthmus--fresh nil
@@ -1256,6 +1327,7 @@ What is read has to be what is accepted."
       (push review isthmus--reviews)
       (isthmus--compare review)
       (isthmus--show-reviews)
+      (isthmus--run-functions 'isthmus-diff-opened-functions path)
       (unless (isthmus-review-is-seen review)
         (isthmus--say "a review of %s waits; it is shown when you pause" name))))
   :null)
@@ -1313,7 +1385,11 @@ them the user asked for it."
     (let* ((left (if (eq window terminal)
                      (split-window terminal (- (/ (window-total-height terminal) 3)) 'above)
                    window))
-           (right (split-window left nil (if (>= (window-total-width left) 80) 'right 'below))))
+           (right (pcase isthmus-review-layout
+                    ('unified left)
+                    ('side-by-side (split-window left nil 'right))
+                    ('stacked (split-window left nil 'below))
+                    (_ (split-window left nil (if (>= (window-total-width left) 80) 'right 'below))))))
       (cl-loop for (window . buffer) in `((,left . ,(isthmus-review-current review))
                                           (,right . ,(isthmus-review-proposal review)))
                do (progn
@@ -1322,7 +1398,9 @@ them the user asked for it."
                     (set-window-point window (with-current-buffer buffer (point)))))
       (unless terminal
         (select-window right)
-        (isthmus--take-keys-later review until returns))
+        (isthmus--take-keys-later review until returns)
+        (when (and (eq isthmus-review-layout 'ediff) (not (isthmus--is-fresh review)))
+          (isthmus--start-ediff review)))
       (isthmus--say "%s%s" (isthmus--keys)
                     (if (> others 0) (format "; %d more review(s)" others) "")))))
 
@@ -1335,7 +1413,15 @@ RETURNS: see `isthmus--fresh'."
     (setq isthmus--fresh (list review until returns))
     (with-current-buffer (isthmus-review-proposal review)
       (setq isthmus--takes-keys nil))
-    (run-at-time (- until (float-time)) nil #'isthmus--take-keys review until)))
+    (run-at-time (- until (float-time)) nil #'isthmus--reading-is-over review until)))
+
+(defun isthmus--reading-is-over (review until)
+  "Let REVIEW take keys, if UNTIL is the time that it waits for.
+With the layout `ediff' that starts it, unless the user looks elsewhere."
+  (isthmus--take-keys review until)
+  (when (and (eq isthmus-review-layout 'ediff) (memq review isthmus--reviews) (isthmus--may-show)
+             (eq (isthmus-review-proposal review) (window-buffer (selected-window))))
+    (isthmus--start-ediff review)))
 
 (defun isthmus--take-keys (review &optional until)
   "Let REVIEW take keys; with UNTIL only when that is the time it waits for."
@@ -1491,12 +1577,17 @@ Each is (FIRST AFTER FIRST AFTER): 1-based lines of the old and the new side."
                     (setq line after)
                     (isthmus--mark-lines start (point)
                                          (if is-old 'isthmus-review-removed 'isthmus-review-added)
-                                         (- other-after other-first (- after first)))
+                                         (if (eq isthmus-review-layout 'unified)
+                                             0
+                                           (- other-after other-first (- after first))))
                     (push (cons (copy-marker start) (copy-marker (point))) places))))))
           (if (eq buffer old)
               (setq old-line (nreverse places))
             (setq new-line (nreverse places))))))
     (setf (isthmus-review-hunks review) (cl-mapcar #'cons old-line new-line))
+    (when (eq isthmus-review-layout 'unified)
+      (pcase-dolist (`((,start . ,end) . (,place . ,_)) (isthmus-review-hunks review))
+        (isthmus--show-removed review start end place)))
     (pcase-dolist (`((,start . ,end) . (,other-start . ,other-end)) (isthmus-review-hunks review))
       (when (and (< refined isthmus--most-refined) (< start end) (< other-start other-end)
                  (< (- end start) 4000) (< (- other-end other-start) 4000))
@@ -1524,6 +1615,23 @@ Fill up MISSING lines that only the other side has."
       (overlay-put overlay 'isthmus t)
       (overlay-put overlay 'before-string
                    (propertize (string-join (make-list (min missing 200) "~\n")) 'face 'isthmus-review-gap)))))
+
+(defun isthmus--show-removed (review start end place)
+  "Show the lines from START to END on disk at PLACE in the proposal of REVIEW."
+  (let* ((lines (with-current-buffer (isthmus-review-current review)
+                  (split-string (buffer-substring start end) "\n")))
+         (lines (if (equal (car (last lines)) "") (butlast lines) lines))
+         (more (- (length lines) isthmus--most-removed))
+         (text (mapconcat (lambda (line) (concat line "\n")) (seq-take lines isthmus--most-removed) "")))
+    (when lines
+      (add-face-text-property 0 (length text) 'isthmus-review-removed t text)
+      (with-current-buffer (isthmus-review-proposal review)
+        (let ((overlay (make-overlay place place)))
+          (overlay-put overlay 'isthmus t)
+          (overlay-put overlay 'before-string
+                       (if (> more 0)
+                           (concat text (propertize (format "~ %d more lines\n" more) 'face 'isthmus-review-gap))
+                         text)))))))
 
 (defun isthmus--go-to (review hunk)
   "Put the cursor on HUNK in both sides of REVIEW."
@@ -1565,10 +1673,32 @@ Signals `user-error' when there is none."
   (isthmus-review-next t))
 
 (defun isthmus-review-ediff ()
-  "Compare this review in Ediff; accept or reject it here."
+  "Compare this review in Ediff; accept or reject it there or here."
   (interactive)
-  (let ((review (isthmus--here)))
-    (ediff-buffers (isthmus-review-current review) (isthmus-review-proposal review))))
+  (isthmus--start-ediff (isthmus--here)))
+
+(defun isthmus--start-ediff (review)
+  "Compare REVIEW in Ediff, in whose control panel its keys decide, too.
+After Ediff the review is shown as without it."
+  (ediff-buffers
+   (isthmus-review-current review) (isthmus-review-proposal review)
+   (list (lambda ()
+           (let ((map (make-sparse-keymap)))
+             (set-keymap-parent map (current-local-map))
+             (pcase-dolist (`(,key . ,command) '(("C-c C-c" . isthmus-review-accept) ("C-c C-k" . isthmus-review-reject)))
+               (define-key map (kbd key)
+                 (lambda ()
+                   (interactive)
+                   (with-current-buffer (isthmus-review-proposal review)
+                     (call-interactively command)))))
+             (use-local-map map))
+           (add-hook 'ediff-after-quit-hook-internal
+                     (lambda ()
+                       (run-at-time 0 nil (lambda ()
+                                            (when (memq review isthmus--reviews)
+                                              (let ((isthmus-review-layout nil))
+                                                (isthmus--show review))))))
+                     nil t)))))
 
 ;; Deciding
 
@@ -1599,7 +1729,7 @@ Nil means exactly as proposed."
     (unless (process-live-p isthmus--process)
       (user-error "Isthmus: the companion is gone; your text stays here"))
     (isthmus--notify "editor/didAcceptDiff" said)
-    (isthmus--close review)
+    (isthmus--close review 'accepted)
     (isthmus--reload-when-written (isthmus-review-path review))
     (isthmus--say "accepted %s" (file-name-nondirectory (isthmus-review-path review)))))
 
@@ -1611,7 +1741,7 @@ Nil means exactly as proposed."
 (defun isthmus--reject (review)
   "Reject REVIEW and close it, together with the text in it."
   (isthmus--notify "editor/didRejectDiff" (isthmus--id-and-text review))
-  (isthmus--close review)
+  (isthmus--close review 'rejected)
   (isthmus--say "rejected %s" (file-name-nondirectory (isthmus-review-path review))))
 
 (defun isthmus-review-save ()
@@ -1631,12 +1761,13 @@ Nil means exactly as proposed."
     (if (null review)
         :null
       (let ((text (isthmus--edited-text review)))
-        (isthmus--close review)
+        (isthmus--close review 'closed)
         (isthmus--reload-when-written (isthmus-review-path review))
         (if text `((text . ,text)) isthmus--empty)))))
 
-(defun isthmus--close (review)
-  "Close the view of REVIEW, which has been decided."
+(defun isthmus--close (review how)
+  "Close the view of REVIEW, which ended in the way of the symbol HOW."
+  (isthmus--run-functions 'isthmus-diff-closed-functions (isthmus-review-path review) how)
   (let ((was-shown (isthmus--is-shown review))
         (sides (list (isthmus-review-current review) (isthmus-review-proposal review))))
     (setq isthmus--reviews (delq review isthmus--reviews))
@@ -1671,7 +1802,7 @@ Nil means exactly as proposed."
            (said (isthmus--id-and-text review)))
       (with-current-buffer (isthmus-review-current review) (setq isthmus--review nil))
       (with-current-buffer (isthmus-review-proposal review) (setq isthmus--review nil))
-      (run-at-time 0 nil #'isthmus--close review)
+      (run-at-time 0 nil #'isthmus--close review 'rejected)
       (isthmus--notify "editor/didRejectDiff" said)
       (setq isthmus--reviews (delq review isthmus--reviews))))
   (when isthmus--question
@@ -1692,7 +1823,7 @@ Text that the user edited stays in its buffer."
         (isthmus-review-mode -1)
         (isthmus--say "your text is kept in the buffer %s" (buffer-name)))
       (setf (isthmus-review-proposal review) nil))
-    (isthmus--close review)))
+    (isthmus--close review 'closed)))
 
 (defun isthmus--reload-when-written (path &optional looks)
   "Read PATH again after the agent has written it.
@@ -1727,7 +1858,7 @@ The agent takes its time for that; LOOKS is the number of tries so far."
                    '(("a" . isthmus-agent-start) ("t" . isthmus-agent-toggle) ("o" . isthmus-agent-focus)
                      ("k" . isthmus-agent-stop) ("p" . isthmus-send-prompt) ("r" . isthmus-send-region)
                      ("@" . isthmus-insert-mention) ("m" . isthmus-mention) ("v" . isthmus-review)
-                     ("?" . isthmus-answer) ("s" . isthmus-status)))
+                     ("?" . isthmus-answer) ("s" . isthmus-status) ("l" . isthmus-show-log)))
       (define-key map (kbd key) command))
     map)
   "Commands of Isthmus: bind this keymap to a prefix of your choice.")
@@ -1749,6 +1880,7 @@ The agent takes its time for that; LOOKS is the number of tries so far."
     ["Answer a question..." isthmus-answer :active isthmus--questions]
     "---"
     ["Status" isthmus-status]
+    ["Log" isthmus-show-log]
     ["Options" (customize-group 'isthmus)]
     ["Stop the companion" isthmus-stop]))
 
