@@ -1,1 +1,1 @@
-"""Text as users, editors and models see it: text files, diffs, offsets, units, thoughts, and text that is safe to show."""
+"""Text as users, editors and models see it: files, diffs, offsets, units, thoughts, and text that is safe to show."""
