@@ -19,14 +19,23 @@ EXTENSION_URI = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/
 
 @dataclass(frozen=True, slots=True)
 class McpServerSettings:
-    """An MCP server for a session: one of the agent's own configuration by ``name``, or the client's own by ``url``.
+    """An MCP server for a session: one of the agent's own configuration by ``name``, or the client's own.
 
-    ``headers`` go with every request to ``url``, e.g. its token.
+    The client's own is at a ``url``, with ``headers`` for every request, e.g. its token; or it is a ``command`` with
+    ``args`` and ``env``, if the agent runs commands for this client. The name ``*`` stands for all configured servers.
     """
 
     name: Annotated[str, 1]
     url: Annotated[str | None, 2] = None
     headers: Annotated[JsonObject | None, 3] = None
+    command: Annotated[str | None, 4] = None
+    args: Annotated[tuple[str, ...], 5] = ()
+    env: Annotated[JsonObject | None, 6] = None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the client's own."""
+        return self.url is not None or self.command is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,9 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int) -> None:
     from isthmus.app.local_agent import McpUse, local_agent
     from isthmus.engine.workspaces import WorkspaceRule
 
-    async with local_agent(setup, WorkspaceRule(), mcp_use=McpUse(open_browser=open_browser)) as engine:
+    async with local_agent(
+        setup, WorkspaceRule(), mcp_use=McpUse(open_browser=open_browser, allows_client_programs=True)
+    ) as engine:
         options = FrontOptions(
             __version__,
             SessionOptions(setup.policy.mode, setup.model.name),

@@ -14,7 +14,7 @@ from isthmus.acp.v1.client_requests import (
     Selected,
 )
 from isthmus.acp.v1.content import TextBlock
-from isthmus.acp.v1.sessions import CommandServer, McpServer
+from isthmus.acp.v1.sessions import CommandServer, McpServer, NamedValue
 from isthmus.acp.v1.updates import BlockContent, CallKind, CallStatus, ToolCallState
 from isthmus.app.project_programs import project_programs
 from isthmus.encoding.codec import JsonObject, from_json
@@ -93,16 +93,25 @@ def refuse_further_folders(extra: Sequence[str]) -> None:
         raise RpcError(INVALID_PARAMS, "additionalDirectories: not supported; expected none, as initialize says")
 
 
-def server_settings(servers: Sequence[McpServer]) -> JsonObject:
-    """Return the AgentSettings for a client's MCP servers.
+def server_settings(servers: Sequence[McpServer], refused: str = "") -> JsonObject:
+    """Return the AgentSettings for a client's MCP servers, which are used besides the configured ones.
 
     Raises:
-        RpcError: a server is a command.
+        RpcError: a server is a command, and ``refused`` says why commands are not run.
     """
-    named: list[JsonObject] = []
+    own: list[JsonObject] = []
     for server in servers:
-        if isinstance(server, CommandServer):
-            raise RpcError(INVALID_PARAMS, f"mcpServers: {server.name} is a command; expected a url")
-        headers = {header.name: header.value for header in server.headers or ()}
-        named.append({"name": server.name, "url": server.url} | ({"headers": headers} if headers else {}))
-    return {"mcp_servers": named} if named else {}
+        if not isinstance(server, CommandServer):
+            own.append({"name": server.name, "url": server.url, **_members("headers", server.headers)})
+        elif refused:
+            raise RpcError(INVALID_PARAMS, f"mcpServers: {server.name} is a command, {refused}")
+        else:
+            arguments = list(server.args or ())
+            own.append(
+                {"name": server.name, "command": server.command, "args": arguments, **_members("env", server.env)}
+            )
+    return {"mcp_servers": [{"name": "*"}, *own]} if own else {}
+
+
+def _members(name: str, values: Sequence[NamedValue] | None) -> JsonObject:
+    return {name: {item.name: item.value for item in values}} if values else {}

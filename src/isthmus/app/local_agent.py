@@ -65,7 +65,8 @@ class McpUse:
     Without it every address is allowed. ``open_browser`` shows a login page to the user at this machine.
     ``on_unknown_trust`` is called at the start if the folder's files would start programs and the user has not
     decided about trust. ``on_wait`` receives the servers that a turn waits for, when that takes long.
-    ``is_for_one_turn``: /mcp waits, too. ``on_host`` receives the host once the agent runs.
+    ``is_for_one_turn``: /mcp waits, too. ``allows_client_programs``: clients may bring servers that are commands.
+    ``on_host`` receives the host once the agent runs.
     """
 
     wait_seconds: float = 5.0
@@ -74,6 +75,7 @@ class McpUse:
     on_unknown_trust: OnUnknown | None = None
     on_wait: OnWait | None = None
     is_for_one_turn: bool = False
+    allows_client_programs: bool = False
     on_host: Callable[[McpHost], None] | None = None
 
 
@@ -238,6 +240,7 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
         on_wait=use.on_wait,
         is_for_one_turn=use.is_for_one_turn,
         is_strict=setup.is_mcp_strict,
+        allows_client_programs=use.allows_client_programs,
     )
     return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands), options)
 

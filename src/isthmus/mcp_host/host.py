@@ -7,7 +7,7 @@ segment of its task, and closed with it. A slow, hanging or dying server does no
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,8 @@ from typing_extensions import override
 from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import McpServerSettings
 from isthmus.mcp_host.catalogue.manifests import Manifests
-from isthmus.mcp_host.config.client_servers import client_config, require_known, require_name
+from isthmus.mcp_host.client_connections import ClientConnections
+from isthmus.mcp_host.config.client_servers import ALL_SERVERS, require_known, require_name
 from isthmus.mcp_host.config.enablement import enablement_path, with_server_off, with_server_on
 from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.config.server_config import Origin, ServerConfig
@@ -72,13 +73,7 @@ class HostOptions:
     is_for_one_turn: bool = False
     is_strict: bool = False
     timeouts: McpTimeouts = McpTimeouts()
-
-
-@dataclass(slots=True)
-class _ClientServers:
-    """A client's own servers, for one segment of a task."""
-
-    connections: list[ServerConnection] = field(default_factory=list[ServerConnection])
+    allows_client_programs: bool = False
 
 
 class McpHost(ToolSource, ToolServers):
@@ -88,7 +83,7 @@ class McpHost(ToolSource, ToolServers):
         self._options = options
         self._trusts = options.trusts or file_trust(options.home)
         self._workspaces: dict[Path, asyncio.Task[WorkspaceServers]] = {}
-        self._clients: dict[tuple[str, str], _ClientServers] = {}
+        self._clients = ClientConnections(self._client_context)
         self._logins = Logins(options.home, options.open_browser)
         self._is_closed = False
         self._manifests = None if options.cache is None else Manifests(options.cache)
@@ -115,8 +110,8 @@ class McpHost(ToolSource, ToolServers):
         task = self._workspaces.get(scope.workspace.resolve())
         if task is None or not task.done() or not _is_usable(task):
             return tools
-        servers, client = task.result(), self._clients.get(_key(scope))
-        connections, clients = servers.connections(_named(scope)), client.connections if client is not None else ()
+        servers, clients = task.result(), self._clients.of(scope) or ()
+        connections = servers.connections(_named(scope))
         await asyncio.gather(*(found.listed(CHANGE_SECONDS) for found in (*connections, *clients)))
         return self._sets.of(_key(scope), servers, connections, clients, _named(scope))
 
@@ -127,16 +122,14 @@ class McpHost(ToolSource, ToolServers):
             return
         servers = await self._servers(scope.workspace)
         servers.users.discard(_key(scope))
-        client = self._clients.pop(_key(scope), None)
-        if client is not None:
-            await asyncio.gather(*(connection.aclose() for connection in client.connections))
+        await self._clients.end(scope)
 
     async def _tools(self, scope: ToolScope, servers: WorkspaceServers) -> ToolSet:
-        require_known(scope.mcp_servers, servers.names, self._options.address_policy)
+        self._require_known(scope.mcp_servers, servers.names)
         connections = servers.connections(_named(scope))
         for connection in connections:
             connection.try_again()
-        clients = await self._client_connections(scope, servers)
+        clients = await self._clients.begin(scope, servers.workspace)
         await asyncio.gather(
             servers.wait_for(connections, self._options.wait_seconds),
             *(connection.settled(CLIENT_CONNECT_SECONDS + 1) for connection in clients),
@@ -158,8 +151,7 @@ class McpHost(ToolSource, ToolServers):
         connections = servers.connections(_named(scope))
         if is_patient:
             await servers.wait_for(connections, self._options.wait_seconds)
-        client = self._clients.get(_key(scope))
-        return [*connections, *(client.connections if client is not None else ())]
+        return [*connections, *(self._clients.of(scope) or ())]
 
     # --- ToolServers -------------------------------------------------------------------------------------------------
 
@@ -170,15 +162,13 @@ class McpHost(ToolSource, ToolServers):
         statuses = servers.statuses(self._reserved)
         if (named := _named(scope)) is not None:
             statuses = [status for status in statuses if status.name in named]
-        client = self._clients.get(_key(scope))
-        if client is not None:
-            statuses += [status_of(connection, {}) for connection in client.connections]
-        else:
-            statuses += [
-                ServerStatus(server.name, ServerState.DISCONNECTED, "http", problem="connected while its task works")
-                for server in scope.mcp_servers
-                if server.url is not None
-            ]
+        if (clients := self._clients.of(scope)) is not None:
+            return [*statuses, *(status_of(connection, {}) for connection in clients)]
+        for server in scope.mcp_servers:
+            if server.is_own:
+                transport = "http" if server.url is not None else "stdio"
+                waits = "connected while its task works"
+                statuses.append(ServerStatus(server.name, ServerState.DISCONNECTED, transport, problem=waits))
         return statuses
 
     async def awaited(self, scope: ToolScope) -> Sequence[ServerStatus]:
@@ -274,13 +264,12 @@ class McpHost(ToolSource, ToolServers):
         """
         if wanted:
             names = tuple(server.name for server in self._load(workspace.resolve()).servers)
-            require_known(wanted, names, self._options.address_policy)
+            self._require_known(wanted, names)
 
     async def aclose(self) -> None:
         """Close all servers, in about two seconds."""
         self._is_closed = True
-        closing = [connection.aclose() for client in self._clients.values() for connection in client.connections]
-        self._clients.clear()
+        closing = [self._clients.aclose()]
         tasks, self._workspaces = list(self._workspaces.values()), {}
         closing += [_close(task) for task in tasks]
         closing.append(self._logins.aclose())
@@ -358,25 +347,15 @@ class McpHost(ToolSource, ToolServers):
 
     # --- clients' own servers ----------------------------------------------------------------------------------------
 
-    async def _client_connections(self, scope: ToolScope, servers: WorkspaceServers) -> list[ServerConnection]:
-        wanted = [server for server in scope.mcp_servers if server.url is not None]
-        if not wanted:
-            return []
-        key = _key(scope)
-        before = self._clients.get(key)
-        if before is not None and any(connection.asking.is_busy for connection in before.connections):
-            return before.connections  # One of their calls is running and may wait for the user.
-        if (before := self._clients.pop(key, None)) is not None:
-            await asyncio.gather(*(connection.aclose() for connection in before.connections))
+    def _require_known(self, wanted: Sequence[McpServerSettings], configured: Sequence[str]) -> None:
+        require_known(wanted, configured, self._options.address_policy, self._options.allows_client_programs)
+
+    def _client_context(self, server: McpServerSettings, workspace: Path) -> ConnectionContext:
         options = self._options
-        context = ConnectionContext(
-            {}, servers.workspace, address_policy=options.address_policy, timeouts=options.timeouts
+        environment: Mapping[str, str] = options.environment if server.command is not None else {}
+        return ConnectionContext(
+            environment, workspace, address_policy=options.address_policy, timeouts=options.timeouts, gate=self._gate
         )
-        connections = [ServerConnection(client_config(server), context) for server in wanted]
-        self._clients[key] = _ClientServers(connections)
-        for connection in connections:
-            connection.start()
-        return connections
 
 
 def _key(scope: ToolScope) -> tuple[str, str]:
@@ -385,7 +364,8 @@ def _key(scope: ToolScope) -> tuple[str, str]:
 
 def _named(scope: ToolScope) -> set[str] | None:
     """Return the names of the configured servers that a session uses; None for all."""
-    return {server.name for server in scope.mcp_servers if server.url is None} if scope.mcp_servers else None
+    names = {server.name for server in scope.mcp_servers if not server.is_own}
+    return None if not scope.mcp_servers or ALL_SERVERS in names else names
 
 
 async def _close(task: "asyncio.Task[WorkspaceServers]") -> None:

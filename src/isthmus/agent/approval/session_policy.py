@@ -20,6 +20,9 @@ MAXIMUM_ENTRIES = 200
 """Maximum number of entries in a list."""
 MAXIMUM_CHARACTERS = 1000
 """Maximum length in characters of an entry or a model's name."""
+MAXIMUM_COMMAND_CHARACTERS = 100_000
+"""Maximum length of a client's command with its arguments and variables: far below what an operating system allows."""
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOOL_NAME = re.compile(r"[\w.-]+")
 _FILE_NAME = re.compile(r"[^/\\\x00-\x1f]+")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -151,9 +154,15 @@ def _server_problems(server: McpServerSettings) -> list[str]:
         return ["mcp_servers: expected a name for each server"]
     if not server.name.isprintable():
         return [f"mcp_servers: the name {server.name[:100]!r} has characters that cannot be shown"]
+    if server.url is not None and server.command is not None:
+        return [f"mcp_servers: {server.name} has a url and a command; expected one of them"]
+    if server.command is not None:
+        return _command_problems(server)
     if server.url is None:
         if server.headers:
             return [f"mcp_servers: {server.name} has headers without a url; they go with a client's own server only"]
+        if server.args or server.env:
+            return [f"mcp_servers: {server.name} has args or env without a command"]
         return []
     try:
         parts = urlsplit(server.url)
@@ -164,6 +173,17 @@ def _server_problems(server: McpServerSettings) -> list[str]:
         return [f"mcp_servers: the url of {server.name} must be an http(s) URL without credentials"]
     wrong = [name for name, text in (server.headers or {}).items() if not _is_header(name, text)]
     return [f"mcp_servers: the headers of {server.name} are invalid: {', '.join(wrong)[:200]}"] if wrong else []
+
+
+def _command_problems(server: McpServerSettings) -> list[str]:
+    env = server.env or {}
+    values = (server.command or "", *server.args, *env, *env.values())
+    if not all(isinstance(value, str) and "\0" not in value for value in values) or not server.command:
+        return [f"mcp_servers: expected command, args and env of {server.name} as texts without null characters"]
+    if sum(map(len, values)) > MAXIMUM_COMMAND_CHARACTERS:
+        return [f"mcp_servers: the command of {server.name} is too long"]
+    wrong = [name for name in env if _VARIABLE.fullmatch(name) is None]
+    return [f"mcp_servers: {server.name} has variables with invalid names: {', '.join(wrong)[:200]}"] if wrong else []
 
 
 def _is_header(name: str, text: object) -> bool:

@@ -1,46 +1,69 @@
-"""The servers in a client's AgentSettings: configured servers by name, and the client's own servers by URL.
+"""The servers in a client's AgentSettings: configured servers by name, and the client's own by URL or command.
 
-A client's URL must satisfy the rule for addresses. Pure.
+A client's URL must satisfy the rule for addresses; commands are only for agents of the user's own. Pure.
 """
 
 import ipaddress
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from isthmus.development_tool import McpServerSettings
 from isthmus.mcp_host.catalogue.tool_names import REVIEW_TOOLS
-from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, Origin, ServerConfig
+from isthmus.mcp_host.config.server_config import (
+    Endpoint,
+    HttpEndpoint,
+    HttpKind,
+    Origin,
+    ServerConfig,
+    StdioEndpoint,
+)
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:
     from isthmus.network.checked_transport import AddressPolicy
 
+ALL_SERVERS = "*"
+"""Name that stands for all configured servers."""
 MAXIMUM_CLIENT_SERVERS = 8
 UNKNOWN_SERVER = "unknown_mcp_server"
 REFUSED_SERVER = "refused_mcp_server"
 
 
 def require_known(
-    wanted: Sequence[McpServerSettings], configured: Sequence[str], address_policy: "AddressPolicy | None"
+    wanted: Sequence[McpServerSettings],
+    configured: Sequence[str],
+    address_policy: "AddressPolicy | None",
+    allows_programs: bool = False,
 ) -> None:
-    """Check the servers in AgentSettings against the configured servers and the rule for addresses.
+    """Check the servers in AgentSettings against the configured servers and the rules for those of clients.
 
     Raises:
-        ToolFailure: a name is not configured, or a URL is not allowed.
+        ToolFailure: a name is not configured, a URL is not allowed, or no client may bring programs.
     """
-    if sum(server.url is not None for server in wanted) > MAXIMUM_CLIENT_SERVERS:
-        raise ToolFailure(f"a session may have at most {MAXIMUM_CLIENT_SERVERS} MCP servers by url", REFUSED_SERVER)
+    if sum(server.is_own for server in wanted) > MAXIMUM_CLIENT_SERVERS:
+        raise ToolFailure(
+            f"a session may have at most {MAXIMUM_CLIENT_SERVERS} MCP servers of its client", REFUSED_SERVER
+        )
     for server in wanted:
-        if server.url is None:
-            require_name(server.name, configured)
+        if not server.is_own:
+            if server.name != ALL_SERVERS:
+                require_name(server.name, configured)
             continue
         if server.name in configured:
             raise ToolFailure(
                 f"the MCP server {server.name!r} is configured here; give your own server another name",
                 REFUSED_SERVER,
             )
-        _require_url(server, address_policy)
+        if server.url is not None:
+            _require_url(server, address_policy)
+        elif not allows_programs:
+            raise ToolFailure(
+                f"the MCP server {server.name!r} is a command, and commands of clients are not run here; give a url, or"
+                " have it configured on this machine",
+                REFUSED_SERVER,
+            )
 
 
 def require_name(name: str, configured: Sequence[str]) -> None:
@@ -78,8 +101,13 @@ def _require_url(server: McpServerSettings, address_policy: "AddressPolicy | Non
             )
 
 
-def client_config(server: McpServerSettings) -> ServerConfig:
-    """Return the configuration of a client's own server."""
-    headers = {name: str(value) for name, value in (server.headers or {}).items()}
-    endpoint = HttpEndpoint(server.url or "", HttpKind.PROBE, headers)
+def client_config(server: McpServerSettings, workspace: Path) -> ServerConfig:
+    """Return the configuration of a client's own server; its program runs in the workspace."""
+    endpoint: Endpoint
+    if server.command is not None:
+        own = {name: str(value) for name, value in (server.env or {}).items()}
+        endpoint = StdioEndpoint(server.command, server.args, own, workspace)
+    else:
+        headers = {name: str(value) for name, value in (server.headers or {}).items()}
+        endpoint = HttpEndpoint(server.url or "", HttpKind.PROBE, headers)
     return ServerConfig(server.name, Origin.CLIENT, endpoint, exclude_tools=REVIEW_TOOLS)
