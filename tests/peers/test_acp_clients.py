@@ -25,7 +25,7 @@ async def test_a_prompt_streams_its_thoughts_and_its_text(tmp_path: Path, worksp
     # The public registry lists only agents with one of these; a method without a type is of the first.
     assert {method.get("type", "agent") for method in user.greeting["authMethods"]} & {"agent", "terminal"}
     client = user.client
-    assert "I look around first." in client.text("agent_thought_chunk")
+    assert client.text("agent_thought_chunk") == "I look around first.\n"
     chunks = client.of_kind("agent_message_chunk")
     assert [chunk["content"] for chunk in chunks] == [
         {"type": "text", "text": "Hello"},
@@ -77,21 +77,17 @@ async def test_an_edit_shows_its_diff_and_waits_for_permission(tmp_path: Path, w
     assert user.client.text().endswith("It is written.")
 
 
-async def test_a_diff_of_an_existing_file_has_its_old_text(tmp_path: Path, workspace: Path) -> None:
+async def test_a_refused_edit_of_a_file_showed_its_old_text_and_the_model_is_told(
+    tmp_path: Path, workspace: Path
+) -> None:
     (workspace / "old.txt").write_text("zero\n", encoding="utf-8")
     async with acp_user(tmp_path, workspace) as user:
-        await user.prompt(await user.new(), "write old.txt")
+        user.client.decide = lambda _: "reject_once"
+        assert await user.prompt(await user.new(), "write old.txt") == "end_turn"
 
     diff = {"type": "diff", "path": str(workspace / "old.txt"), "oldText": "zero\n", "newText": NEW_FILE}
     assert user.client.questions[0]["toolCall"]["content"] == [diff]
-
-
-async def test_a_refused_edit_writes_nothing_and_the_model_is_told(tmp_path: Path, workspace: Path) -> None:
-    async with acp_user(tmp_path, workspace) as user:
-        user.client.decide = lambda _: "reject_once"
-        assert await user.prompt(await user.new(), "write new.txt") == "end_turn"
-
-    assert not (workspace / "new.txt").exists()
+    assert (workspace / "old.txt").read_text(encoding="utf-8") == "zero\n"
     assert user.client.call()["status"] == "failed"
     assert user.client.text().endswith("It was refused.")
 
@@ -139,20 +135,20 @@ async def test_a_turn_at_work_is_cancelled_at_once(tmp_path: Path, workspace: Pa
     assert caught.value.code == -32600
 
 
-@pytest.mark.parametrize("answers", [True, False], ids=["answered", "unanswered"])
-async def test_a_turn_that_asks_is_cancelled(answers: bool, tmp_path: Path, workspace: Path) -> None:
+async def test_a_turn_that_asks_is_cancelled_whether_the_client_answers_or_not(tmp_path: Path, workspace: Path) -> None:
     async with acp_user(tmp_path, workspace) as user:
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        user.client.decide = lambda _: answer
-        session = await user.new()
-        running = asyncio.ensure_future(user.prompt(session, "write new.txt"))
-        await eventually_async(lambda: user.client.questions)
-        await user.agent.cancel(session_id=session)
-        if answers:
-            answer.set_result("cancelled")
-        async with asyncio.timeout(10):
-            assert await running == "cancelled"
-        assert user.client.call()["status"] == "failed"
-        answer.cancel()
+        for answers in (True, False):
+            answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            user.client.begin_anew(answer)
+            session = await user.new()
+            running = asyncio.ensure_future(user.prompt(session, "write new.txt"))
+            await eventually_async(lambda: user.client.questions)
+            await user.agent.cancel(session_id=session)
+            if answers:
+                answer.set_result("cancelled")
+            async with asyncio.timeout(10):
+                assert await running == "cancelled"
+            assert user.client.call()["status"] == "failed"
+            answer.cancel()
 
     assert not (workspace / "new.txt").exists()

@@ -39,7 +39,7 @@ async def test_another_client_lists_and_loads_a_session_with_all_that_was_said(t
     ]
     said = [update["content"]["text"] for update in told if update["sessionUpdate"] == "agent_message_chunk"]
     assert "".join(said) == "Hello from the agent.I write new.txt.It is written."
-    assert "I look around first." in client.text("agent_thought_chunk")
+    assert client.text("agent_thought_chunk") == "I look around first.\n" * 2
     assert client.call()["status"] == "completed"
     assert client.call()["content"][0]["type"] == "diff"
 

@@ -72,6 +72,12 @@ class RecordingClient:
     updates: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     questions: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
+    def begin_anew(self, answer: "asyncio.Future[str]") -> None:
+        """Forget what came, and answer further questions by the result of ``answer``."""
+        self.updates.clear()
+        self.questions.clear()
+        self.decide = lambda _: answer
+
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         """Keep an update."""
         self.updates.append({"sessionId": session_id, **as_json(update)})

@@ -16,7 +16,7 @@ from isthmus.acp.v1.updates import (
     ToolCallState,
     UserMessageChunk,
 )
-from isthmus.development_tool import ToolCall
+from isthmus.development_tool import AgentThought, ToolCall
 from isthmus.events import (
     AgentEvent,
     AgentMessage,
@@ -62,8 +62,7 @@ class UpdateEncoder:
             case AgentMessage(message_id, text, was_streamed=False):
                 yield AgentMessageChunk(TextBlock(text), message_id)
             case Thought(thought):
-                subject = f"**{thought.subject}**" if thought.subject else ""
-                yield AgentThoughtChunk(TextBlock("\n".join(filter(None, (subject, thought.description))) + "\n"))
+                yield AgentThoughtChunk(TextBlock(_thought_text(thought)))
             case ToolCallUpdate(call):
                 yield from self.call(call)
             case Prompt(message_id):
@@ -100,6 +99,14 @@ class UpdateEncoder:
         changed: dict[str, Any] = {name: value for name, value in stated.items() if value != getattr(before, name)}
         if changed:
             yield ToolCallChanged(call.tool_call_id, **changed)
+
+
+def _thought_text(thought: AgentThought) -> str:
+    """Return a thought in Markdown. A subject that only repeats how the description begins is left out."""
+    subject, description = thought.subject, thought.description
+    if not subject or description.startswith(subject.removesuffix("…")):
+        return f"{description}\n"
+    return "\n".join(filter(None, (f"**{subject}**", description))) + "\n"
 
 
 def block_of(part: MessagePart) -> ContentBlock:
