@@ -52,7 +52,7 @@ def read_prompt(blocks: Sequence[ContentBlock], workspace: str) -> ReadPrompt:
             case ResourceLink(uri):
                 texts.append(f"@{_escaped(_place(uri, workspace))}")
             case EmbeddedResource(resource) if resource.blob is not None:
-                name = PurePosixPath(unquote(urlsplit(resource.uri).path)).name or "file"
+                name = PurePosixPath(_path(resource.uri) or "").name or "file"
                 files.append(MessagePart(raw=resource.blob, media_type=resource.mime_type, filename=name))
             case EmbeddedResource(resource):
                 place = _place(resource.uri, workspace)
@@ -98,12 +98,20 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def _place(uri: str, workspace: str) -> str:
-    parts = urlsplit(uri)
-    if parts.scheme not in ("file", ""):
+    path = _path(uri, "file", "")
+    if path is None:
         return uri
-    path = unquote(parts.path)
     inside = os.path.relpath(path, workspace) if path.startswith("/") and workspace else path
     return path if inside.startswith("..") else inside
+
+
+def _path(uri: str, *schemes: str) -> str | None:
+    """Return the path of a URI; None if it has another scheme than ``schemes``, or is malformed."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    return unquote(parts.path) if parts.scheme in schemes or not schemes else None
 
 
 def _escaped(path: str) -> str:

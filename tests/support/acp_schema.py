@@ -1,0 +1,93 @@
+"""The official schema of version 1 of the Agent Client Protocol, as the judge of what our side sends.
+
+The schema allows unknown members, so that a misspelled one would pass: their names are checked as well.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator
+
+_SCHEMA: dict[str, Any] = json.loads((Path(__file__).parent / "acp_v1" / "schema.json").read_text(encoding="utf-8"))
+_FREE = frozenset({"_meta", "rawInput", "rawOutput", "requestedSchema", "data"})
+"""Members whose values have any names inside."""
+
+
+@cache
+def definition_of(method: str, kind: str) -> str:
+    """Return the name of the definition of a method's ``Request``, ``Response`` or ``Notification``."""
+    names = [name for name, body in _SCHEMA["$defs"].items() if body.get("x-method") == method and name.endswith(kind)]
+    assert len(names) == 1, f"the schema has {names} for {kind} of {method}"
+    return names[0]
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": _SCHEMA["$defs"]})
+
+
+def check(name: str, value: object) -> None:
+    """Fail unless a value fits a definition of the schema, and has only members that the schema knows."""
+    validator: Any = _validator(name)
+    problems = [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(value)]
+    assert problems == [], f"{name}: {problems}"
+    unknown = sorted(set(_names(value)) - _known_names())
+    assert unknown == [], f"{name}: members that the schema does not have: {unknown}"
+
+
+def check_update(update: Mapping[str, Any]) -> None:
+    """Fail unless a value is an update of a session."""
+    check("SessionNotification", {"sessionId": "s", "update": update})
+
+
+def check_message(message: Mapping[str, Any], answers: str = "") -> None:
+    """Fail unless a message of an agent fits the schema; a result is that of the method ``answers``."""
+    assert message["jsonrpc"] == "2.0"
+    match message:
+        case {"method": "$/cancel_request", "params": params, **rest}:
+            assert rest.keys() == {"jsonrpc"}
+            check("CancelRequestNotification", params)
+        case {"method": str(method), "params": params, **rest}:
+            assert rest.keys() in ({"jsonrpc"}, {"jsonrpc", "id"})
+            check(definition_of(method, "Request" if "id" in message else "Notification"), params)
+        case {"id": _, "result": result, **rest}:
+            assert rest.keys() == {"jsonrpc"}
+            check(definition_of(answers, "Response"), result)
+        case {"id": _, "error": error, **rest}:
+            assert rest.keys() == {"jsonrpc"}
+            check("Error", error)
+        case _:
+            raise AssertionError(f"not a message: {message}")
+
+
+def _names(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in cast("dict[str, Any]", value).items():
+            yield name
+            if name not in _FREE:
+                yield from _names(inner)
+    elif isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from _names(item)
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    return frozenset(_properties(_SCHEMA))
+
+
+def _properties(schema: Any) -> Iterator[str]:
+    """Yield the names of all members in a part of the schema."""
+    if isinstance(schema, dict):
+        for name, inner in cast("dict[str, Any]", schema).items():
+            if name == "properties":
+                yield from inner
+            if name == "discriminator":
+                yield inner["propertyName"]
+            yield from _properties(inner)
+    elif isinstance(schema, list):
+        for item in cast("list[Any]", schema):
+            yield from _properties(item)

@@ -1,0 +1,95 @@
+"""Modes and models of a session. The JSON that clients see fits the official schema."""
+
+import pytest
+
+from isthmus.acp.front.session_options import SessionOptions, models_of
+from isthmus.acp.v1.sessions import NewSessionResponse
+from isthmus.acp.v1.updates import ConfigOptionsUpdate, ModeUpdate
+from isthmus.encoding.codec import to_camel_json
+from isthmus.rpc.messages import RpcError
+from support import acp_schema
+
+MODES = [
+    {"id": "default", "name": "Default", "description": "Asks before it edits files or runs commands"},
+    {"id": "auto_edit", "name": "Auto edit", "description": "Edits files without asking; asks before commands"},
+    {"id": "plan", "name": "Plan", "description": "Only reads"},
+    {"id": "yolo", "name": "YOLO", "description": "Never asks"},
+]
+
+
+def test_modes_are_shown_twice_and_the_model_once() -> None:
+    options = SessionOptions("plan", "gemini:a", ("gemini:b", "gemini:a"))
+    response = to_camel_json(NewSessionResponse("s1", options.modes, options.config_options))
+    acp_schema.check("NewSessionResponse", response)
+    assert response == {
+        "sessionId": "s1",
+        "modes": {"currentModeId": "plan", "availableModes": MODES},
+        "configOptions": [
+            {
+                "type": "select",
+                "id": "mode",
+                "name": "Mode",
+                "description": "What is asked before it happens",
+                "category": "mode",
+                "currentValue": "plan",
+                "options": [
+                    {"value": mode["id"], "name": mode["name"], "description": mode["description"]} for mode in MODES
+                ],
+            },
+            {
+                "type": "select",
+                "id": "model",
+                "name": "Model",
+                "category": "model",
+                "currentValue": "gemini:a",
+                "options": [{"value": "gemini:a", "name": "gemini:a"}, {"value": "gemini:b", "name": "gemini:b"}],
+            },
+        ],
+    }
+
+
+def test_without_a_known_model_there_is_no_option_for_it() -> None:
+    assert [option.id for option in SessionOptions().config_options] == ["mode"]
+
+
+def test_changes_are_updates_of_the_schema() -> None:
+    changed = SessionOptions(model="m").with_mode("yolo")
+    mode = to_camel_json(ModeUpdate(changed.mode))
+    assert mode == {"sessionUpdate": "current_mode_update", "currentModeId": "yolo"}
+    options = to_camel_json(ConfigOptionsUpdate(changed.config_options))
+    assert options["sessionUpdate"] == "config_option_update"
+    assert [option["currentValue"] for option in options["configOptions"]] == ["yolo", "m"]
+    acp_schema.check_update(mode)
+    acp_schema.check_update(options)
+
+
+def test_only_what_the_client_has_set_goes_to_the_agent() -> None:
+    options = SessionOptions("auto_edit", "m")
+    assert options.settings == {}
+    assert options.with_mode("auto_edit").settings == {"approval_mode": "auto_edit"}
+    assert options.with_value("model", "n").settings == {"model": "n"}
+    assert options.with_value("mode", "plan").with_value("model", "n").settings == {
+        "approval_mode": "plan",
+        "model": "n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("config_id", "value", "message"),
+    [
+        ("mode", "wild", "modeId: expected one of default, auto_edit, plan, yolo, received 'wild'"),
+        ("speed", "fast", "configId: expected mode or model, received 'speed'"),
+        ("model", "", "value: expected a string of 1 to 200 characters"),
+        ("model", "x" * 201, "value: expected a string of 1 to 200 characters"),
+        ("mode", True, "value: expected a string"),
+        ("mode", None, "value: expected a string"),
+    ],
+)
+def test_values_that_do_not_exist_are_refused(config_id: str, value: object, message: str) -> None:
+    with pytest.raises(RpcError, match=message) as caught:
+        SessionOptions().with_value(config_id, value)
+    assert caught.value.code == -32602
+
+
+def test_names_of_models_are_each_listed_once() -> None:
+    assert models_of(["a", "", "b", "a"]) == ("a", "b")
