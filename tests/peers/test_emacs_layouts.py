@@ -133,6 +133,7 @@ async def test_the_log_has_the_messages_without_texts_and_secrets(driver: EmacsD
     await driver.editor.text(str(path))
     await driver.editor.open_diff(review(str(path), "in the proposal"))
     await driver.editor.show_message("Grüße")
+    await eventually_async(lambda: driver.has_message("Grüße"), what="the message is there")
     driver.emacs.terminal.press("\x03il")
     await _eventually(driver, "(buffer-name (window-buffer (selected-window)))", "*isthmus protocol*")
     log = await driver.emacs.evaluate("(buffer-string)")
