@@ -31,6 +31,7 @@ from isthmus.development_tool import (
 )
 from isthmus.events import (
     ConfirmationAccepted,
+    Prompt,
     RetryNotice,
     StateChange,
     TaskState,
@@ -258,6 +259,23 @@ async def test_leaving_a_turn_early_leaves_the_task_working(workspace: Path) -> 
         gate.set()
         assert (await all_of(await remote.follow(turn.task_id, 2)))[-1].event == StateChange(TaskState.COMPLETED)
         await remote.aclose()
+
+
+async def test_who_follows_from_the_beginning_sees_all_that_the_user_said(
+    remote: RemoteAgent, server: RawClient, spoken: tuple[str, str], workspace: Path
+) -> None:
+    turn = await remote.prompt(message("first", workspace))
+    await all_of(turn)
+    again = PromptMessage("second", "m2", turn.task_id, turn.context_id)
+    await all_of(await remote.prompt(again))
+    version, binding = spoken
+    other = await RemoteAgent.connect(server.url, TOKEN, protocol=version, binding=binding)
+    events = [delivery.event for delivery in await all_of(await other.follow(turn.task_id, 0))]
+    said = [event.text for event in events if isinstance(event, Prompt)]
+    assert said == ["first", "second"]
+    at = [index for index, event in enumerate(events) if isinstance(event, Prompt)]
+    assert any(isinstance(event, TextContent) for event in events[at[0] : at[1]])
+    await other.aclose()
 
 
 async def test_following_a_task_at_rest_ends_at_once(remote: RemoteAgent, workspace: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+from pathlib import Path
 
 from isthmus import __version__
 from isthmus.acp.connection import AcpConnection
@@ -39,6 +40,22 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int) -> None:
             auth_methods=AUTH_METHODS,
         )
         await serve_front(engine, LocalPlace(setup.environment), options, incoming, outgoing)
+
+
+async def serve_remote(url: str, token: str | None, ca_file: Path | None, incoming: int, outgoing: int) -> None:
+    """Serve the agent behind an A2A server: its turns and their questions outlive this process.
+
+    Raises:
+        RemoteError: the server cannot be reached, or refuses the token.
+    """
+    from isthmus.a2a.client.remote_agent import RemoteAgent
+    from isthmus.app.acp_place import ServerPlace
+
+    agent = await RemoteAgent.connect(url, token, ca_file=ca_file)
+    try:
+        await serve_front(agent, ServerPlace(), FrontOptions(__version__), incoming, outgoing)
+    finally:
+        await agent.aclose()
 
 
 async def serve_front(

@@ -76,6 +76,27 @@ class LocalPlace:
         raise RpcError(INVALID_PARAMS, "sessions are deleted by `isthmus tasks delete`")
 
 
+class ServerPlace:
+    """Sessions of an agent behind a server, whose folders and MCP servers are those of its machine."""
+
+    def settings(self, cwd: str, servers: Sequence[McpServer], extra: Sequence[str]) -> JsonObject:
+        """Return the AgentSettings of a session; the server decides whether it works in this folder.
+
+        Raises:
+            RpcError: ``cwd`` is not an absolute path, or something is not supported.
+        """
+        refuse_further_folders(extra)
+        refused = "and the server's machine runs no commands of its clients: give a url, or configure it there"
+        return {"workspace_path": absolute_folder(cwd), **server_settings(servers, refused)}
+
+    async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
+        """Ask nothing: the server's owner has decided about its folders."""
+
+    async def delete(self, session_id: str) -> None:
+        """Delete nothing; a server keeps its tasks."""
+        raise RpcError(INVALID_PARAMS, "the server's tasks are deleted on its machine, by `isthmus tasks delete`")
+
+
 def absolute_folder(cwd: str) -> str:
     """Return ``cwd`` if it is an absolute path.
 

@@ -1,6 +1,9 @@
 """Builds and runs the A2A server (agent, users, push notifications, TLS and log) from the options of ``serve``."""
 
+import contextlib
 import logging
+import os
+import re
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -12,9 +15,11 @@ from isthmus.app.setup import BadInputError, Setup, model_line, notices
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Generator
 
     from isthmus.a2a.push.targets import PushRule
     from isthmus.a2a.server.users_file import UsersFile
+    from isthmus.engine.workspaces import WorkspaceRule
 
 log = logging.getLogger(__name__)
 
@@ -121,9 +126,32 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 _log_start(setup, token_path, has_users=users is not None)
 
             server = A2AServer(app, listener, certificate=certificate, on_ready=say_ready)
-            await server.run_until_stopped()
+            with _announced(server.url, token_path, setup, rule):
+                await server.run_until_stopped()
     finally:
         listener.close()
+
+
+def _announced(
+    url: str, token_path: Path, setup: Setup, rule: "WorkspaceRule"
+) -> "contextlib.AbstractContextManager[None]":
+    """Announce the server to this user's other programs, if they can reach it without further settings."""
+    from isthmus.app.running_servers import RunningServer, announced
+
+    if not re.match(r"http://(127\.|localhost[:/]|\[::1\])", url):
+        return contextlib.nullcontext()
+    folders = tuple(str(root.resolve()) for root in rule.roots)
+    return _logged(announced(RunningServer(os.getpid(), url, token_path.resolve(), setup.data_dir, folders)))
+
+
+@contextlib.contextmanager
+def _logged(announcing: "contextlib.AbstractContextManager[None]") -> "Generator[None]":
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(announcing)
+        except OSError as error:
+            log.warning("`isthmus acp` will not find this server by itself: %s", error)
+        yield
 
 
 def input_modes(provider: str) -> tuple[str, ...]:

@@ -1,44 +1,108 @@
 """``isthmus acp``: the agent for an editor that speaks the Agent Client Protocol."""
 
+import os
 import sys
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from isthmus.app.setup import GivenOptions, agent_options
+from isthmus.app.setup import GivenOptions, agent_options, data_directory
+
+if TYPE_CHECKING:
+    from isthmus.app.running_servers import RunningServer
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("acp")
+@click.option("--connect", metavar="URL", help="Use the agent behind this A2A server.")
+@click.option(
+    "--token-file",
+    type=_FILE,
+    metavar="FILE",
+    help="With --connect: file with the server's bearer token. Default: the variable ISTHMUS_A2A_TOKEN.",
+)
+@click.option(
+    "--ca-file",
+    type=_FILE,
+    metavar="FILE",
+    help="With --connect: CA certificates (PEM) for an https server with its own.",
+)
+@click.option("--in-process", is_flag=True, help="Run the agent in this process, even if your `isthmus serve` runs.")
 @click.option("--setup", "only_setup", is_flag=True, help="Say which model is used and how to choose one, then exit.")
 @agent_options
-def command(only_setup: bool, **options: Any) -> int:
+def command(
+    connect: str | None,
+    token_file: Path | None,
+    ca_file: Path | None,
+    in_process: bool,
+    only_setup: bool,
+    **options: Any,
+) -> int:
     """Serve the agent to an editor that speaks the Agent Client Protocol (ACP), on standard input and output.
 
-    Editors start this command by themselves: name it in their settings as an agent. Sessions are kept in the data
-    folder, so that every client can load them, also after a crash.
+    Editors start this command by themselves: name it in their settings as an agent. Sessions are stored, and every
+    client can load them, also after a crash. If your `isthmus serve` runs on this machine, its agent is used, unless
+    other options than these say how the agent works: a turn then goes on when the editor ends, and its questions wait.
 
     \b
-    isthmus acp                 what an editor starts
-    isthmus acp --setup         which model would be used
+    isthmus acp                                 what an editor starts
+    isthmus acp -m gemini:gemini-3.8-flash      with this model
+    isthmus acp --connect https://agent.example.org/ --token-file ~/token
     """
+    given = GivenOptions(**{field.name: options[field.name] for field in fields(GivenOptions)})
+    if connect is not None and in_process:
+        raise click.UsageError("--connect and --in-process exclude each other")
+    if only_setup:
+        return _show_setup(given)
     from isthmus.app.event_loop import run_loop
     from isthmus.app.logs import Redaction, begin_log, secrets_of
-    from isthmus.app.setup import decide, model_line, notices
     from isthmus.runtime.standard_streams import take_standard_streams
 
-    given = GivenOptions(**{field.name: options[field.name] for field in fields(GivenOptions)})
-    if only_setup:
-        setup = decide(given, may_ask=True)
-        click.echo(model_line(setup))
-        return 0 if setup.model.provider != "demo" else 1
-    incoming, outgoing = take_standard_streams()
+    streams = take_standard_streams()
     sys.stdout = sys.stderr
+    begin_log("text", "debug" if given.debug else "warning", Redaction(secrets_of(os.environ)))
+    if connect is not None:
+        from isthmus.a2a.token_file import client_token
+        from isthmus.app.acp_front import serve_remote
+
+        run_loop(serve_remote(connect, client_token(token_file, os.environ), ca_file, *streams))
+        return 0
+    if (server := None if in_process else _own_server(given)) is not None:
+        from isthmus.a2a.token_file import read_token_file
+        from isthmus.app.acp_front import serve_remote
+
+        click.echo(f"isthmus: using the agent of your server at {server.url}", err=True)
+        run_loop(serve_remote(server.url, read_token_file(server.token_file), None, *streams))
+        return 0
+    from isthmus.app.acp_front import serve_local
+    from isthmus.app.setup import decide, notices
+
     setup = decide(given, may_ask=True)
-    begin_log("text", "debug" if setup.is_debugging else "warning", Redaction(secrets_of(setup.environment)))
     for line in notices(setup):
         click.echo(f"isthmus: {line}", err=True)
-    from isthmus.app.acp_front import serve_local
-
-    run_loop(serve_local(setup, incoming, outgoing))
+    run_loop(serve_local(setup, *streams))
     return 0
+
+
+def _own_server(given: GivenOptions) -> "RunningServer | None":
+    """Return this user's server that runs, has the same tasks and works in this folder, if no option says more."""
+    from isthmus.app.running_servers import running_servers
+
+    if replace(given, data_dir=None, workspace=None, debug=False) != GivenOptions():
+        return None
+    folder = (given.workspace or Path.cwd()).resolve()
+    data_dir = data_directory(given)
+    return next(
+        (server for server in running_servers() if server.data_dir == data_dir and server.may_work_in(folder)), None
+    )
+
+
+def _show_setup(given: GivenOptions) -> int:
+    from isthmus.app.setup import decide, model_line
+
+    setup = decide(given, may_ask=True)
+    click.echo(model_line(setup))
+    return 0 if setup.model.provider != "demo" else 1

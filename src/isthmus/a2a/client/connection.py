@@ -29,7 +29,7 @@ from isthmus.a2a.client.answers import (
 from isthmus.a2a.client.card import authorities, authorization, base_of, endpoint_of, fetch_card, read_body
 from isthmus.a2a.client.discovery import NoInterfaceError, ServerProfile, read_card
 from isthmus.a2a.client.wires import ClientWire, ClientWireV03, ClientWireV1, MethodCall, has_rest_request, rest_request
-from isthmus.a2a.protocol.extension import Activation
+from isthmus.a2a.protocol.extension import PROMPTS_HEADER, Activation
 from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError
 from isthmus.network.loopback import LOOPBACK_NAMES
@@ -164,7 +164,7 @@ class AgentConnection:
 
     async def stream_or_result(self, ask: MethodCall, after: int | None = None) -> "ItemStream | Any":
         """Return the event stream or the result that answers a request; otherwise like :meth:`stream`."""
-        headers = {} if after is None else {"Last-Event-ID": str(after)}
+        headers = {} if after is None else {"Last-Event-ID": str(after), PROMPTS_HEADER: "1"}
         response = await self._send(ask, "text/event-stream, application/json", headers, read=self._silence)
         if not _is_stream(response) or response.status_code != 200:
             return self._result(ask, await self._whole(response), response)

@@ -187,6 +187,7 @@ class RemoteAgent(AgentClient):
         if self._memory.replays and after is not None:
             known = self._snapshot(await self._get(task_id, None))
             decoder.begin(known.state)
+            decoder.yields_prompts = True
             source = await open_source(self._connection, self._connection.wire.follow(task_id), after)
             # If there is nothing to replay, the stream of a task that has ended or waits is empty.
             return self._turn(source, decoder, known, after, () if after >= known.seq else None)

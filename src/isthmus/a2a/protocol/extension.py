@@ -29,6 +29,8 @@ DEFAULT_WORKSPACE = "default_workspace"
 """Our own parameter of the extension in a card: sessions without AgentSettings, or whose AgentSettings do not name a
 folder, work in the server's folder."""
 
+PROMPTS_HEADER = "x-isthmus-prompts"
+"""Header of a client that follows a task and wants to be sent the user's later messages, too, as Tasks."""
 HEADERS = ("a2a-extensions", "x-a2a-extensions")
 """Request headers that activate extensions (of A2A 1.0 and of 0.3): comma-separated lists of URIs."""
 

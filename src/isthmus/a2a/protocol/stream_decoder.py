@@ -17,6 +17,7 @@ from isthmus.events import (
     AgentEvent,
     AgentMessage,
     ArtifactUpdate,
+    Prompt,
     StateChange,
     TaskState,
     TextContent,
@@ -40,6 +41,8 @@ class StreamDecoder:
         self._has_missed = False
         self.is_final = False
         """Whether the last item announced the end of the stream."""
+        self.yields_prompts = False
+        """Whether the user's messages are events, too, for who follows a task without having sent them."""
         self.has_ended = False
         """Whether the server reports the task as ended; any other task can continue."""
 
@@ -146,6 +149,8 @@ class StreamDecoder:
         questions = self._questions(message) if not state.is_terminal else ()
         if seq is None:
             yield from self._undelivered(item, has_text=not is_failed and not questions)
+        elif self.yields_prompts and state is TaskState.SUBMITTED:  # the task as it was when a message of the user came
+            yield from (Prompt(each.message_id, self._text(each)) for each in item.history if each.role == "user")
         yield from self._unseen(questions)
         missed, self._has_missed = self._has_missed and seq is None, False
         if state is not self._state or missed:

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.errors import internal_error, push_not_supported
-from isthmus.a2a.protocol.extension import Activation
+from isthmus.a2a.protocol.extension import PROMPTS_HEADER, Activation
 from isthmus.a2a.protocol.jsonrpc import LIMIT_REACHED, NO_EXTENDED_CARD, UNSUPPORTED_OPERATION
 from isthmus.a2a.protocol.operations import (
     CancelTask,
@@ -39,7 +39,7 @@ from isthmus.a2a.server.framing import Framing
 from isthmus.a2a.server.sse import EventStream, OpenStreams
 from isthmus.a2a.service import close, follow, page_of_tasks, send
 from isthmus.a2a.wire import Caller, JsonDict, StreamEncoder, Wire
-from isthmus.client import Delivery, Execution, HistoryMessage, Turn
+from isthmus.client import Delivery, Execution, HistoryMessage, TaskSnapshot, Turn
 from isthmus.development_tool import ExecuteSlashCommandResponse, GetAllSlashCommandsResponse, ToolCall
 from isthmus.encoding.codec import to_json
 from isthmus.errors import IsthmusError
@@ -176,13 +176,15 @@ class Answering:
     async def _follow(self, operation: FollowTask) -> Response:
         turn = await follow(self.caller.agent, operation)
         task = self._task_frame(turn)
+        goes_on, shows_prompts = operation.to_end, self.http.headers.get(PROMPTS_HEADER) is not None
         if operation.after is None:
-            return self._stream([task], turn, goes_on=operation.to_end)
+            return self._stream([task], turn, goes_on=goes_on, shows_prompts=shows_prompts)
         if operation.after == 0 and not operation.known:
             begun, turn = await self._begun(turn)
-            return self._stream(begun, turn, otherwise=task, goes_on=operation.to_end)
+            return self._stream(begun, turn, otherwise=task, goes_on=goes_on, shows_prompts=shows_prompts)
         # A client that missed no event of a task without further events receives the task in its current state.
-        return self._stream([], turn, otherwise=task, known=operation.known, goes_on=operation.to_end)
+        known = operation.known
+        return self._stream([], turn, otherwise=task, known=known, goes_on=goes_on, shows_prompts=shows_prompts)
 
     async def _begun(self, turn: Turn) -> tuple[Sequence[bytes], Turn]:
         """Return the frame of the task as it began, with the user's message, and the turn with the events after it."""
@@ -191,17 +193,7 @@ class Answering:
             return (), turn
         if not isinstance(first.event, Prompt | Command):
             return (), replace(turn, deliveries=_chain(first, turn.deliveries))
-        snapshot = replace(
-            turn.snapshot,
-            state=TaskState.SUBMITTED,
-            seq=first.seq or 0,
-            updated_at=first.at,
-            history=(_message_of(first.event),),
-            pending=(),
-            artifacts=(),
-            error=None,
-            reason=None,
-        )
+        snapshot = _at_message(turn.snapshot, first, first.event)
         return [self._task_frame(replace(turn, snapshot=snapshot))], turn
 
     async def _execute(self, operation: ExecuteCommand) -> Response:
@@ -247,10 +239,13 @@ class Answering:
         otherwise: bytes | None = None,
         known: int = 0,
         goes_on: bool = False,
+        shows_prompts: bool = False,
     ) -> Response:
         uri, tier = self.activation.uri, self.caller.user_tier
         note_of(self.http.scope).task_id = turn.task_id
         encoder = self.wire.stream(turn.snapshot, uri, answered=answered, user_tier=tier)
+        if shows_prompts:
+            encoder = _PromptsEncoder(encoder, self.wire, turn.snapshot, uri)
         if known:
             encoder = _UnknownEventsEncoder(encoder, known)
         frames = self._frames(first, turn, encoder, otherwise, goes_on)
@@ -333,6 +328,41 @@ class _UnknownEventsEncoder(StreamEncoder):
     ) -> Sequence[JsonDict]:
         items = self._encoder.encode(delivery, final=final, pending=pending)
         return () if delivery.seq is not None and delivery.seq <= self._known else items
+
+
+class _PromptsEncoder(StreamEncoder):
+    """Encodes a user's later messages, too, each as the task when it came: its history has the message alone."""
+
+    def __init__(self, encoder: StreamEncoder, wire: Wire, snapshot: TaskSnapshot, uri: str | None) -> None:
+        self._encoder = encoder
+        self._wire = wire
+        self._snapshot = snapshot
+        self._uri = uri
+
+    @override
+    def encode(
+        self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
+    ) -> Sequence[JsonDict]:
+        items = self._encoder.encode(delivery, final=final, pending=pending)
+        if isinstance(delivery.event, Prompt | Command):
+            task = self._wire.task(_at_message(self._snapshot, delivery, delivery.event), self._uri)
+            return (self._wire.task_item(task),)
+        return items
+
+
+def _at_message(snapshot: TaskSnapshot, delivery: Delivery, message: Prompt | Command) -> TaskSnapshot:
+    """Return the task as it was when a user's message came."""
+    return replace(
+        snapshot,
+        state=TaskState.SUBMITTED,
+        seq=delivery.seq or 0,
+        updated_at=delivery.at,
+        history=(_message_of(message),),
+        pending=(),
+        artifacts=(),
+        error=None,
+        reason=None,
+    )
 
 
 def echo(activation: Activation) -> dict[str, str]:
