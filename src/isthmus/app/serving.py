@@ -16,9 +16,13 @@ from isthmus.app.setup import BadInputError, Setup, model_line, notices
 if TYPE_CHECKING:
     import socket
     from collections.abc import Generator
+    from contextlib import AbstractAsyncContextManager
 
+    from isthmus.a2a.options import Identity
     from isthmus.a2a.push.targets import PushRule
     from isthmus.a2a.server.users_file import UsersFile
+    from isthmus.app.acp_serving import HostedCommand
+    from isthmus.engine import Engine
     from isthmus.engine.workspaces import WorkspaceRule
 
 log = logging.getLogger(__name__)
@@ -48,6 +52,8 @@ class ServeSettings:
     strict_extension: bool
     log_format: str
     log_level: str
+    agent: "HostedCommand | None" = None
+    """Command of another agent, which speaks ACP and is served instead of our own."""
 
 
 async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
@@ -57,7 +63,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         BadInputError: options contradict each other.
         ListenError: the address or the certificate cannot be used.
     """
-    from isthmus.a2a.options import Identity, ServerOptions
+    from isthmus.a2a.options import ServerOptions
     from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.push.service import pushing
     from isthmus.a2a.server.application import application
@@ -65,9 +71,6 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.server.users import Caps
     from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
     from isthmus.a2a.wires import Wires
-    from isthmus.agent.approval.policy import ApprovalMode
-    from isthmus.agent.approval.session_policy import SettingsRule
-    from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, McpUse, local_agent
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.limits import raise_descriptor_limit
 
@@ -89,17 +92,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
         rule = WorkspaceRule(default=setup.workspace if settings.workspace is not None else None, roots=roots)
         wires = Wires(strict_extension=settings.strict_extension)
-        settings_rule = SettingsRule(ApprovalMode(settings.max_approval_mode))
-        mcp_use = McpUse(UNATTENDED_WAIT_SECONDS, None if settings.allow_client_mcp else push_rule.refusal)
         async with (
-            local_agent(
-                setup,
-                rule,
-                takes_over=True,
-                mcp_use=mcp_use,
-                settings_rule=settings_rule,
-                names_settings_files=False,
-            ) as engine,
+            _engine(setup, settings, rule, push_rule) as engine,
             pushing(engine, sender, wires, is_served=partial(_is_served, users)) as push,
         ):
             options = ServerOptions(
@@ -109,7 +103,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 strict_extension=settings.strict_extension,
                 user_tier=settings.user_tier,
                 user_caps=Caps(*settings.user_caps),
-                identity=Identity(input_modes=input_modes(setup.model.provider)),
+                identity=_identity(setup, settings.agent),
             )
             app = application(
                 engine,
@@ -123,22 +117,22 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
             def say_ready() -> None:
                 output.write(f"A2A server ready at {server.url}\n")
                 output.flush()
-                _log_start(setup, token_path, has_users=users is not None)
+                _log_start(setup, token_path, settings.agent, has_users=users is not None)
 
             server = A2AServer(app, listener, certificate=certificate, on_ready=say_ready)
-            with _announced(server.url, token_path, setup, rule):
+            with _announced(server.url, token_path, setup, rule, settings.agent):
                 await server.run_until_stopped()
     finally:
         listener.close()
 
 
 def _announced(
-    url: str, token_path: Path, setup: Setup, rule: "WorkspaceRule"
+    url: str, token_path: Path, setup: Setup, rule: "WorkspaceRule", agent: "HostedCommand | None"
 ) -> "contextlib.AbstractContextManager[None]":
-    """Announce the server to this user's other programs, if they can reach it without further settings."""
+    """Announce a server of our own agent to this user's other programs, if they need no further settings to reach it."""
     from isthmus.app.running_servers import RunningServer, announced
 
-    if not re.match(r"http://(127\.|localhost[:/]|\[::1\])", url):
+    if agent is not None or not re.match(r"http://(127\.|localhost[:/]|\[::1\])", url):
         return contextlib.nullcontext()
     folders = tuple(str(root.resolve()) for root in rule.roots)
     return _logged(announced(RunningServer(os.getpid(), url, token_path.resolve(), setup.data_dir, folders)))
@@ -152,6 +146,38 @@ def _logged(announcing: "contextlib.AbstractContextManager[None]") -> "Generator
         except OSError as error:
             log.warning("`isthmus acp` will not find this server by itself: %s", error)
         yield
+
+
+def _engine(
+    setup: Setup, settings: ServeSettings, rule: "WorkspaceRule", push_rule: "PushRule"
+) -> "AbstractAsyncContextManager[Engine]":
+    """Return the engine of our own agent, or of the one that the options name."""
+    if settings.agent is not None:
+        from isthmus.app.acp_serving import hosted_engine
+
+        return hosted_engine(setup, settings.agent, rule)
+    from isthmus.agent.approval.policy import ApprovalMode
+    from isthmus.agent.approval.session_policy import SettingsRule
+    from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, McpUse, local_agent
+
+    return local_agent(
+        setup,
+        rule,
+        takes_over=True,
+        mcp_use=McpUse(UNATTENDED_WAIT_SECONDS, None if settings.allow_client_mcp else push_rule.refusal),
+        settings_rule=SettingsRule(ApprovalMode(settings.max_approval_mode)),
+        names_settings_files=False,
+    )
+
+
+def _identity(setup: Setup, agent: "HostedCommand | None") -> "Identity":
+    from isthmus.a2a.options import TEXT_MODES, Identity
+
+    if agent is None:
+        return Identity(input_modes=input_modes(setup.model.provider))
+    described = f"{agent.title}, an agent that speaks ACP, served by Isthmus."
+    modes = (*TEXT_MODES, "image/jpeg", "image/png")
+    return Identity(agent.title, described, extension_required=False, input_modes=modes, default_workspace=True)
 
 
 def input_modes(provider: str) -> tuple[str, ...]:
@@ -209,12 +235,15 @@ def _require_privacy(settings: ServeSettings, listener: "socket.socket") -> None
     )
 
 
-def _log_start(setup: Setup, token_path: Path, *, has_users: bool) -> None:
+def _log_start(setup: Setup, token_path: Path, agent: "HostedCommand | None", *, has_users: bool) -> None:
     log.info("Token: %s", token_path)
-    log.info("%s", model_line(setup))
-    for warning in (*notices(setup), *setup.sandbox.warnings):
-        log.warning("%s", warning)
-    if setup.sandbox.commands is not None:
-        log.info("Sandbox: %s", setup.sandbox.level)
+    if agent is not None:
+        log.info("Agent: %s", agent.shown)
+    else:
+        log.info("%s", model_line(setup))
+        for warning in (*notices(setup), *setup.sandbox.warnings):
+            log.warning("%s", warning)
+        if setup.sandbox.commands is not None:
+            log.info("Sandbox: %s", setup.sandbox.level)
     if not has_users:
         log.info("Sessions may work in any folder. Users' tokens are not accepted; they need --workspace DIR.")

@@ -5,7 +5,7 @@ import re
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from isthmus.app.logs import FORMATS, LEVELS
 from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, agent_options, decide
 from isthmus.cli.serve_token import command as token_command
 from isthmus.cli.serve_token import tier_name
+
+if TYPE_CHECKING:
+    from isthmus.app.acp_serving import HostedCommand
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -83,6 +86,18 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--strict-extension", is_flag=True, help="Refuse clients that do not activate the extension.")
 @click.option("--log-format", type=click.Choice(FORMATS), default="text", help="The format of the log on stderr.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="info has a line for each request.")
+@click.option(
+    "--agent",
+    metavar="COMMAND",
+    help="Serve another agent that speaks ACP, started by this command, e.g. 'gemini --acp'. You are asked once.",
+)
+@click.option(
+    "--agent-env",
+    multiple=True,
+    metavar="NAME",
+    help="A further environment variable that this agent gets. Repeatable.",
+)
+@click.option("--trust-agent", is_flag=True, help="Run the command of --agent without asking, now and later.")
 @agent_options
 @click.pass_context
 def command(context: click.Context, **options: Any) -> None:
@@ -98,6 +113,7 @@ def command(context: click.Context, **options: Any) -> None:
     \b
     isthmus serve --port 8080 --token-file ~/isthmus-token --workspace ~/project
     isthmus connect http://127.0.0.1:8080/ --token-file ~/isthmus-token
+    isthmus serve --agent 'gemini --acp' --workspace ~/project
     """
     if context.invoked_subcommand is not None:
         return
@@ -126,12 +142,28 @@ def command(context: click.Context, **options: Any) -> None:
         strict_extension=options["strict_extension"],
         log_format=options["log_format"],
         log_level=options["log_level"],
+        agent=_agent(options["agent"], options["agent_env"], is_trusted=options["trust_agent"]),
     )
+    setup = decide(given, may_ask=True)
+    if settings.agent is not None:
+        from isthmus.app.acp_serving import settle_consent
+
+        settle_consent(settings.agent, setup.data_dir, is_trusted=options["trust_agent"])
     with contextlib.suppress(KeyboardInterrupt):
-        run_loop(serve(decide(given, may_ask=True), settings, sys.stdout))
+        run_loop(serve(setup, settings, sys.stdout))
 
 
 command.add_command(token_command)
+
+
+def _agent(command: str | None, variables: tuple[str, ...], *, is_trusted: bool) -> "HostedCommand | None":
+    if command is None:
+        if variables or is_trusted:
+            raise BadInputError("--agent-env and --trust-agent belong to --agent COMMAND")
+        return None
+    from isthmus.app.acp_serving import read_command
+
+    return read_command(command, variables)
 
 
 def _public_url(url: str | None) -> str | None:

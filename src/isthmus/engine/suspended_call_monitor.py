@@ -43,7 +43,8 @@ class SuspendedCallMonitor:
 
         False if that process may be on another machine.
         """
-        waiting = {call.tool_call_id for call in row.pending if QUESTION_MARK in call.tool_call_id}
+        every = self._suspended.asks_only_here
+        waiting = {call.tool_call_id for call in row.pending if every or QUESTION_MARK in call.tool_call_id}
         if not waiting or self._suspended.holds(row.task_id):
             return False
         events = await self._journal.events(row.task_id, max(0, row.seq - LATEST_EVENTS), LATEST_EVENTS)

@@ -39,8 +39,10 @@ class _Task:
 class SuspendedCalls:
     """The running calls that wait in this process. ``on_due`` gets the id of each task that becomes due."""
 
-    def __init__(self, seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(self, seconds: float = ANSWER_SECONDS, *, asks_only_here: bool = False) -> None:
         self.seconds = seconds
+        self.asks_only_here = asks_only_here
+        """Whether every question of the agent is that of a suspended call, whatever its id."""
         self.process: str | None = None
         """Name of this process, by which others see whether it is alive."""
         self.on_due: Callable[[str], None] | None = None

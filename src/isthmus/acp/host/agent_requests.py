@@ -1,0 +1,110 @@
+"""Answers to the requests of an agent: questions for the user, and files of the workspace.
+
+The user's text is written where the user changed a proposal. Files are served inside the workspace alone.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from isthmus.acp.host.edits import whole_change
+from isthmus.acp.host.files import Expected, FileRefusedError, SessionFiles, lines_of
+from isthmus.acp.host.limits import HostLimits
+from isthmus.acp.host.prompt_turn import Permission, PromptTurn
+from isthmus.acp.v1.client_requests import (
+    Cancelled,
+    PermissionRequest,
+    PermissionResponse,
+    ReadTextFileRequest,
+    ReadTextFileResponse,
+    WriteTextFileRequest,
+)
+from isthmus.acp.v1.content import TextBlock
+from isthmus.acp.v1.updates import BlockContent, DiffContent
+from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
+from isthmus.rpc import messages as rpc
+from isthmus.text.diff import unified_diff
+
+RESOURCE_NOT_FOUND = -32002
+"""Error code of a file that does not exist."""
+
+
+class AgentRequests:
+    """Carries out the requests of an agent; ``turn_of`` returns the turn that works in a session, if one does."""
+
+    def __init__(self, files: SessionFiles, limits: HostLimits, turn_of: Callable[[str], PromptTurn | None]) -> None:
+        self._files = files
+        self._limits = limits
+        self._turn_of = turn_of
+
+    async def answer(self, method: str, params: JsonObject) -> JsonObject:
+        """Return the result of a request.
+
+        Raises:
+            IsthmusError: it is refused, or does not fit the protocol.
+        """
+        match method:
+            case "session/request_permission":
+                return await self._permission(from_json(PermissionRequest, params))
+            case "fs/read_text_file":
+                request = from_json(ReadTextFileRequest, params)
+                return to_camel_json(ReadTextFileResponse(await self._read(request)))
+            case "fs/write_text_file":
+                await self._write(from_json(WriteTextFileRequest, params))
+                return {}
+            case _:
+                raise rpc.RpcError(rpc.METHOD_NOT_FOUND, f"there is no method {method[: self._limits.title]}")
+
+    async def _permission(self, request: PermissionRequest) -> JsonObject:
+        turn = self._turn_of(request.session_id)
+        if turn is None or turn.is_abandoned:
+            return to_camel_json(PermissionResponse(Cancelled()))
+        if not request.options:
+            raise rpc.RpcError(rpc.INVALID_PARAMS, "expected at least one option")
+        if len(turn.open) >= self._limits.open_questions:
+            raise rpc.RpcError(rpc.SERVER_ERROR, f"{len(turn.open)} questions are open; wait for their answers")
+        permission = Permission(await self._with_whole_change(request))
+        turn.add(permission)
+        try:
+            return to_camel_json(PermissionResponse(await permission.wait()))
+        except asyncio.CancelledError:
+            permission.withdraw("The agent withdrew the question")
+            raise
+
+    async def _with_whole_change(self, request: PermissionRequest) -> PermissionRequest:
+        """Return a question whose diff is of the whole file, so that it can be edited; otherwise it becomes text."""
+        content = request.tool_call.content or ()
+        diffs = [item for item in content if isinstance(item, DiffContent)]
+        if len(diffs) != 1:
+            return request
+        whole, diff = None, diffs[0]
+        try:
+            whole = whole_change(diff, await self._files.read(diff.path))
+        except FileRefusedError as error:
+            if error.is_missing:
+                whole = whole_change(diff, None)
+        shown = whole or BlockContent(TextBlock(unified_diff(diff.old_text, diff.new_text, diff.path)))
+        content = tuple(shown if item is diff else item for item in content)
+        return replace(request, tool_call=replace(request.tool_call, content=content))
+
+    async def _read(self, request: ReadTextFileRequest) -> str:
+        try:
+            text = await self._files.read(request.path)
+        except FileRefusedError as error:
+            if error.is_missing:
+                raise rpc.RpcError(RESOURCE_NOT_FOUND, str(error)) from error
+            raise
+        return lines_of(text, request.line, request.limit)
+
+    async def _write(self, request: WriteTextFileRequest) -> None:
+        turn = self._turn_of(request.session_id)
+        if turn is None or turn.is_abandoned:
+            raise FileRefusedError("the turn has ended; nothing was written")
+        if len(request.content) > self._limits.file:
+            raise FileRefusedError(f"expected a file of at most {self._limits.file} characters; nothing was written")
+        edit = turn.edit_for(lambda path: self._files.is_same(path, request.path))
+        if edit is None:
+            await self._files.write(request.path, request.content)
+        elif turn.forget_edit(edit):
+            await self._files.write(request.path, edit.text, Expected(edit.old_text))
+            turn.notes.append(edit.note)

@@ -1,0 +1,229 @@
+"""A session of an agent in a process of its own: begins or loads it, passes prompts on, and cancels turns.
+
+Not here: the process, see :mod:`isthmus.acp.host.agent_link`; what the agent asks for, see
+:mod:`isthmus.acp.host.agent_requests`; and how long a session is kept.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isthmus.acp.host.agent_link import (
+    AUTH_REQUIRED,
+    AgentLink,
+    AgentLostError,
+    ClientRequest,
+    Launch,
+    LoginRequiredError,
+    ResponseT,
+)
+from isthmus.acp.host.agent_requests import AgentRequests
+from isthmus.acp.host.files import SessionFiles
+from isthmus.acp.host.limits import HostLimits
+from isthmus.acp.host.prompt_turn import PromptTurn, TurnEnd
+from isthmus.acp.host.update_reader import UpdateReader
+from isthmus.acp.v1.connection import (
+    PROTOCOL_VERSION,
+    AgentCapabilities,
+    ClientCapabilities,
+    FileSystemCapabilities,
+    Implementation,
+    InitializeRequest,
+    InitializeResponse,
+)
+from isthmus.acp.v1.content import ContentBlock
+from isthmus.acp.v1.sessions import (
+    CancelNotification,
+    LoadSessionRequest,
+    NewSessionRequest,
+    NewSessionResponse,
+    PromptRequest,
+    PromptResponse,
+    ResumeSessionRequest,
+)
+from isthmus.acp.v1.updates import AvailableCommand, CommandsUpdate, SessionNotification
+from isthmus.encoding.codec import JsonObject, from_json
+from isthmus.errors import DecodeError, IsthmusError
+from isthmus.rpc.messages import RpcError
+
+POLL_SECONDS = 0.05
+"""Time in seconds between two looks whether more may be read from an agent that sends too much."""
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class JustAnswered:
+    """An answer whose members are not used."""
+
+
+class AgentSession:
+    """An agent that was started for one session; the handler of what the agent sends."""
+
+    def __init__(self, launch: Launch, folder: Path, files: SessionFiles, limits: HostLimits) -> None:
+        self.launch = launch
+        self.folder = folder
+        self.session_id = ""
+        self.commands: tuple[AvailableCommand, ...] = ()
+        self.capabilities = AgentCapabilities()
+        self.auth_methods: tuple[str, ...] = ()
+        """Names of the agent's ways to log in."""
+        self.turn: PromptTurn | None = None
+        """The turn that works, or that waits for an answer."""
+        self.limits = limits
+        self._link = AgentLink(launch, folder, self, limits, self._make_room)
+        self._requests = AgentRequests(files, limits, self._turn_of)
+        self._is_muted = True
+        self._malformed = 0
+        self._work: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the agent can take prompts."""
+        return self._link.is_alive
+
+    async def start(self, version: str) -> None:
+        """Start the process and initialize it; ``version`` is our own.
+
+        Raises:
+            AgentStartError: the program cannot be started.
+            IsthmusError: it ended, refused, or did not answer in time.
+        """
+        await self._link.start()
+        abilities = ClientCapabilities(FileSystemCapabilities(read_text_file=True, write_text_file=True))
+        request = InitializeRequest(PROTOCOL_VERSION, abilities, Implementation("isthmus", version, "Isthmus"))
+        answer = await self._link.ask(request, InitializeResponse, self.limits.initialize_seconds)
+        if answer.protocol_version != PROTOCOL_VERSION:
+            raise AgentLostError(
+                f"the agent speaks version {answer.protocol_version} of ACP; expected version {PROTOCOL_VERSION}"
+            )
+        self.capabilities = answer.agent_capabilities or AgentCapabilities()
+        methods = (answer.auth_methods or ())[: self.limits.options]
+        self.auth_methods = tuple(item.name[: self.limits.title] for item in methods)
+
+    async def begin(self) -> None:
+        """Begin a new session.
+
+        Raises:
+            LoginRequiredError: a user must log in first.
+            IsthmusError: the agent refused, ended, or did not answer in time.
+        """
+        request = NewSessionRequest(str(self.folder), ())
+        answer = await self._ask(request, NewSessionResponse, self.limits.session_seconds)
+        self.session_id, self._is_muted = answer.session_id, False
+
+    async def continue_session(self, session_id: str) -> None:
+        """Resume or load a former session; what it sends of its past is left out.
+
+        Raises:
+            LoginRequiredError: a user must log in first.
+            IsthmusError: the agent cannot, refused, ended, or did not answer in time.
+        """
+        sessions, folder = self.capabilities.session_capabilities, str(self.folder)
+        request: ResumeSessionRequest | LoadSessionRequest
+        if sessions is not None and sessions.resume is not None:
+            request = ResumeSessionRequest(session_id, folder, ())
+        elif self.capabilities.load_session:
+            request = LoadSessionRequest(session_id, folder, ())
+        else:
+            raise IsthmusError("the agent cannot load sessions")
+        self.session_id = session_id
+        await self._ask(request, JustAnswered, self.limits.load_seconds)
+        self._is_muted = False
+
+    async def aclose(self) -> None:
+        """End the agent."""
+        work = list(self._work)
+        for task in work:
+            task.cancel()
+        await self._link.aclose()
+        await asyncio.gather(*work, return_exceptions=True)
+
+    def prompt(self, task_id: str, blocks: tuple[ContentBlock, ...]) -> PromptTurn:
+        """Begin a turn and return it."""
+        turn = self.turn = PromptTurn(task_id, UpdateReader(self.launch.agent, self.limits))
+        self._begin(self._prompt(turn, PromptRequest(self.session_id, blocks)))
+        return turn
+
+    def abandon(self, turn: PromptTurn) -> None:
+        """Cancel a turn in the background; an agent that does not react in time is ended."""
+        if self.turn is turn and not turn.is_abandoned:
+            turn.abandon()
+            self._begin(self._cancel(turn))
+
+    async def settled(self) -> None:
+        """Wait until an abandoned turn has ended, which takes a limited time."""
+        if self.turn is not None and self.turn.is_abandoned:
+            await self.turn.has_ended.wait()
+
+    # --- the handler of the connection ---
+
+    async def request(self, method: str, params: JsonObject) -> JsonObject:
+        """Return the result of a request of the agent."""
+        return await self._requests.answer(method, params)
+
+    def notification(self, method: str, params: JsonObject) -> None:
+        """Take an update; one that does not fit the protocol is left out."""
+        if method != SessionNotification.METHOD:
+            return
+        try:
+            received = from_json(SessionNotification, params)
+        except DecodeError as error:
+            self._malformed += 1
+            if self._malformed == 1:
+                log.warning("an update of %s is left out, later ones silently: %s", self.launch.command[0], error)
+            return
+        if isinstance(received.update, CommandsUpdate):
+            self.commands = received.update.available_commands[: self.limits.commands]
+        elif not self._is_muted and (turn := self._turn_of(received.session_id)) is not None:
+            turn.add(received.update)
+
+    def _turn_of(self, session_id: str) -> PromptTurn | None:
+        return self.turn if session_id == self.session_id else None
+
+    async def _make_room(self, size: int) -> None:
+        if self.turn is not None:
+            self.turn.received(size)
+        limits = self.limits
+        while self.turn is not None and self.turn.is_full(limits.waiting_updates, limits.waiting_bytes):
+            await asyncio.sleep(POLL_SECONDS)
+
+    # --- requests to the agent ---
+
+    async def _ask(self, request: ClientRequest, kind: type[ResponseT], seconds: float | None) -> ResponseT:
+        try:
+            return await self._link.ask(request, kind, seconds)
+        except LoginRequiredError as error:
+            if not self.auth_methods:  # JSON-RPC leaves the meaning of this code to the agent
+                raise RpcError(AUTH_REQUIRED, str(error)) from error
+            error.methods = self.auth_methods
+            raise
+
+    async def _prompt(self, turn: PromptTurn, request: PromptRequest) -> None:
+        end = TurnEnd(error=AgentLostError("the agent's process was ended"))
+        try:
+            answer = await self._ask(request, PromptResponse, None)
+            end = TurnEnd(answer.stop_reason)
+        except IsthmusError as error:
+            end = TurnEnd(error=error)
+        finally:
+            if self.turn is turn:
+                self.turn = None
+            turn.add(end)
+
+    async def _cancel(self, turn: PromptTurn) -> None:
+        try:
+            async with asyncio.timeout(self.limits.cancel_seconds):
+                await self._link.notify(CancelNotification(self.session_id), CancelNotification.METHOD)
+                await turn.has_ended.wait()
+        except TimeoutError:
+            seconds = self.limits.cancel_seconds
+            log.warning("%s did not stop within %g s; its process is ended", self.launch.command[0], seconds)
+            self._link.kill()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name="isthmus-acp-turn")
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)

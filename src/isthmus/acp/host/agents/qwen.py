@@ -1,0 +1,18 @@
+"""Qwen Code, ``qwen --acp``."""
+
+import re
+
+from isthmus.acp.host.known_agent import KnownAgent
+
+AGENT = KnownAgent(
+    id="qwen-code",
+    title="Qwen Code",
+    programs=("qwen", "@qwen-code/qwen-code"),
+    variables=(
+        *("DASHSCOPE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "QWEN_CODE_NO_RELAUNCH"),
+        *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    ),
+    tool_name_key=("toolName",),
+    mcp_title=re.compile(r"(?P<tool>\S+) \((?P<server>.+) MCP Server\).*", re.DOTALL),
+    login="Run `qwen` on the machine of the server and log in there (/auth), or set OPENAI_API_KEY for the server.",
+)

@@ -1,0 +1,182 @@
+"""The agent of another author that speaks ACP, as the engine runs one: tasks are its turns, questions are ours.
+
+A turn waits in the memory of this process while it asks; its task waits as rows, as every task does. If the agent's
+process ends meanwhile the question is lost: its call fails, and the task with it. Nothing is sent to an agent twice.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from isthmus.acp.host.agent_link import Launch, LoginRequiredError
+from isthmus.acp.host.commands import command_tree, prompt_text
+from isthmus.acp.host.limits import HostLimits
+from isthmus.acp.host.prompt_blocks import prompt_blocks
+from isthmus.acp.v1.content import ContentBlock, TextBlock
+from isthmus.agent.calls.suspended_calls import SuspendedCalls
+from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
+from isthmus.app.acp_files import WorkspaceFiles
+from isthmus.app.acp_segment import (
+    AGENT_LOST,
+    LOST_QUESTION,
+    AcpSegment,
+    Work,
+    login_required,
+    open_calls,
+)
+from isthmus.app.acp_sessions import AcpSessions, OpenedSession, SessionKey
+from isthmus.development_tool import AgentSettings, ErrorDetails, SlashCommand, ToolCallStatus
+from isthmus.encoding.codec import JsonObject
+from isthmus.errors import IsthmusError
+from isthmus.events import AgentMessage, AgentRecord, Prompt, StateChange, TaskState, ToolCallUpdate
+
+INTERRUPTED = "The agent's process ended while this call ran; whether it had an effect is not known."
+LOST = (
+    "The agent's process ended in the middle of its work, which was not repeated. Send another message in this"
+    " conversation to go on."
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The agent's session of a conversation, as it is kept in an AgentRecord.
+
+    ``sent`` is the id of the last message that the agent received; ``notes`` are what it must be told with the next.
+    """
+
+    agent: str
+    session: str = ""
+    sent: str = ""
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, record: JsonObject | None, agent: str) -> "Kept":
+        """Return what a record keeps for an agent; nothing if it is another agent's."""
+        value: dict[str, Any] = dict(record or {})
+        if value.get("acp") != agent:
+            return cls(agent)
+        return cls(agent, value["session"], value["sent"], tuple(value["notes"]))
+
+    @property
+    def record(self) -> AgentRecord:
+        """The event that keeps it."""
+        return AgentRecord({"acp": self.agent, "session": self.session, "sent": self.sent, "notes": list(self.notes)})
+
+
+class AcpAgent:
+    """Runs the turns of an ACP agent. ``name`` tells its records from those of other agents."""
+
+    def __init__(self, name: str, launch: Launch, limits: HostLimits | None = None) -> None:
+        self._name = name
+        self._launch = launch
+        self._limits = limits or HostLimits()
+        self._sessions = AcpSessions(launch, self._limits)
+        self._work: dict[str, Work] = {}
+        """The turns that work or wait, by task."""
+        self.suspended = SuspendedCalls(self._limits.answer_seconds, asks_only_here=True)
+
+    async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
+        """Return the agent's slash commands, as far as it has named them."""
+        return command_tree(self._sessions.commands(user, workspace))
+
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        """Work on the session's task up to its end or a question, and return that state."""
+        session = turn.session
+        if session.state is TaskState.SUBMITTED:
+            await turn.emit(StateChange(TaskState.WORKING))
+            begun = await self._begin(turn)
+            if isinstance(begun, StateChange):
+                return begun
+            work = self._work[session.task_id] = begun
+        elif (found := self._work.get(session.task_id)) is not None and not found.turn.is_abandoned:
+            work = found
+        else:
+            return await self._lost(turn)
+        segment = AcpSegment(turn, work, self.suspended)
+        try:
+            await segment.pass_on_answers()
+            end = await segment.follow()
+        except BaseException:
+            work.end()
+            raise
+        kept = Kept.of(session.record, self._name)
+        if work.turn.notes:
+            await turn.emit(replace(kept, notes=(*kept.notes, *work.turn.notes)).record)
+            work.turn.notes.clear()
+        if end.state is not TaskState.INPUT_REQUIRED:
+            work.end()
+        return end
+
+    async def aclose(self) -> None:
+        """End every process of the agent."""
+        await self._sessions.aclose()
+
+    def _let_go(self, task_id: str, key: SessionKey) -> None:
+        self._work.pop(task_id, None)
+        self._sessions.rest(key)
+
+    async def _begin(self, turn: AgentTurn) -> Work | StateChange:
+        """Send the task's message to the agent; return the end of the task if that is impossible."""
+        session = turn.session
+        key, folder = (session.user, session.context_id), Path(session.workspace)
+        await self.suspended.discard(session.task_id)
+        self._work.pop(session.task_id, None)
+        live = self._sessions.find(key)
+        if live is not None and live.turn is not None and not live.turn.is_abandoned:
+            if live.turn.task_id != session.task_id:
+                text = (
+                    f"The agent is at work on task {live.turn.task_id} of this conversation, and takes one message"
+                    " after the other: wait for its end, answer its question, cancel it, or begin another conversation."
+                )
+                return StateChange(TaskState.FAILED, text, "agent_busy")
+            live.abandon(live.turn)
+        kept = Kept.of(session.record, self._name)
+        try:
+            opened = await self._sessions.open(key, folder, kept.session or None)
+            blocks, kept = self._message(session, opened, kept)
+        except LoginRequiredError as error:
+            if session.message is not None:
+                await turn.emit(replace(kept, sent=session.message.message_id).record)  # the user sends it again
+            return login_required(error, self._launch.agent.login)
+        except IsthmusError as error:
+            return StateChange(TaskState.FAILED, str(error), "agent_error")
+        if opened.loss:
+            text = (
+                f"The agent could not continue its earlier session ({opened.loss}). It has begun a new one, and does"
+                " not know what was said before."
+            )
+            await turn.emit(AgentMessage(f"loss-{opened.session.session_id}", text))
+        await turn.emit(kept.record)
+        on_end = partial(self._let_go, session.task_id, key)
+        return Work(opened.session, opened.session.prompt(session.task_id, blocks), WorkspaceFiles(folder), on_end)
+
+    def _message(self, session: Session, opened: OpenedSession, kept: Kept) -> tuple[tuple[ContentBlock, ...], Kept]:
+        """Return the blocks of the messages that the agent has not received, and what is kept afterwards."""
+        kept = replace(kept, session=opened.session.session_id)
+        if (command := session.command) is not None:
+            text = prompt_text(command.path, command.args, opened.session.commands)
+            return (TextBlock(text),), replace(kept, sent=command.message_id)
+        prompts = _unsent(session.new_prompts, kept.sent)
+        parts = [part for prompt in prompts for part in prompt.content]
+        before = "\n\n".join(kept.notes)
+        blocks = prompt_blocks(parts, opened.session.capabilities.prompt_capabilities, before)
+        return blocks, replace(kept, sent=prompts[-1].message_id if prompts else kept.sent, notes=())
+
+    async def _lost(self, turn: AgentTurn) -> StateChange:
+        """End a task whose turn was in the memory of a process that has ended."""
+        for call in open_calls(turn.session):
+            text = LOST_QUESTION if call.confirmation_request is not None else INTERRUPTED
+            ended = replace(call, status=ToolCallStatus.FAILED, confirmation_request=None, live_content=None)
+            await turn.emit(ToolCallUpdate(replace(ended, error=ErrorDetails(text, "interrupted"))))
+        return StateChange(TaskState.FAILED, LOST, AGENT_LOST)
+
+
+def _unsent(prompts: Sequence[Prompt], sent: str) -> Sequence[Prompt]:
+    ids = [prompt.message_id for prompt in prompts]
+    return prompts[ids.index(sent) + 1 :] if sent in ids else prompts

@@ -1,0 +1,68 @@
+"""The files of a workspace for a hosted ACP agent: the port :class:`isthmus.acp.host.files.SessionFiles`.
+
+The rules are those of our own agent's tools: nothing outside the workspace or closed by ``.geminiignore`` is read or
+written, and nothing of git is written.
+"""
+
+import asyncio
+from pathlib import Path
+
+from isthmus.acp.host.files import Expected, FileRefusedError
+from isthmus.errors import IsthmusError
+from isthmus.files.atomic import write_if_unchanged
+from isthmus.files.nofollow import make_folders
+from isthmus.text.text_file import TextForm, with_newlines_of
+from isthmus.tools.content import read_bytes, text_of
+from isthmus.tools.edit import edit_target
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.workspace import Workspace
+
+
+class WorkspaceFiles:
+    """The text files of one workspace."""
+
+    def __init__(self, folder: Path) -> None:
+        self._workspace = Workspace(folder)
+
+    async def read(self, path: str) -> str:
+        """Return the text of a file."""
+        return await asyncio.to_thread(self._read, path)
+
+    async def write(self, path: str, text: str, expected: Expected | None = None) -> None:
+        """Write a file in the encoding that it has."""
+        await asyncio.to_thread(self._write, path, text, expected)
+
+    def is_same(self, path: str, other: str) -> bool:
+        """Return whether two paths mean the same file."""
+        try:
+            return self._workspace.resolve(path) == self._workspace.resolve(other)
+        except ToolFailure:
+            return False
+
+    def _read(self, path: str) -> str:
+        try:
+            resolved = self._workspace.open_path(path)
+            return text_of(read_bytes(resolved, path), resolved, path).text
+        except ToolFailure as failure:
+            raise FileRefusedError(str(failure), is_missing=failure.category == "file_not_found") from failure
+
+    def _write(self, path: str, text: str, expected: Expected | None) -> None:
+        try:
+            target = edit_target(self._workspace, path)
+            if expected is not None:
+                if _plain(target.text) != _plain(expected.text):
+                    raise FileRefusedError(f"{path} changed since the edit was proposed; nothing was written")
+                text = with_newlines_of(target.text or "", text)
+            form = TextForm() if target.file is None else target.file.form
+            make_folders(target.path.parent)
+            write_if_unchanged(target.path, form.encode(text), target.data, through_links=False)
+        except FileRefusedError:
+            raise
+        except IsthmusError as error:
+            raise FileRefusedError(str(error)) from error
+        except OSError as error:
+            raise FileRefusedError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _plain(text: str | None) -> str | None:
+    return None if text is None else text.replace("\r\n", "\n")

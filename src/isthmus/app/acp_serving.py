@@ -1,0 +1,147 @@
+"""``serve --agent COMMAND``: the agent's command, the user's consent to run it, and the engine that serves it."""
+
+import contextlib
+import json
+import re
+import shlex
+import sys
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, cast
+
+import click
+
+from isthmus.acp.host.agent_link import Launch
+from isthmus.acp.host.agents import AGENTS
+from isthmus.acp.host.known_agent import KnownAgent, agent_environment, known_agent
+from isthmus.agent.options import OWN_TOKENS
+from isthmus.app.acp_agent import AcpAgent
+from isthmus.app.setup import BadInputError, Setup
+from isthmus.encoding.jsonc import JsoncError, parse
+from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.files.locations import make_private_directory
+from isthmus.journal.sqlite import SqliteJournal
+from isthmus.settings.edit_file import MAXIMUM_BYTES, change_file
+from isthmus.text.visible import visible_line
+
+TRUSTED_COMMANDS = "acp-agents.json"
+"""File in the data folder with the commands that the user has agreed to run."""
+REGISTRY_PREFIX = "acp:"
+"""Beginning of an agent's id in the public registry, in place of a command."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostedCommand:
+    """The command of an agent; ``variables`` are further environment variables that it gets."""
+
+    words: tuple[str, ...]
+    variables: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The command as a user types it."""
+        return shlex.join(self.words)
+
+    @property
+    def agent(self) -> KnownAgent:
+        """Known facts about the agent."""
+        return known_agent(self.words, AGENTS)
+
+    @property
+    def title(self) -> str:
+        """Name of the agent for users."""
+        return self.agent.title if self.agent.id else PurePath(self.words[0]).name
+
+    @property
+    def id(self) -> str:
+        """Name of the agent's folder and records."""
+        return self.agent.id or re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "agent"
+
+
+def read_command(text: str, variables: tuple[str, ...]) -> HostedCommand:
+    """Return the command that the user gave.
+
+    Raises:
+        BadInputError: it is empty or not closed, or a variable holds a token of ours.
+    """
+    if text.startswith(REGISTRY_PREFIX):
+        # The ids of the registry are looked up here once its data is at hand.
+        raise BadInputError(
+            f"--agent {text}: expected a command such as 'gemini --acp', received an id of the registry"
+        )
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise BadInputError(f"--agent {text!r}: expected a command such as 'gemini --acp': {error}") from error
+    if not words:
+        raise BadInputError("--agent: expected a command such as 'gemini --acp', received an empty text")
+    if own := sorted(OWN_TOKENS.intersection(variables)):
+        raise BadInputError(f"--agent-env {own[0]}: it holds a token of Isthmus, which no agent gets")
+    return HostedCommand(words, variables)
+
+
+def settle_consent(command: HostedCommand, data_dir: Path, *, is_trusted: bool) -> None:
+    """Have the user agree to run a command once, and remember it; ``is_trusted`` is the user's agreement.
+
+    Raises:
+        BadInputError: the user refuses, or cannot be asked.
+    """
+    path = data_dir / TRUSTED_COMMANDS
+    if not is_trusted:
+        if command.shown in _commands_in(path):
+            return
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise BadInputError(
+                f"the command {visible_line(command.shown)!r} was never run here, and there is no terminal to ask at:"
+                " if you trust it, give --trust-agent once; it runs with your rights"
+            )
+        click.echo(
+            f"The server will run this command with your rights, in the folders of its sessions:\n"
+            f"  {visible_line(command.shown)}",
+            err=True,
+        )
+        if not click.confirm("Run it, now and at later starts?", default=False, err=True):
+            raise BadInputError("the command was not agreed to; nothing was started")
+    make_private_directory(data_dir)
+    change_file(path, lambda text: _with(text, command.shown))
+
+
+def _commands_in(path: Path) -> tuple[str, ...]:
+    try:
+        return _decoded(path.read_bytes()[:MAXIMUM_BYTES].decode())
+    except (OSError, UnicodeDecodeError, JsoncError):
+        return ()
+
+
+def _with(text: str, command: str) -> str:
+    return json.dumps(list(dict.fromkeys((*_decoded(text), command))), indent=2, ensure_ascii=False) + "\n"
+
+
+def _decoded(text: str) -> tuple[str, ...]:
+    value: object = parse(text) if text.strip() else []
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return tuple(item for item in items if isinstance(item, str))
+
+
+@contextlib.asynccontextmanager
+async def hosted_engine(setup: Setup, command: HostedCommand, rule: WorkspaceRule) -> AsyncGenerator[Engine]:
+    """Run an engine whose agent is started by a command; tasks that ended processes left are taken over.
+
+    Raises:
+        JournalError: the data folder cannot be used.
+    """
+    folder = setup.data_dir / "acp-agents" / command.id
+    make_private_directory(folder)
+    environment = agent_environment(setup.environment, command.agent, command.variables)
+    agent = AcpAgent(command.id, Launch(command.words, environment, command.agent))
+    journal = await SqliteJournal.open(folder / "journal.sqlite", agent=(f"ACP agent {command.id}",))
+    options = EngineOptions(rule, takes_over=True, maximum_size=setup.journal_maximum_size)
+    engine = Engine(agent, journal, options)
+    try:
+        await engine.start()
+        yield engine
+    finally:
+        await engine.aclose()
+        await agent.aclose()

@@ -1,0 +1,340 @@
+"""An ACP agent of another author behind our A2A server: what clients see, answer and cancel."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from isthmus.acp.host.known_agent import KnownAgent
+from isthmus.client import CommandMessage, CommandScope, Turn
+from isthmus.development_tool import (
+    AgentThought,
+    ConfirmationOption,
+    ExecuteDetails,
+    FileDiff,
+    ToolCallStatus,
+    ToolOutput,
+)
+from isthmus.events import TaskState, TextContent
+from support.acp_hosting import LIMITS, AcpHosting, acp_hosting, prompts, received, seen_of
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+BEFORE = "one\ntwo\nthree\n"
+OPTIONS = (
+    ConfirmationOption("always", "Always allow"),
+    ConfirmationOption("once", "Allow"),
+    ConfirmationOption("no", "Reject"),
+)
+
+
+@pytest.fixture
+async def hosting(tmp_path: Path) -> AsyncGenerator[AcpHosting]:
+    async with acp_hosting(tmp_path) as hosting:
+        (hosting.workspace / "a.txt").write_text(BEFORE, encoding="utf-8")
+        yield hosting
+
+
+def content(hosting: AcpHosting) -> str:
+    return (hosting.workspace / "a.txt").read_text(encoding="utf-8")
+
+
+async def test_texts_and_thoughts_arrive_and_one_session_serves_the_conversation(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("hello")
+    assert (seen.state, seen.text) == (TaskState.COMPLETED, "You said: hello")
+    assert seen.view.thoughts == [AgentThought("Think.", "About it.")]
+    again = await hosting.prompt("more", seen.context_id)
+    assert again.text == "You said: more"
+    assert [item["method"] for item in received()] == [
+        "initialize",
+        "session/new",
+        "session/prompt",
+        "session/prompt",
+    ]
+
+
+async def test_an_answer_of_another_client_lets_the_agent_write(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("edit")
+    assert seen.state is TaskState.INPUT_REQUIRED
+    request = seen.question.confirmation_request
+    assert request is not None
+    assert request.options == OPTIONS
+    diff = request.file_edit_details
+    assert diff is not None
+    assert (diff.file_path, diff.old_content) == (str(hosting.workspace / "a.txt"), BEFORE)
+    assert diff.new_content == "one\nTWO\nthree\n"
+    assert content(hosting) == BEFORE
+    answered = await hosting.answer(seen, "once")
+    assert (answered.state, answered.text) == (TaskState.COMPLETED, "Written.")
+    assert content(hosting) == "one\nTWO\nthree\n"
+    assert answered.call("edit-1").status is ToolCallStatus.SUCCEEDED
+
+
+async def test_the_text_of_the_user_is_written_and_the_agent_is_told(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("edit")
+    answered = await hosting.answer(seen, "once", "one\nMINE\nthree\n")
+    assert content(hosting) == "one\nMINE\nthree\n"
+    output = answered.call("edit-1").output
+    assert output is not None
+    assert output.diff is not None
+    assert output.diff.new_content == "one\nMINE\nthree\n"
+    await hosting.prompt("and now", seen.context_id)
+    told = prompts()[-1]
+    assert told.startswith("The user changed your proposal for ")
+    assert "-TWO\n+MINE\n" in told
+    assert told.endswith("\n\nand now")
+    await hosting.prompt("again", seen.context_id)
+    assert prompts()[-1] == "again"
+
+
+async def test_a_file_that_changed_meanwhile_keeps_its_text(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("edit")
+    (hosting.workspace / "a.txt").write_text("other\n", encoding="utf-8")
+    answered = await hosting.answer(seen, "once", "one\nMINE\nthree\n")
+    assert content(hosting) == "other\n"
+    call = answered.call("edit-1")
+    assert call.status is ToolCallStatus.FAILED
+    assert call.error is not None
+    assert "changed since the edit was proposed" in call.error.message
+
+
+async def test_a_passage_is_shown_and_edited_as_the_whole_file(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("snippet")
+    request = seen.question.confirmation_request
+    assert request is not None
+    assert isinstance(request.details, FileDiff)
+    assert (request.details.old_content, request.details.new_content) == (BEFORE, "one\nTWO\nthree\n")
+    await hosting.answer(seen, "once", "one\nMINE\nthree\n")
+    assert content(hosting) == "one\nMINE\nthree\n"
+
+
+async def test_an_agent_that_writes_by_itself_is_refused_and_the_users_text_written(tmp_path: Path) -> None:
+    agent = KnownAgent(id="self", title="Self", writes_by_itself=True)
+    async with acp_hosting(tmp_path, agent=agent) as hosting:
+        (hosting.workspace / "a.txt").write_text(BEFORE, encoding="utf-8")
+        seen = await hosting.prompt("snippet")
+        answered = await hosting.answer(seen, "once", "one\nMINE\nthree\n")
+        assert answered.call("edit-1").status is ToolCallStatus.SUCCEEDED
+        assert content(hosting) == "one\nMINE\nthree\n"
+        assert received()[-1]["result"]["outcome"] == {"outcome": "selected", "optionId": "no"}
+        await hosting.prompt("and now", seen.context_id)
+        assert "-TWO\n+MINE\n" in prompts()[-1]
+
+
+async def test_a_rejected_call_is_cancelled_and_the_turn_goes_on(hosting: AcpHosting) -> None:
+    answered = await hosting.answer(await hosting.prompt("edit"), "no")
+    assert (answered.state, answered.text) == (TaskState.COMPLETED, "Rejected.")
+    assert answered.call("edit-1").status is ToolCallStatus.CANCELLED
+    assert content(hosting) == BEFORE
+
+
+async def test_a_command_is_asked_about_and_its_output_shown(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("shell")
+    request = seen.question.confirmation_request
+    assert request is not None
+    assert request.details == ExecuteDetails("echo hi")
+    assert (seen.question.tool_name, seen.question.input_parameters) == ("execute", {"command": "echo hi"})
+    answered = await hosting.answer(seen, "once")
+    assert answered.call("shell-1").output == ToolOutput(text="hi\n")
+    assert answered.text == "Ran."
+
+
+async def test_a_question_whose_agent_dies_is_lost_and_the_conversation_goes_on(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("die-asking")
+    assert seen.state is TaskState.INPUT_REQUIRED
+    (Path(os.environ["HOME"]) / "die").touch()
+    await _ended(hosting, seen.task_id)
+    after = await hosting.whole(seen.task_id)
+    assert after.state is TaskState.FAILED
+    call = after.call("shell-1")
+    assert call.status is ToolCallStatus.FAILED
+    assert call.error is not None
+    assert "process ended while this question was open" in call.error.message
+    assert "by signal 9" in (after.view.error or "")
+    again = await hosting.prompt("hello", seen.context_id)
+    assert again.text == "You said: hello"
+    methods = [item.get("method") for item in received()]
+    assert methods.count("session/load") == 1
+    assert prompts() == ["die-asking", "hello"]
+
+
+async def _ended(hosting: AcpHosting, task_id: str) -> None:
+    async def has_ended() -> bool:
+        return (await hosting.agent.get(task_id)).state.is_terminal
+
+    await eventually_async(has_ended, what="the end of the task")
+
+
+async def test_a_message_instead_of_an_answer_cancels_the_turn_and_is_sent(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("shell")
+    after = await hosting.prompt("something else", task_id=seen.task_id)
+    assert (after.state, after.text) == (TaskState.COMPLETED, "You said: something else")
+    assert after.call("shell-1").status is ToolCallStatus.CANCELLED
+    outcomes = [item["result"]["outcome"] for item in received() if "outcome" in item.get("result", {})]
+    assert outcomes == [{"outcome": "cancelled"}]
+    assert [item.get("method") for item in received()].count("session/cancel") == 1
+
+
+async def test_another_task_of_a_conversation_is_refused_while_a_question_is_open(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("edit")
+    refused = await hosting.prompt("hello", seen.context_id)
+    assert (refused.state, refused.view.reason) == (TaskState.FAILED, "agent_busy")
+    assert seen.task_id in (refused.view.error or "")
+    assert (await hosting.answer(seen, "once")).state is TaskState.COMPLETED
+
+
+async def test_cancelling_stops_the_agent_and_answers_its_question(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("shell")
+    assert (await hosting.agent.cancel(seen.task_id)).state is TaskState.CANCELED
+    await eventually_async(lambda: received()[-1].get("method") == "session/cancel", what="the cancellation")
+    turn = await hosting.turn("wait", seen.context_id)
+    await _text(turn, "Working.")
+    assert (await hosting.agent.cancel(turn.snapshot.task_id)).state is TaskState.CANCELED
+    again = await hosting.prompt("hello", seen.context_id)
+    assert again.text == "You said: hello"
+    assert [item.get("method") for item in received()].count("initialize") == 1
+
+
+async def _text(turn: Turn, text: str) -> str:
+    """Return the text of a turn once it has a part; the turn is not read further."""
+    async with asyncio.timeout(30):
+        async for delivery in turn.deliveries:
+            if isinstance(delivery.event, TextContent) and text in delivery.event.text:
+                return delivery.event.text
+    raise AssertionError(text)
+
+
+async def test_an_agent_that_ignores_a_cancellation_is_ended_with_its_children(hosting: AcpHosting) -> None:
+    turn = await hosting.turn("hang")
+    said = await _text(turn, "Hanging")
+    child = int(said.split()[-1].rstrip("."))
+    assert (await hosting.agent.cancel(turn.snapshot.task_id)).state is TaskState.CANCELED
+    await eventually_async(lambda: not psutil.pid_exists(child), what="the end of the agent's child")
+    again = await hosting.prompt("hello", turn.snapshot.context_id)
+    assert again.text == "You said: hello"
+
+
+async def test_commands_of_the_agent_are_a_tree_and_go_as_prompts(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("hello")
+    scope = CommandScope(context_id=seen.context_id)
+    tree = await hosting.agent.commands(scope)
+    assert [(item.name, [sub.name for sub in item.sub_commands]) for item in tree] == [
+        ("memory", ["show"]),
+        ("git", ["commit"]),
+    ]
+    for path, args in ((("memory", "show"), "all"), (("git:commit",), "")):
+        execution = await hosting.agent.execute(CommandMessage(path, args, scope))
+        assert execution.turn is not None, execution
+        assert (await seen_of(hosting.agent, execution.turn)).state is TaskState.COMPLETED
+    assert prompts()[1:] == ["/memory show all", "/git:commit"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "error"),
+    [("refuse", "refusal", "refused"), ("fail", "agent_error", "Internal error: the quota is used up")],
+)
+async def test_the_reason_of_a_bad_end_is_stated(hosting: AcpHosting, text: str, reason: str, error: str) -> None:
+    seen = await hosting.prompt(text)
+    assert (seen.state, seen.view.reason) == (TaskState.FAILED, reason)
+    assert error in (seen.view.error or "")
+
+
+async def test_wrong_messages_change_nothing_and_files_outside_are_refused(hosting: AcpHosting, tmp_path: Path) -> None:
+    (hosting.workspace / "link").symlink_to(tmp_path, target_is_directory=True)
+    seen = await hosting.prompt("wrong")
+    assert (seen.state, seen.text) == (TaskState.COMPLETED, "Still here.")
+    assert not (tmp_path / "x").exists()
+
+
+async def test_a_flood_is_held_within_the_limits(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path, limits=replace(LIMITS, waiting_updates=50, title=100)) as hosting:
+        seen = await hosting.prompt("flood")
+        assert seen.state is TaskState.COMPLETED
+        assert len(seen.text) == 100_000
+        assert {len(view.call.description or "") for view in seen.view.calls.values()} == {100}
+
+
+async def test_lines_that_are_not_messages_are_survived(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path, "junk") as hosting:
+        assert (await hosting.prompt("hello")).text == "You said: hello"
+
+
+async def test_an_agent_without_a_login_names_the_ways_to_log_in(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path, "asks-login") as hosting:
+        seen = await hosting.prompt("hello")
+        assert seen.state is TaskState.AUTH_REQUIRED
+        assert "Authentication required. The agent's ways to log in: Log in to the site, Use a key." in (
+            seen.view.error or ""
+        )
+        (Path(os.environ["HOME"]) / "logged-in").touch()
+        again = await hosting.prompt("hello again", task_id=seen.task_id)
+        assert (again.state, again.text) == (TaskState.COMPLETED, "You said: hello again")
+
+
+async def test_an_agent_that_cannot_start_or_does_not_answer_fails_the_task(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path, command=["/no/such/program"]) as hosting:
+        seen = await hosting.prompt("hello")
+        assert "'/no/such/program' cannot be started: No such file" in (seen.view.error or "")
+    async with acp_hosting(tmp_path, "silent", limits=replace(LIMITS, initialize_seconds=0.2)) as hosting:
+        seen = await hosting.prompt("hello")
+        assert "initialize: no answer within 0.2 s" in (seen.view.error or "")
+        assert seen.state is TaskState.FAILED
+
+
+async def test_the_agent_gets_no_variables_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ISTHMUS_A2A_TOKEN", "GEMINI_API_KEY", "SCRIPTED_KEY", "GIVEN"):
+        monkeypatch.setenv(name, "x")
+    agent = KnownAgent(id="x", title="X", variables=("SCRIPTED_KEY",))
+    async with acp_hosting(tmp_path, agent=agent, variables=["GIVEN"]) as hosting:
+        names = (await hosting.prompt("environment")).text.split()
+    assert {"GIVEN", "HOME", "PATH", "SCRIPTED_KEY"} <= set(names)
+    assert not {"ISTHMUS_A2A_TOKEN", "GEMINI_API_KEY"} & set(names)
+
+
+async def test_a_plain_client_gets_the_final_text(hosting: AcpHosting) -> None:
+    message = {"role": "user", "messageId": "m", "parts": [{"kind": "text", "text": "hello"}]}
+    task = await hosting.server.result("message/send", {"message": message}, {})
+    assert task["status"]["state"] == "completed"
+    assert task["status"]["message"]["parts"][0]["text"] == "You said: hello"
+
+
+async def test_after_a_restart_an_answer_is_too_late_and_the_session_is_loaded(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path) as first:
+        asked = await first.prompt("shell")
+    async with acp_hosting(tmp_path) as second:
+        lost = await second.answer(asked, "once")
+        call = lost.call("shell-1")
+        assert (lost.state, call.status) == (TaskState.FAILED, ToolCallStatus.FAILED)
+        assert call.error is not None
+        assert "process ended while this question was open" in call.error.message
+        again = await second.prompt("hello", asked.context_id)
+        assert again.text == "You said: hello"
+    methods = [item.get("method") for item in received()]
+    assert methods.count("session/new") == 1
+    assert methods.count("session/load") == 1
+
+
+async def test_a_session_that_cannot_be_loaded_is_begun_again_and_the_user_told(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path) as first:
+        seen = await first.prompt("hello")
+    async with acp_hosting(tmp_path, "forgets") as second:
+        again = await second.prompt("more", seen.context_id)
+    assert "could not continue its earlier session (No previous sessions)" in again.text
+    assert again.text.endswith("You said: more")
+
+
+async def test_an_idle_agent_is_ended_and_its_session_loaded_for_the_next_prompt(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path, limits=replace(LIMITS, idle_seconds=0.05)) as hosting:
+        seen = await hosting.prompt("hello")
+        children = psutil.Process().children
+        await eventually_async(lambda: not _agents(children(recursive=True)), what="the end of the idle agent")
+        assert (await hosting.prompt("more", seen.context_id)).text == "You said: more"
+
+
+def _agents(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [process for process in processes if "acp_agent_program.py" in " ".join(process.cmdline())]

@@ -1,0 +1,101 @@
+"""``isthmus serve --agent``: another agent as a program, through crashes of the server, and the consent to run it."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from isthmus.client import PromptMessage
+from isthmus.events import TaskState
+from support.acp_hosting import PROGRAM, prompts, received, seen_of
+from support.isthmus_program import ISTHMUS
+from support.pty_program import pty_program
+from support.serve_program import ServeProgram, serve_program
+from support.turns import view_of
+from support.waiting import eventually, eventually_async
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+
+COMMAND = shlex.join([sys.executable, str(PROGRAM)])
+
+
+@asynccontextmanager
+async def served(folder: Path, *arguments: str) -> AsyncGenerator[ServeProgram]:
+    workspace = folder / "workspace"
+    workspace.mkdir(exist_ok=True)
+    async with serve_program(folder, workspace, "--agent", COMMAND, *arguments) as program:
+        yield program
+
+
+def agents() -> Sequence[psutil.Process]:
+    """Return the scripted agents of this test, by their HOME."""
+    found: list[psutil.Process] = []
+    for process in psutil.process_iter():
+        try:
+            if str(PROGRAM) in process.cmdline() and process.environ().get("HOME") == os.environ["HOME"]:
+                found.append(process)
+        except psutil.Error:
+            pass
+    return found
+
+
+@pytest.mark.slow
+async def test_after_kill_9_the_question_is_lost_and_the_session_loaded(tmp_path: Path) -> None:
+    async with served(tmp_path, "--trust-agent") as program, program.client() as client:
+        turn = await client.prompt(PromptMessage("shell", settings={"workspace_path": str(tmp_path / "workspace")}))
+        asked = await seen_of(client, turn)
+        assert asked.state is TaskState.INPUT_REQUIRED
+        assert len(agents()) == 1
+        await program.end(signal.SIGKILL)
+        await eventually_async(lambda: not agents(), what="the end of the agent")
+    async with served(tmp_path) as program, program.client() as client:
+
+        async def has_failed() -> bool:
+            return (await client.get(asked.task_id)).state is TaskState.FAILED
+
+        await eventually_async(has_failed, what="the end of the task whose question was lost")
+        assert "process ended in the middle of its work" in ((await client.get(asked.task_id)).error or "")
+        message = PromptMessage("hello", context_id=asked.context_id)
+        again = await seen_of(client, await client.prompt(message))
+        assert again.text == "You said: hello"
+    methods = [item.get("method") for item in received()]
+    assert (methods.count("session/new"), methods.count("session/load")) == (1, 1)
+    assert list(prompts()) == ["shell", "hello"]
+
+
+@pytest.mark.slow
+async def test_a_server_that_stops_ends_the_agent(tmp_path: Path) -> None:
+    async with served(tmp_path, "--trust-agent") as program, program.client() as client:
+        await view_of(await client.prompt(PromptMessage("hello")))
+        assert len(agents()) == 1
+        assert await program.end(signal.SIGTERM) == 0
+        assert not agents()
+
+
+@pytest.mark.slow
+def test_the_command_is_not_run_without_consent(tmp_path: Path) -> None:
+    command = [*ISTHMUS, "serve", "--data-dir", str(tmp_path), "--agent", COMMAND]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 42
+    assert "was never run here, and there is no terminal to ask at" in ended.stderr
+    assert "--trust-agent" in ended.stderr
+    assert not (tmp_path / "acp-agents.json").exists()
+
+
+@pytest.mark.slow
+def test_the_user_at_a_terminal_is_shown_the_command_and_asked_once(tmp_path: Path) -> None:
+    command = [*ISTHMUS, "serve", "--port", "0", "--data-dir", str(tmp_path / "data"), "--agent", COMMAND]
+    with pty_program(command, folder=tmp_path, environment=os.environ) as terminal:
+        eventually(lambda: "Run it, now and at later starts?" in terminal.screen, what="the question")
+        assert str(PROGRAM) in terminal.screen.replace("\n", "")
+        terminal.press("y\r")
+        eventually(lambda: "A2A server ready at" in terminal.screen, what="the server")
+    with pty_program(command, folder=tmp_path, environment=os.environ) as terminal:
+        eventually(lambda: "A2A server ready at" in terminal.screen, what="the server, without a question")

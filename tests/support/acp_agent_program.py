@@ -1,0 +1,252 @@
+"""A scripted ACP agent: a plain program over standard streams, with the wire as literals.
+
+The first argument names how it starts (``usual``, ``silent``, ``asks-login``, ``forgets``, ``junk``); the words of a
+prompt name what it does in the turn. It appends what it received to ``acp-received.jsonl`` in its HOME, and keeps the
+ids of its sessions there, so that they can be loaded by another process.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HOME = Path(os.environ["HOME"])
+RECEIVED = HOME / "acp-received.jsonl"
+SESSIONS = HOME / "acp-sessions"
+OPTIONS = [
+    {"optionId": "always", "name": "Always allow", "kind": "allow_always"},
+    {"optionId": "once", "name": "Allow", "kind": "allow_once"},
+    {"optionId": "no", "name": "Reject", "kind": "reject_once"},
+]
+
+
+class Cancelled(Exception):
+    """The client cancelled the turn."""
+
+
+class ScriptedAgent:
+    """One process: its sessions and the request that it carries out."""
+
+    def __init__(self, start: str) -> None:
+        self.start = start
+        self.number = 0
+        self.session = ""
+        self.cwd = Path()
+
+    # --- the wire ---
+
+    def send(self, message: dict[str, Any]) -> None:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+    def receive(self) -> dict[str, Any]:
+        line = sys.stdin.readline()
+        if not line:
+            sys.exit(0)
+        message: dict[str, Any] = json.loads(line)
+        with RECEIVED.open("a", encoding="utf-8") as file:
+            file.write(line)
+        return message
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self.number += 1
+        own = f"a{self.number}"
+        self.send({"id": own, "method": method, "params": {"sessionId": self.session, **params}})
+        while True:
+            message = self.receive()
+            if message.get("id") == own:
+                return message
+            if message.get("method") == "session/cancel":
+                self.cancelled_while_waiting = True
+
+    def update(self, what: str, **members: Any) -> None:
+        params = {"sessionId": self.session, "update": {"sessionUpdate": what, **members}}
+        self.send({"method": "session/update", "params": params})
+
+    def say(self, text: str) -> None:
+        self.update("agent_message_chunk", content={"type": "text", "text": text})
+
+    def permission(self, call: dict[str, Any]) -> str:
+        answer = self.ask("session/request_permission", {"toolCall": call, "options": OPTIONS})
+        outcome = answer["result"]["outcome"]
+        if outcome["outcome"] == "cancelled":
+            raise Cancelled
+        return str(outcome["optionId"])
+
+    # --- requests ---
+
+    def run(self) -> None:
+        while True:
+            message = self.receive()
+            match message.get("method"):
+                case "initialize":
+                    self.initialize(message["id"])
+                case "session/new":
+                    self.new(message["id"], message["params"])
+                case "session/load":
+                    self.load(message["id"], message["params"])
+                case "session/prompt":
+                    text = "".join(block.get("text", "") for block in message["params"]["prompt"])
+                    self.turn(message["id"], text)
+                case _:
+                    pass
+
+    def initialize(self, number: int) -> None:
+        if self.start == "silent":
+            time.sleep(600)
+        if self.start == "junk":
+            sys.stdout.write("Welcome!\n{not json\n[]\n" + '{"jsonrpc": "2.0", "method": 7}\n')
+        result: dict[str, Any] = {"protocolVersion": 1, "agentInfo": {"name": "scripted", "version": "1"}}
+        result["agentCapabilities"] = {"loadSession": True, "promptCapabilities": {"image": True}}
+        if self.start == "asks-login":
+            methods = [{"id": "site", "name": "Log in to the site"}, {"id": "key", "name": "Use a key"}]
+            result["authMethods"] = methods
+        self.send({"id": number, "result": result})
+
+    def new(self, number: int, params: dict[str, Any]) -> None:
+        if self.start == "asks-login" and not (HOME / "logged-in").exists():
+            self.send({"id": number, "error": {"code": -32000, "message": "Authentication required"}})
+            return
+        SESSIONS.mkdir(exist_ok=True)
+        self.session, self.cwd = f"s{len(list(SESSIONS.iterdir())) + 1}", Path(params["cwd"])
+        (SESSIONS / self.session).touch()
+        self.send({"id": number, "result": {"sessionId": self.session}})
+        commands = [
+            {"name": "memory", "description": "Manage memory"},
+            {"name": "memory show", "description": "Show it", "input": {"hint": "what"}},
+            {"name": "git:commit", "description": "Commit"},
+        ]
+        self.update("available_commands_update", availableCommands=commands)
+
+    def load(self, number: int, params: dict[str, Any]) -> None:
+        if self.start == "forgets" or not (SESSIONS / params["sessionId"]).exists():
+            self.send({"id": number, "error": {"code": -32603, "message": "No previous sessions"}})
+            return
+        self.session, self.cwd = params["sessionId"], Path(params["cwd"])
+        self.update("user_message_chunk", content={"type": "text", "text": "an old prompt"})
+        self.say("an old answer")
+        self.send({"id": number, "result": None})
+
+    def turn(self, number: int, text: str) -> None:
+        do = getattr(self, text.split()[-1].replace("-", "_"), self.echo)
+        try:
+            reason = do(text) or "end_turn"
+        except Cancelled:
+            reason = "cancelled"
+        if isinstance(reason, str):
+            self.send({"id": number, "result": {"stopReason": reason}})
+        else:
+            self.send({"id": number, "error": reason})
+
+    # --- turns ---
+
+    def echo(self, text: str) -> None:
+        self.update("agent_thought_chunk", content={"type": "text", "text": "**Think.** About "})
+        self.update("agent_thought_chunk", content={"type": "text", "text": "it."})
+        self.say("You said: ")
+        self.say(text)
+
+    def edit(self, text: str) -> None:
+        """Ask, then write through the client."""
+        path = self.cwd / "a.txt"
+        old = self.ask("fs/read_text_file", {"path": str(path)})["result"]["content"]
+        call = {"toolCallId": "edit-1", "title": "Write a.txt", "kind": "edit", "status": "pending"}
+        diff = {"type": "diff", "path": str(path), "oldText": old, "newText": old.replace("two", "TWO")}
+        if self.permission({**call, "content": [diff]}) == "no":
+            self.update("tool_call_update", toolCallId="edit-1", status="failed")
+            self.say("Rejected.")
+            return
+        written = self.ask("fs/write_text_file", {"path": str(path), "content": diff["newText"]})
+        if "error" in written:
+            content = [{"type": "content", "content": {"type": "text", "text": written["error"]["message"]}}]
+            self.update("tool_call_update", toolCallId="edit-1", status="failed", content=content)
+            return
+        self.update("tool_call_update", toolCallId="edit-1", status="completed", content=[diff])
+        self.say("Written.")
+
+    def snippet(self, text: str) -> None:
+        """Ask with the passage alone, then write the file without the client."""
+        path = self.cwd / "a.txt"
+        diff = {"type": "diff", "path": str(path), "oldText": "two", "newText": "TWO"}
+        call = {"toolCallId": "edit-1", "title": "Edit a.txt", "kind": "edit", "status": "pending", "content": [diff]}
+        self.update("tool_call", **call)
+        if self.permission(call) == "no":
+            self.update("tool_call_update", toolCallId="edit-1", status="failed")
+            return
+        path.write_text(path.read_text(encoding="utf-8").replace("two", "TWO"), encoding="utf-8")
+        self.update("tool_call_update", toolCallId="edit-1", status="completed")
+
+    def shell(self, text: str) -> None:
+        call = {"toolCallId": "shell-1", "title": "Run", "kind": "execute", "rawInput": {"command": "echo hi"}}
+        self.update("tool_call", status="pending", **call)
+        if self.permission({"toolCallId": "shell-1"}) == "no":
+            return
+        self.update("tool_call_update", toolCallId="shell-1", status="in_progress")
+        output = [{"type": "content", "content": {"type": "text", "text": "hi\n"}}]
+        self.update("tool_call_update", toolCallId="shell-1", status="in_progress", content=output)
+        self.update("tool_call_update", toolCallId="shell-1", status="completed", content=output)
+        self.say("Ran.")
+
+    def die_asking(self, text: str) -> None:
+        """End the process while the question is open."""
+        call = {"toolCallId": "shell-1", "title": "Run", "kind": "execute", "rawInput": {"command": "echo hi"}}
+        self.number += 1
+        params = {"sessionId": self.session, "toolCall": call, "options": OPTIONS}
+        self.send({"id": f"a{self.number}", "method": "session/request_permission", "params": params})
+        while not (HOME / "die").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def hang(self, text: str) -> None:
+        """React to nothing, with a child of its own."""
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self.say(f"Hanging with {child.pid}.")
+        time.sleep(600)
+
+    def wait(self, text: str) -> None:
+        """Work until cancelled."""
+        self.say("Working.")
+        while self.receive().get("method") != "session/cancel":
+            pass
+        raise Cancelled
+
+    def flood(self, text: str) -> None:
+        for number in range(1000):
+            self.update("tool_call", toolCallId=f"c{number % 7}", title="x" * 5000, kind="read", status="completed")
+            self.say("y" * 100)
+        sys.stderr.write("noise\n" * 10_000)
+
+    def wrong(self, text: str) -> None:
+        """Send what does not fit the protocol."""
+        self.update("agent_message_chunk", content={"type": "text"})
+        self.update("tool_call", toolCallId=7, status=[])
+        self.update("unheard_of", anything={})
+        self.send({"method": "session/update", "params": {"sessionId": "another", "update": {}}})
+        self.send({"id": "junk", "result": 5})
+        self.send({"id": "w1", "method": "terminal/create", "params": {"command": "id"}})
+        while (answer := self.receive()).get("id") != "w1":
+            pass
+        assert answer["error"]["code"] == -32601
+        outside = {"path": "/etc/passwd"}
+        assert "outside the workspace" in self.ask("fs/read_text_file", outside)["error"]["message"]
+        assert "error" in self.ask("fs/write_text_file", {"path": str(self.cwd / "link" / "x"), "content": "x"})
+        assert self.ask("fs/read_text_file", {"path": str(self.cwd / "none")})["error"]["code"] == -32002
+        self.say("Still here.")
+
+    def refuse(self, text: str) -> str:
+        return "refusal"
+
+    def fail(self, text: str) -> dict[str, Any]:
+        return {"code": -32603, "message": "Internal error", "data": {"details": "the quota is used up"}}
+
+    def environment(self, text: str) -> None:
+        self.say(" ".join(sorted(os.environ)))
+
+
+if __name__ == "__main__":
+    ScriptedAgent(sys.argv[1] if len(sys.argv) > 1 else "usual").run()
