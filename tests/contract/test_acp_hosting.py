@@ -20,7 +20,7 @@ from isthmus.development_tool import (
     ToolOutput,
 )
 from isthmus.events import TaskState, TextContent
-from support.acp_hosting import LIMITS, AcpHosting, acp_hosting, prompts, received, seen_of
+from support.acp_hosting import LIMITS, AcpHosting, acp_hosting, prompts, received, running_agents, seen_of
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -331,10 +331,5 @@ async def test_a_session_that_cannot_be_loaded_is_begun_again_and_the_user_told(
 async def test_an_idle_agent_is_ended_and_its_session_loaded_for_the_next_prompt(tmp_path: Path) -> None:
     async with acp_hosting(tmp_path, limits=replace(LIMITS, idle_seconds=0.05)) as hosting:
         seen = await hosting.prompt("hello")
-        children = psutil.Process().children
-        await eventually_async(lambda: not _agents(children(recursive=True)), what="the end of the idle agent")
+        await eventually_async(lambda: not running_agents(), what="the end of the idle agent")
         assert (await hosting.prompt("more", seen.context_id)).text == "You said: more"
-
-
-def _agents(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return [process for process in processes if "acp_agent_program.py" in " ".join(process.cmdline())]

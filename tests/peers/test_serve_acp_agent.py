@@ -5,16 +5,15 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 
 from isthmus.client import PromptMessage
 from isthmus.events import TaskState
-from support.acp_hosting import PROGRAM, prompts, received, seen_of
+from support.acp_hosting import PROGRAM, prompts, received, running_agents, seen_of
 from support.isthmus_program import ISTHMUS
 from support.pty_program import pty_program
 from support.serve_program import ServeProgram, serve_program
@@ -34,27 +33,15 @@ async def served(folder: Path, *arguments: str) -> AsyncGenerator[ServeProgram]:
         yield program
 
 
-def agents() -> Sequence[psutil.Process]:
-    """Return the scripted agents of this test, by their HOME."""
-    found: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        try:
-            if str(PROGRAM) in process.cmdline() and process.environ().get("HOME") == os.environ["HOME"]:
-                found.append(process)
-        except psutil.Error:
-            pass
-    return found
-
-
 @pytest.mark.slow
 async def test_after_kill_9_the_question_is_lost_and_the_session_loaded(tmp_path: Path) -> None:
     async with served(tmp_path, "--trust-agent") as program, program.client() as client:
         turn = await client.prompt(PromptMessage("shell", settings={"workspace_path": str(tmp_path / "workspace")}))
         asked = await seen_of(client, turn)
         assert asked.state is TaskState.INPUT_REQUIRED
-        assert len(agents()) == 1
+        assert len(running_agents()) == 1
         await program.end(signal.SIGKILL)
-        await eventually_async(lambda: not agents(), what="the end of the agent")
+        await eventually_async(lambda: not running_agents(), what="the end of the agent")
     async with served(tmp_path) as program, program.client() as client:
 
         async def has_failed() -> bool:
@@ -74,9 +61,9 @@ async def test_after_kill_9_the_question_is_lost_and_the_session_loaded(tmp_path
 async def test_a_server_that_stops_ends_the_agent(tmp_path: Path) -> None:
     async with served(tmp_path, "--trust-agent") as program, program.client() as client:
         await view_of(await client.prompt(PromptMessage("hello")))
-        assert len(agents()) == 1
+        assert len(running_agents()) == 1
         assert await program.end(signal.SIGTERM) == 0
-        assert not agents()
+        assert not running_agents()
 
 
 @pytest.mark.slow

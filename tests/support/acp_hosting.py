@@ -1,5 +1,6 @@
 """A hosted ACP agent behind a real A2A server in the test's event loop, and clients of it."""
 
+import contextlib
 import json
 import os
 import sys
@@ -9,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from isthmus.a2a import RemoteAgent
-from isthmus.acp.host.agent_link import Launch
+from isthmus.acp.host.agent_link import AgentLaunch
 from isthmus.acp.host.known_agent import UNKNOWN, KnownAgent, agent_environment
 from isthmus.acp.host.limits import HostLimits
 from isthmus.app.acp_agent import AcpAgent
@@ -110,6 +113,16 @@ def prompts() -> Sequence[str]:
     return ["\n\n".join(block["text"] for block in block_list) for block_list in blocks]
 
 
+def running_agents() -> Sequence[int]:
+    """Return the process ids of the scripted agents of this test, which have its HOME."""
+    found: list[int] = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if str(PROGRAM) in process.cmdline() and process.environ().get("HOME") == os.environ["HOME"]:
+                found.append(process.pid)
+    return found
+
+
 @asynccontextmanager
 async def acp_hosting(
     folder: Path,
@@ -121,7 +134,7 @@ async def acp_hosting(
 ) -> AsyncGenerator[AcpHosting]:
     """Serve the scripted agent, or the agent of another command; the journal stays in ``folder``."""
     words = tuple(command or (sys.executable, str(PROGRAM), *start))
-    hosted = AcpAgent("scripted", Launch(words, agent_environment(os.environ, agent, variables), agent), limits)
+    hosted = AcpAgent("scripted", AgentLaunch(words, agent_environment(os.environ, agent, variables), agent), limits)
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
     journal = await SqliteJournal.open(folder / "journal.sqlite", agent=("scripted",))

@@ -1,1 +1,1 @@
-"""The Agent Client Protocol (https://agentclientprotocol.com): its messages, and our agent behind it."""
+"""The Agent Client Protocol (https://agentclientprotocol.com): its messages, our agent behind it, and other agents."""

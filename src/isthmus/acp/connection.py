@@ -73,6 +73,11 @@ class AcpConnection:
         self._wire_log = WireLog(log_name)
         self._is_closed = False
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection has ended, or is ending."""
+        return self._is_closed
+
     async def request(self, method: str, params: JsonObject, *, timeout: float | None) -> Any:
         """Send a request and return its result; ``timeout`` is in seconds, None for a wait for the user.
 

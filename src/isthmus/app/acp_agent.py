@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from isthmus.acp.host.agent_link import Launch, LoginRequiredError
+from isthmus.acp.host.agent_link import AgentLaunch, LoginRequiredError
 from isthmus.acp.host.commands import command_tree, prompt_text
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.host.prompt_blocks import prompt_blocks
@@ -72,7 +72,7 @@ class Kept:
 class AcpAgent:
     """Runs the turns of an ACP agent. ``name`` tells its records from those of other agents."""
 
-    def __init__(self, name: str, launch: Launch, limits: HostLimits | None = None) -> None:
+    def __init__(self, name: str, launch: AgentLaunch, limits: HostLimits | None = None) -> None:
         self._name = name
         self._launch = launch
         self._limits = limits or HostLimits()

@@ -12,7 +12,7 @@ from isthmus.acp.host.agent_link import AgentLostError, LoginRequiredError
 from isthmus.acp.host.agent_session import AgentSession
 from isthmus.acp.host.edits import UserEdit
 from isthmus.acp.host.files import Expected, FileRefusedError, SessionFiles
-from isthmus.acp.host.prompt_turn import Permission, PromptTurn, TurnEnd
+from isthmus.acp.host.prompt_turn import Permission, PromptEnd, PromptTurn
 from isthmus.acp.v1.client_requests import Selected
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.agent.calls.running_call import OpenQuestion, RunningCall
@@ -79,9 +79,9 @@ class AcpSegment:
                 await self._forget_question(permission)
                 permission.refuse()
                 reason = permission.withdrawn or (held.question.withdrawn if held is not None else "")
-                status = ToolCallStatus.FAILED if self._turn.has_ended.is_set() else ToolCallStatus.CANCELLED
-                if status is ToolCallStatus.FAILED:
-                    reason = LOST_QUESTION
+                status = ToolCallStatus.CANCELLED
+                if permission.is_lost:
+                    status, reason = ToolCallStatus.FAILED, LOST_QUESTION
                 await self._task.emit(ToolCallUpdate(self._calls.close(call_id, status, reason)))
 
     async def follow(self) -> StateChange:
@@ -96,7 +96,7 @@ class AcpSegment:
                     if self._turn.open:
                         self._hold()
                         return StateChange(TaskState.INPUT_REQUIRED)
-                case TurnEnd() as end:
+                case PromptEnd() as end:
                     return await self._end(end)
                 case Permission() as permission:
                     await self._ask(permission)
@@ -126,7 +126,8 @@ class AcpSegment:
     async def _pass_on(self, permission: Permission, confirmation: ToolCallConfirmation) -> None:
         call_id, option = permission.call_id, confirmation.selected_option_id
         if permission.withdrawn:
-            await self._task.emit(ToolCallUpdate(self._calls.close(call_id, ToolCallStatus.FAILED, LOST_QUESTION)))
+            reason = LOST_QUESTION if permission.is_lost else permission.withdrawn
+            await self._task.emit(ToolCallUpdate(self._calls.close(call_id, ToolCallStatus.FAILED, reason)))
             return
         if permission.refuses(option):
             closed = self._calls.close(call_id, ToolCallStatus.CANCELLED, "Rejected by the user")
@@ -188,7 +189,7 @@ class AcpSegment:
         permission.on_withdrawn = None
         self._suspended.take(self._task.session.task_id, permission.call_id)
 
-    async def _end(self, end: TurnEnd) -> StateChange:
+    async def _end(self, end: PromptEnd) -> StateChange:
         await self._task.emit(*self._turn.reader.flush())
         state = state_of(end, self._work.session.launch.agent.login)
         for permission in list(self._turn.open.values()):
@@ -217,7 +218,7 @@ def _edit_of(proposal: FileDiff | None, confirmation: ToolCallConfirmation) -> U
     return UserEdit(proposal.file_path, proposal.old_content, proposal.new_content, details.new_content)
 
 
-def state_of(end: TurnEnd, login: str) -> StateChange:
+def state_of(end: PromptEnd, login: str) -> StateChange:
     """Return the state of a task after the end of its turn; ``login`` is advice to a user who is not logged in."""
     match end.error:
         case None:

@@ -5,16 +5,17 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, cast
 
 import click
 
-from isthmus.acp.host.agent_link import Launch
+from isthmus.acp.host.agent_link import AgentLaunch
 from isthmus.acp.host.agents import AGENTS
 from isthmus.acp.host.known_agent import KnownAgent, agent_environment, known_agent
+from isthmus.acp.registry import AgentCommand, UnknownAgentError, command_of
 from isthmus.agent.options import OWN_TOKENS
 from isthmus.app.acp_agent import AcpAgent
 from isthmus.app.setup import BadInputError, Setup
@@ -34,15 +35,21 @@ REGISTRY_PREFIX = "acp:"
 
 @dataclass(frozen=True, slots=True)
 class HostedCommand:
-    """The command of an agent; ``variables`` are further environment variables that it gets."""
+    """The command of an agent.
+
+    ``variables`` are further environment variables that it gets of ours, ``settings`` are such variables with their
+    values. ``origin`` is the source of the command, if that is not the user.
+    """
 
     words: tuple[str, ...]
     variables: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    origin: str = ""
 
     @property
     def shown(self) -> str:
         """The command as a user types it."""
-        return shlex.join(self.words)
+        return AgentCommand(self.words, self.settings, "").shown
 
     @property
     def agent(self) -> KnownAgent:
@@ -66,19 +73,20 @@ def read_command(text: str, variables: tuple[str, ...]) -> HostedCommand:
     Raises:
         BadInputError: it is empty or not closed, or a variable holds a token of ours.
     """
+    if own := sorted(OWN_TOKENS.intersection(variables)):
+        raise BadInputError(f"--agent-env {own[0]}: it holds a token of Isthmus, which no agent gets")
     if text.startswith(REGISTRY_PREFIX):
-        # The ids of the registry are looked up here once its data is at hand.
-        raise BadInputError(
-            f"--agent {text}: expected a command such as 'gemini --acp', received an id of the registry"
-        )
+        try:
+            found = command_of(text.removeprefix(REGISTRY_PREFIX))
+        except UnknownAgentError as error:
+            raise BadInputError(f"--agent {text}: {error}") from error
+        return HostedCommand(found.argv, variables, found.env, found.origin)
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
         raise BadInputError(f"--agent {text!r}: expected a command such as 'gemini --acp': {error}") from error
     if not words:
         raise BadInputError("--agent: expected a command such as 'gemini --acp', received an empty text")
-    if own := sorted(OWN_TOKENS.intersection(variables)):
-        raise BadInputError(f"--agent-env {own[0]}: it holds a token of Isthmus, which no agent gets")
     return HostedCommand(words, variables)
 
 
@@ -99,7 +107,7 @@ def settle_consent(command: HostedCommand, data_dir: Path, *, is_trusted: bool) 
             )
         click.echo(
             f"The server will run this command with your rights, in the folders of its sessions:\n"
-            f"  {visible_line(command.shown)}",
+            f"  {visible_line(command.shown)}" + (f"\n  ({visible_line(command.origin)})" if command.origin else ""),
             err=True,
         )
         if not click.confirm("Run it, now and at later starts?", default=False, err=True):
@@ -134,8 +142,8 @@ async def hosted_engine(setup: Setup, command: HostedCommand, rule: WorkspaceRul
     """
     folder = setup.data_dir / "acp-agents" / command.id
     make_private_directory(folder)
-    environment = agent_environment(setup.environment, command.agent, command.variables)
-    agent = AcpAgent(command.id, Launch(command.words, environment, command.agent))
+    environment = {**agent_environment(setup.environment, command.agent, command.variables), **command.settings}
+    agent = AcpAgent(command.id, AgentLaunch(command.words, environment, command.agent))
     journal = await SqliteJournal.open(folder / "journal.sqlite", agent=(f"ACP agent {command.id}",))
     options = EngineOptions(rule, takes_over=True, maximum_size=setup.journal_maximum_size)
     engine = Engine(agent, journal, options)

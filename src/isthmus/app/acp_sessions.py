@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeAlias
 
-from isthmus.acp.host.agent_link import Launch, LoginRequiredError
+from isthmus.acp.host.agent_link import AgentLaunch, LoginRequiredError
 from isthmus.acp.host.agent_session import AgentSession
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.v1.updates import AvailableCommand
@@ -48,7 +48,7 @@ class _Place:
 class AcpSessions:
     """The sessions of one agent, by conversation."""
 
-    def __init__(self, launch: Launch, limits: HostLimits) -> None:
+    def __init__(self, launch: AgentLaunch, limits: HostLimits) -> None:
         self.launch = launch
         self.limits = limits
         self._places: dict[SessionKey, _Place] = {}

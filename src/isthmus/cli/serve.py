@@ -88,8 +88,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="info has a line for each request.")
 @click.option(
     "--agent",
-    metavar="COMMAND",
-    help="Serve another agent that speaks ACP, started by this command, e.g. 'gemini --acp'. You are asked once.",
+    metavar="COMMAND|acp:ID",
+    help="Serve another agent that speaks ACP, started by this command, e.g. 'gemini --acp', or acp:ID for one of the"
+    " public registry. You are asked once.",
 )
 @click.option(
     "--agent-env",

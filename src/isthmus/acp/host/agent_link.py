@@ -43,7 +43,7 @@ class AgentLostError(IsthmusError):
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class AgentLaunch:
     """The command of an agent, and its environment."""
 
     command: tuple[str, ...]
@@ -59,7 +59,7 @@ class AgentLink:
 
     def __init__(
         self,
-        launch: Launch,
+        launch: AgentLaunch,
         folder: Path,
         handler: Handler,
         limits: HostLimits,
@@ -78,7 +78,7 @@ class AgentLink:
     @property
     def is_alive(self) -> bool:
         """Whether the agent can take requests."""
-        return self._connection is not None and self._serving is not None and not self._serving.done()
+        return self._connection is not None and not self._connection.is_closed
 
     async def start(self) -> None:
         """Start the process.

@@ -30,9 +30,19 @@ RESOURCE_NOT_FOUND = -32002
 
 
 class AgentRequests:
-    """Carries out the requests of an agent; ``turn_of`` returns the turn that works in a session, if one does."""
+    """Carries out the requests of an agent.
 
-    def __init__(self, files: SessionFiles, limits: HostLimits, turn_of: Callable[[str], PromptTurn | None]) -> None:
+    ``turn_of`` returns the turn that works in a session, if one does; ``is_alive`` says whether the agent still runs.
+    """
+
+    def __init__(
+        self,
+        files: SessionFiles,
+        limits: HostLimits,
+        turn_of: Callable[[str], PromptTurn | None],
+        is_alive: Callable[[], bool],
+    ) -> None:
+        self._is_alive = is_alive
         self._files = files
         self._limits = limits
         self._turn_of = turn_of
@@ -68,7 +78,7 @@ class AgentRequests:
         try:
             return to_camel_json(PermissionResponse(await permission.wait()))
         except asyncio.CancelledError:
-            permission.withdraw("The agent withdrew the question")
+            permission.withdraw("The agent withdrew the question", is_lost=not self._is_alive())
             raise
 
     async def _with_whole_change(self, request: PermissionRequest) -> PermissionRequest:

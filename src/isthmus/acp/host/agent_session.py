@@ -13,17 +13,17 @@ from typing import Any
 
 from isthmus.acp.host.agent_link import (
     AUTH_REQUIRED,
+    AgentLaunch,
     AgentLink,
     AgentLostError,
     ClientRequest,
-    Launch,
     LoginRequiredError,
     ResponseT,
 )
 from isthmus.acp.host.agent_requests import AgentRequests
 from isthmus.acp.host.files import SessionFiles
 from isthmus.acp.host.limits import HostLimits
-from isthmus.acp.host.prompt_turn import PromptTurn, TurnEnd
+from isthmus.acp.host.prompt_turn import PromptEnd, PromptTurn
 from isthmus.acp.host.update_reader import UpdateReader
 from isthmus.acp.v1.connection import (
     PROTOCOL_VERSION,
@@ -62,7 +62,7 @@ class JustAnswered:
 class AgentSession:
     """An agent that was started for one session; the handler of what the agent sends."""
 
-    def __init__(self, launch: Launch, folder: Path, files: SessionFiles, limits: HostLimits) -> None:
+    def __init__(self, launch: AgentLaunch, folder: Path, files: SessionFiles, limits: HostLimits) -> None:
         self.launch = launch
         self.folder = folder
         self.session_id = ""
@@ -74,7 +74,7 @@ class AgentSession:
         """The turn that works, or that waits for an answer."""
         self.limits = limits
         self._link = AgentLink(launch, folder, self, limits, self._make_room)
-        self._requests = AgentRequests(files, limits, self._turn_of)
+        self._requests = AgentRequests(files, limits, self._turn_of, lambda: self.is_alive)
         self._is_muted = True
         self._malformed = 0
         self._work: set[asyncio.Task[None]] = set()
@@ -180,6 +180,10 @@ class AgentSession:
         elif not self._is_muted and (turn := self._turn_of(received.session_id)) is not None:
             turn.add(received.update)
 
+    def cancel(self, method: str, params: JsonObject) -> bool:
+        """Leave it to the connection to end a request that the agent cancels."""
+        return False
+
     def _turn_of(self, session_id: str) -> PromptTurn | None:
         return self.turn if session_id == self.session_id else None
 
@@ -202,12 +206,12 @@ class AgentSession:
             raise
 
     async def _prompt(self, turn: PromptTurn, request: PromptRequest) -> None:
-        end = TurnEnd(error=AgentLostError("the agent's process was ended"))
+        end = PromptEnd(error=AgentLostError("the agent's process was ended"))
         try:
             answer = await self._ask(request, PromptResponse, None)
-            end = TurnEnd(answer.stop_reason)
+            end = PromptEnd(answer.stop_reason)
         except IsthmusError as error:
-            end = TurnEnd(error=error)
+            end = PromptEnd(error=error)
         finally:
             if self.turn is turn:
                 self.turn = None

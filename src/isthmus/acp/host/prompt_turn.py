@@ -30,6 +30,8 @@ class Permission:
         """Called with the reason when the agent does not wait for the answer any more."""
         self.withdrawn = ""
         """The reason for that; empty while it waits."""
+        self.is_lost = False
+        """Whether that is because the agent's process has ended."""
         self._outcome: asyncio.Future[Selected | Cancelled] = asyncio.get_running_loop().create_future()
 
     def kind_of(self, option_id: str) -> str:
@@ -51,10 +53,10 @@ class Permission:
         refusing = next((options[kind] for kind in REFUSING if kind in options), None)
         self.answer(Cancelled() if refusing is None else Selected(refusing))
 
-    def withdraw(self, reason: str) -> None:
-        """Note that the agent does not wait any more."""
+    def withdraw(self, reason: str, *, is_lost: bool = False) -> None:
+        """Note that the agent does not wait any more; ``is_lost``: its process has ended."""
         if not self.withdrawn:
-            self.withdrawn = reason
+            self.withdrawn, self.is_lost = reason, is_lost
             if self.on_withdrawn is not None:
                 self.on_withdrawn(reason)
 
@@ -64,14 +66,14 @@ class Permission:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEnd:
+class PromptEnd:
     """The end of a turn: the agent's reason, or the error that ended it."""
 
     reason: StopReason | str = ""
     error: IsthmusError | None = None
 
 
-TurnItem: TypeAlias = SessionUpdate | Permission | TurnEnd
+TurnItem: TypeAlias = SessionUpdate | Permission | PromptEnd
 
 
 class PromptTurn:
@@ -106,10 +108,10 @@ class PromptTurn:
 
     def add(self, item: TurnItem) -> None:
         """Add what came from the agent."""
-        if not self.is_abandoned or isinstance(item, TurnEnd):
+        if not self.is_abandoned or isinstance(item, PromptEnd):
             self._items.append(item)
             self._changed.set()
-        if isinstance(item, TurnEnd):
+        if isinstance(item, PromptEnd):
             for permission in self._permissions():
                 permission.withdraw("The agent does not wait for the answer any more")
             self.has_ended.set()
