@@ -129,7 +129,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
 def _announced(
     url: str, token_path: Path, setup: Setup, rule: "WorkspaceRule", agent: "HostedCommand | None"
 ) -> "contextlib.AbstractContextManager[None]":
-    """Announce a server of our own agent to this user's other programs, if they need no further settings to reach it."""
+    """Announce a server of our own agent to this user's other programs, if these need no settings to reach it."""
     from isthmus.app.running_servers import RunningServer, announced
 
     if agent is not None or not re.match(r"http://(127\.|localhost[:/]|\[::1\])", url):
