@@ -25,6 +25,7 @@ local MAPPINGS = {
   { "x", "s", ":IsthmusSend<CR>", "Send these lines to the agent's terminal" },
   { "n", "m", "<Cmd>IsthmusMention<CR>", "Point the attached agent to this file" },
   { "x", "m", ":IsthmusMention<CR>", "Point the attached agent to these lines" },
+  { "n", "l", "<Cmd>IsthmusLog<CR>", "Show what agents and companion send each other" },
   { "n", "a", function() require("isthmus").decide(true) end, "Accept the proposed edit under the cursor" },
   { "n", "r", function() require("isthmus").decide(false) end, "Reject the proposed edit under the cursor" },
 }
@@ -51,9 +52,13 @@ end
 
 M.tell, M.setting = tell, setting
 
-local function command_line()
+function M.program() -- a new list
   local program = setting("program", "isthmus")
-  local line = type(program) == "table" and vim.deepcopy(program) or { program }
+  return type(program) == "table" and vim.deepcopy(program) or { program }
+end
+
+local function command_line()
+  local line = M.program()
   local address = vim.v.servername ~= "" and vim.v.servername or vim.fn.serverstart()
   vim.list_extend(line, { "companion", "--editor", "nvim", "--address", address })
   return vim.list_extend(line, setting("arguments", {}))
@@ -184,6 +189,7 @@ function M.define_commands()
   define("IsthmusPrompt", function(command) in_terminal("prompt", command.args, command.bang) end, {
     nargs = "+", bang = true, desc = "Put a text into the agent's prompt; with ! also press Enter",
   })
+  define("IsthmusLog", function() in_terminal("log") end, { desc = "Show what agents and companion send each other" })
   define("IsthmusSend", function(command) in_terminal("send_lines", command) end, {
     nargs = "?", range = true, complete = function() return { "text" } end,
     desc = "Send this file or these lines to the agent's terminal, as a mention or as text",

@@ -1,6 +1,8 @@
 """Texts of ``isthmus ide``: a companion's answers, as a user reads them."""
 
+import os
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from isthmus.ide.reviews.reviewed_file import text_on_disk
@@ -52,3 +54,16 @@ def describe_review(review: Mapping[str, Any]) -> str:
     new, typed = review["new_content"], review.get("typed_content")
     heading = review_heading(review) + (", with what you typed into it" if typed is not None else "")
     return f"{heading}\n{unified_diff(old, new if typed is None else typed, review['file'].lstrip('/'))}"
+
+
+def log_lines(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each recorded message: time, agent, direction (``->`` to the agent), body."""
+    from isthmus.app.logs import Redaction, secrets_of  # imports much that other commands do not need
+
+    redaction = Redaction(secrets_of(os.environ))
+    lines: list[str] = []
+    for each in messages:
+        at = datetime.fromtimestamp(each["at"], UTC).astimezone().time().isoformat("milliseconds")
+        body = redaction(each["body"]).replace("\n", " ")
+        lines.append(f"{at} {each['agent']} {each['arrow']} {body}")
+    return lines

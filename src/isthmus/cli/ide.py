@@ -10,11 +10,20 @@ from typing import Any, Concatenate, ParamSpec, cast
 
 import click
 
-from isthmus.app.companion_texts import context_lines, describe_agent, describe_review, kept_lines, review_heading
+from isthmus.app.companion_texts import (
+    context_lines,
+    describe_agent,
+    describe_review,
+    kept_lines,
+    log_lines,
+    review_heading,
+)
 from isthmus.app.file_location import locate, parse_range
 from isthmus.app.json_errors import JsonErrorGroup
 
 LONGEST_WAIT_SECONDS = 3600
+FOLLOW_SECONDS = 60.0
+"""Time in seconds after which `isthmus ide log --follow` asks again, so that it notices the end of the companion."""
 
 P = ParamSpec("P")
 Result = dict[str, Any]
@@ -313,6 +322,24 @@ def answer(user: CompanionUser, question: str, decision: str) -> None:
     """
     result = user.ask("answer", id=question, yes=decision != "no", session=decision == "session")
     user.show(result, f"answered {decision}: {result['title']}")
+
+
+@command.command("log", short_help="Show what goes over the wire between agents and the companion.")
+@click.option("--follow", is_flag=True, help="Go on with each new message, until Ctrl-C or the companion's end.")
+@_user
+def log(user: CompanionUser, follow: bool) -> None:
+    """Show the newest messages between the agents and the companion, at most 1000 and 2 MiB of them.
+
+    `->` goes to the agent. A body is cut after 20,000 characters; tokens and other secrets are hidden. The messages have the
+    contents of your files.
+    """
+    result = user.ask("log")
+    user.show(result, "\n".join(log_lines(result["messages"])) or "no agent has sent anything yet")
+    while follow:
+        after = result["last"] or None
+        result = user.ask("log", wait_seconds=FOLLOW_SECONDS, wait=FOLLOW_SECONDS, after=after)
+        if result["messages"]:
+            user.show(result, "\n".join(log_lines(result["messages"])))
 
 
 def _wait_seconds(wait: float | None) -> float:

@@ -46,6 +46,7 @@ from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.ide.reviews.review_queue import ReviewQueue
 from isthmus.ide.workspace_files import require_within_reach
+from isthmus.rpc.wire_log import WireRecord
 
 
 class Companion:
@@ -65,6 +66,8 @@ class Companion:
         self.options = options or CompanionOptions()
         self.limits = limits
         self.asking = CompanionQuestions(editor, clock)
+        self.wire = WireRecord()
+        """Newest messages between agents and companion, for the user."""
         self.tools = ToolRegistry()
         self.tool = self.tools.tool
         self._clock = clock
@@ -120,8 +123,10 @@ class Companion:
 
     def attach(self, client: Client) -> None:
         """Let a client receive contexts and open reviews."""
+        is_new = client.id not in self._clients
         self._clients[client.id] = client
-        self._report_agents()
+        if is_new:
+            self._report_agents()
 
     async def detach(self, client_id: str) -> None:
         """Forget a client and close its views without a decision. What the user typed is kept."""

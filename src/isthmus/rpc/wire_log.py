@@ -1,11 +1,17 @@
 """Debug log of the messages of a connection, one line each: ``IDE -> POST /mcp: {"jsonrpc": "2.0", ...}``.
 
 Only bodies are written, since headers hold the tokens, and in them the values of members that hold secrets are hidden:
-credentials of push notifications, and the environment and headers of MCP servers.
+credentials of push notifications, and the environment and headers of MCP servers. A :class:`WireRecord` keeps messages
+in memory instead, for a user who asks later.
 """
 
+import asyncio
 import logging
 import re
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 WIRE_LOG = logging.getLogger("isthmus.wire")
@@ -56,8 +62,81 @@ class WireLog:
             return
         text = body if isinstance(body, str) else body.decode("utf-8", "replace")
         cut = f"... ({len(text)} characters)" if len(text) > MAXIMUM_CHARACTERS else ""
-        text = _SECRETS.sub(_hide, text[:MAXIMUM_CHARACTERS]) + cut
+        text = without_secrets(text[:MAXIMUM_CHARACTERS]) + cut
         WIRE_LOG.debug("%s %s %s%s", self._link, arrow, head, f": {text}" if text else "")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMessage:
+    """One message in a record. ``number`` counts from 1, ``at`` is Unix time; ``body`` is cut, and has no secrets."""
+
+    number: int
+    at: float
+    link: str
+    arrow: str
+    body: str
+
+
+class WireRecord:
+    """Record of the newest messages of all connections of a companion. ``clock`` returns Unix time in seconds.
+
+    To add a message is cheap: secrets are hidden by :func:`without_secrets` when somebody reads it.
+    """
+
+    def __init__(
+        self, maximum_messages: int = 1000, maximum_bytes: int = 2**21, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._messages: deque[tuple[int, float, str, str, bytes]] = deque(maxlen=maximum_messages)
+        self._maximum_bytes = maximum_bytes
+        self._bytes = 0
+        self._clock = clock
+        self._changed = asyncio.Event()
+        self.last = 0
+        """Number of the newest message."""
+
+    def sent(self, link: str, body: str | bytes) -> None:
+        """Add a message that was sent to ``link``."""
+        self._add(link, "->", body)
+
+    def received(self, link: str, body: str | bytes) -> None:
+        """Add a message that came from ``link``."""
+        self._add(link, "<-", body)
+
+    def _add(self, link: str, arrow: str, body: str | bytes) -> None:
+        self.last += 1
+        start = body[:MAXIMUM_CHARACTERS]
+        kept = start.encode("utf-8", "replace") if isinstance(start, str) else start
+        if len(start) < len(body):
+            kept += b"... (%d in all)" % len(body)
+        while self._messages and (
+            len(self._messages) == self._messages.maxlen or self._bytes + len(kept) > self._maximum_bytes
+        ):
+            self._bytes -= len(self._messages.popleft()[4])
+        self._messages.append((self.last, self._clock(), link, arrow, kept))
+        self._bytes += len(kept)
+        self._changed.set()
+
+    def after(self, number: int) -> list[RecordedMessage]:
+        """Return the messages after a number, oldest first; all of them if the number is that of another companion."""
+        number = number if number <= self.last else 0
+        return [
+            RecordedMessage(found, at, link, arrow, without_secrets(body.decode("utf-8", "replace")))
+            for found, at, link, arrow, body in self._messages
+            if found > number
+        ]
+
+    async def wait(self, number: int, seconds: float) -> None:
+        """Wait until there is a message after a number, at most ``seconds``."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.last == number:
+                    self._changed.clear()
+                    await self._changed.wait()
+
+
+def without_secrets(body: str) -> str:
+    """Return a body without the values of members that hold secrets."""
+    return _SECRETS.sub(_hide, body)
 
 
 def _hide(found: re.Match[str]) -> str:

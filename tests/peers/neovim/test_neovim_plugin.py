@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from support.claude_cli import claude_cli
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
 from support.neovim import PLUGIN, RunningNeovim, neovim_with_plugin, running_neovim, vim_literal
@@ -205,3 +206,20 @@ async def test_in_a_neovim_that_is_too_old_it_says_so_in_one_line_and_does_nothi
         said = await neovim.lua("return vim.api.nvim_exec2('messages', { output = true }).output")
         assert said == f"Isthmus: Neovim {found} is too old: Isthmus needs Neovim 0.8 or newer"
         assert await neovim.lua("return vim.fn.exists(':IsthmusStart')") == 0
+
+
+async def test_the_log_shows_an_agent_that_attaches_and_the_status_line_names_it(workspace: Path) -> None:
+    async with neovim_with_plugin(workspace) as neovim:
+        await eventually_async(lambda: neovim.lua("return _G.isthmus_environment ~= nil"), what="the companion")
+        await neovim.command("IsthmusLog")
+        async with claude_cli(workspace) as cli:
+
+            async def is_shown() -> bool:
+                return any('Claude Code <- {"method"' in line for line in await neovim.lines())
+
+            await eventually_async(is_shown, what="a message of the agent")
+            assert cli.lock.token is not None
+            assert cli.lock.token not in "".join(await neovim.lines())
+            assert await neovim.lua("return require('isthmus').agents()") == ["Claude Code"]
+        await neovim.command("close")
+        assert len(await neovim.jobs()) == 1, "the companion alone"

@@ -1,8 +1,16 @@
+import asyncio
 import logging
 
 import pytest
 
-from isthmus.rpc.wire_log import MAXIMUM_CHARACTERS, WireLog, WireMessage, read_line
+from isthmus.rpc.wire_log import (
+    MAXIMUM_CHARACTERS,
+    RecordedMessage,
+    WireLog,
+    WireMessage,
+    WireRecord,
+    read_line,
+)
 
 
 def test_each_message_is_a_line_that_can_be_read_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -56,3 +64,42 @@ def test_nothing_is_written_above_the_level_debug(caplog: pytest.LogCaptureFixtu
 @pytest.mark.parametrize("line", ["", "Sandbox: none", "IDE connected", "IDE -> "])
 def test_other_lines_are_not_messages(line: str) -> None:
     assert read_line(line) is None
+
+
+def _bodies(record: WireRecord, number: int = 0) -> list[str]:
+    return [message.body for message in record.after(number)]
+
+
+def test_a_record_keeps_the_newest_messages_within_its_limits() -> None:
+    record = WireRecord(maximum_messages=3, maximum_bytes=10, clock=lambda: 7.5)
+    for body in (b"one", b"two", b"three", b"four"):
+        record.sent("an agent", body)
+    assert _bodies(record) == ["three", "four"]
+    record.received("an agent", b"x")
+    record.received("an agent", b"y")
+    assert record.after(5) == [RecordedMessage(6, 7.5, "an agent", "<-", "y")]
+    assert _bodies(record, record.last) == []
+    assert _bodies(record, 1000) == ["four", "x", "y"], "the number of a companion that ran before"
+    record.sent("an agent", b"longer than all that is kept")
+    assert len(_bodies(record)) == 1
+
+
+def test_a_record_hides_secrets_and_cuts_long_bodies() -> None:
+    record = WireRecord()
+    record.sent("an agent", b'{"authToken": "s3cr3t", "a": "\xff"}')
+    record.sent("an agent", b"x" * (MAXIMUM_CHARACTERS + 1))
+    hidden, long = _bodies(record)
+    assert hidden == '{"authToken": "[hidden]", "a": "\ufffd"}'
+    assert long.endswith("xxx... (20001 in all)")
+
+
+@pytest.mark.anyio
+async def test_who_waits_for_a_message_gets_it_or_the_deadline() -> None:
+    record = WireRecord()
+    await record.wait(0, 0.01)
+    assert record.last == 0
+    waiting = asyncio.create_task(record.wait(0, 30))
+    await asyncio.sleep(0)
+    record.sent("an agent", b"one")
+    await asyncio.wait_for(waiting, 10)
+    await record.wait(0, 30)

@@ -108,23 +108,25 @@ local function ended(terminal, code)
   end
 end
 
+local function run_in(buffer, line, options)
+  return api.nvim_buf_call(buffer, function()
+    if fn.has("nvim-0.11") == 0 then
+      return fn.termopen(line, options)
+    end
+    options.term = true
+    return fn.jobstart(line, options)
+  end)
+end
+
 local function run(terminal, line)
   if not api.nvim_buf_is_valid(terminal.buffer) then
     terminals[terminal.name] = nil
     return
   end
-  local options = {
+  terminal.job = run_in(terminal.buffer, line, {
     on_stdout = function(_, data) note_output(terminal, data) end,
     on_exit = function(_, code) ended(terminal, code) end,
-  }
-  api.nvim_buf_call(terminal.buffer, function()
-    if fn.has("nvim-0.11") == 1 then
-      options.term = true
-      terminal.job = fn.jobstart(line, options)
-    else
-      terminal.job = fn.termopen(line, options)
-    end
-  end)
+  })
   if api.nvim_get_current_buf() == terminal.buffer then
     vim.cmd("startinsert")
   end
@@ -171,6 +173,15 @@ function M.open(line)
   terminals[name] = terminal
   api.nvim_set_current_win(show(terminal))
   with_companion(name, function() run(terminal, line) end)
+end
+
+-- Show what goes over the wire between the companion and its agents, in a window that ends with it.
+function M.log()
+  vim.cmd("botright new")
+  local buffer = api.nvim_get_current_buf()
+  vim.bo[buffer].bufhidden = "wipe"
+  run_in(buffer, vim.list_extend(isthmus.program(), { "ide", "log", "--follow" }), vim.empty_dict())
+  vim.cmd("normal! G") -- the newest line stays in view
 end
 
 function M.toggle()

@@ -143,8 +143,8 @@ class NeovimEditor(EditorBase):
             channel, api = await self._connection.request("nvim_get_api_info", timeout=timeout)
             _require_version(api, self._limits.oldest_version)
             self._channel = channel
-            scripts = [_script(name) for name in _SCRIPTS]
-            started = await self._connection.request("nvim_exec_lua", _START, [channel, *scripts], timeout=timeout)
+            start = [channel, *(_script(name) for name in _SCRIPTS)]
+            started = await self._connection.request("nvim_exec_lua", _START, start, timeout=timeout)
             self._identity = EditorIdentity("neovim", "Neovim", int(started["pid"]))
             self._folders = tuple(started["folders"])
         except RpcTimeoutError as error:
@@ -371,8 +371,8 @@ class NeovimEditor(EditorBase):
             case ("edited", str(review_id), text) if review_id in self._reviews:
                 self._events.put(DiffEdited(review_id, final_text(self._reviews[review_id].proposed, text)))
             case ("answered", str(question_id), bool(yes)) if question_id in self._questions:
-                if not self._questions[question_id].done():
-                    self._questions[question_id].set_result(yes)
+                if not (answer := self._questions[question_id]).done():
+                    answer.set_result(yes)
             case ("leaving",):
                 self._ended()
             case _:

@@ -105,6 +105,7 @@ class AttachedClient:
 
     async def _handle(self, data: str) -> bool:
         """Handle a message, and return whether this task should continue reading."""
+        self._companion.wire.received(self.session.title, data)
         received = self.session.peer.receive(data)
         match received:
             case mcp_peer.Reply(message):
@@ -173,4 +174,5 @@ class AttachedClient:
                     await self._send(data)
 
     async def _send(self, data: bytes) -> None:
+        self._companion.wire.sent(self.session.title, data)
         await self._connection.send_text(data)

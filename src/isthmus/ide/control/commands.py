@@ -186,6 +186,19 @@ async def reject(companion: Companion, request: JsonObject) -> JsonObject:
     return _decided(review, await companion.queue.reject(review.id), "rejected")
 
 
+async def log(companion: Companion, request: JsonObject) -> JsonObject:
+    """Return the newest messages between agents and companion after the number ``after``; wait for one if asked.
+
+    ``last`` is the number of the newest one. Secrets are hidden.
+    """
+    after, wait = _number(request, "after") or 0, _wait(request)
+    if wait is not None:
+        await companion.wire.wait(after, wait)
+    found = companion.wire.after(after)
+    messages = [{"at": each.at, "agent": each.link, "arrow": each.arrow, "body": each.body} for each in found]
+    return {"messages": messages, "last": companion.wire.last}
+
+
 async def page(companion: Companion, request: JsonObject) -> JsonObject:
     """Return a link to the page on which the user can answer; null if the editor has no page."""
     editor = companion.editor
@@ -222,6 +235,7 @@ COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]]
     "diffs": diffs,
     "accept": accept,
     "reject": reject,
+    "log": log,
     "page": page,
     "questions": questions,
     "answer": answer,

@@ -145,6 +145,12 @@ class McpEndpoint:
         return self._sessions.create()
 
     async def _handle(self, session: GeminiSession, body: bytes) -> Response:
+        self._companion.wire.received(session.title, body)
+        response = await self._respond(session, body)
+        self._companion.wire.sent(session.title, bytes(response.body) or b"%d" % response.status_code)
+        return response
+
+    async def _respond(self, session: GeminiSession, body: bytes) -> Response:
         received = session.peer.receive(body)
         match received:
             case mcp_peer.Reply(message, malformed):
@@ -208,6 +214,7 @@ class McpEndpoint:
                     # First, so that the next run resends undelivered decisions instead of asking the user again.
                     self._sessions_changed()
                 for position, data in events:
+                    self._companion.wire.sent(session.title, data)
                     yield b"id: %s\nevent: message\ndata: %s\n\n" % (log.event_id(position).encode(), data)
                     log.sent = max(log.sent, position)
                 if must_arrive:
