@@ -158,6 +158,20 @@ function M.decide(accepting)
   tell("no proposed edit is under the cursor", vim.log.levels.WARN)
 end
 
+-- Offer a function to the agents: {name, description, schema (a JSON Schema as a table), run(arguments)}. What it returns
+-- is the result; with `async = true` it calls reply(result) or reply(nil, problem), its second argument, later.
+function M.tool(tool)
+  local is_name = type(tool.name) == "string" and tool.name:match("^[%w_-]+$") and #tool.name <= 64
+  if not (is_name and type(tool.description) == "string" and type(tool.run) == "function") then
+    error("isthmus.tool: expected a name of letters, digits, _ and -, a description, and a function run", 2)
+  end
+  _G.isthmus_tools = _G.isthmus_tools or {}
+  _G.isthmus_tools[tool.name] = vim.tbl_extend("keep", tool, { schema = {} })
+  for _, session in pairs(_G.isthmus_sessions or {}) do
+    session.tools_changed()
+  end
+end
+
 -- Return the titles of the attached agents, for a status line.
 function M.agents()
   local titles = {}

@@ -330,8 +330,8 @@ def answer(user: CompanionUser, question: str, decision: str) -> None:
 def log(user: CompanionUser, follow: bool) -> None:
     """Show the newest messages between the agents and the companion, at most 1000 and 2 MiB of them.
 
-    `->` goes to the agent. A body is cut after 20,000 characters; tokens and other secrets are hidden. The messages have the
-    contents of your files.
+    `->` goes to the agent. A body is cut after 20,000 characters; tokens and other secrets are hidden. The messages
+    have the contents of your files.
     """
     result = user.ask("log")
     user.show(result, "\n".join(log_lines(result["messages"])) or "no agent has sent anything yet")

@@ -68,7 +68,7 @@ class Companion:
         self.asking = CompanionQuestions(editor, clock)
         self.wire = WireRecord()
         """Newest messages between agents and companion, for the user."""
-        self.tools = ToolRegistry()
+        self.tools = ToolRegistry(editor)
         self.tool = self.tools.tool
         self._clock = clock
         self._workspace_changed = workspace_changed

@@ -21,9 +21,11 @@ from typing_extensions import override
 from isthmus.editors.editor_base import EditorBase, existing
 from isthmus.editors.neovim import msgpack_rpc
 from isthmus.editors.neovim.msgpack_rpc import RpcConnection
+from isthmus.editors.neovim.shown_file import read_shown
 from isthmus.editors.neovim.text import BufferText, final_text
-from isthmus.editors.neovim.wire import decode_diagnostics, decode_error, decode_files, encode_range
-from isthmus.files.atomic import read_regular
+from isthmus.editors.neovim.tools import NeovimTools
+from isthmus.editors.neovim.wire import decode_diagnostics, decode_error, decode_files, encode_range, require_version
+from isthmus.encoding.codec import JsonObject
 from isthmus.files.locations import data_directory
 from isthmus.ide.editor import (
     Capability,
@@ -41,27 +43,27 @@ from isthmus.ide.editor import (
     Range,
     WorkspaceChanged,
 )
+from isthmus.ide.mcp.mcp_peer import ToolDefinition
 from isthmus.ide.reviews.kept_text import KEPT_FOLDER
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.rpc.messages import Notification, RpcError
 from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
-
-MAXIMUM_SHOWN_BYTES: Final = 64 * 1024 * 1024
 
 _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
     {Capability.EXECUTE: "it has no notebooks; start the companion with --editor jupyter"}
 )
 _CALL: Final = "local channel, name = ...; return _G.isthmus_sessions[channel][name](select(3, ...))"
 _START: Final = """
-local channel, session_script, focus, documents, reviews, user = ...
+local channel, session_script, focus, documents, reviews, user, tools = ...
 local session = assert(loadstring(session_script, "=isthmus/session.lua"))(channel)
 assert(loadstring(focus, "=isthmus/focus.lua"))(session)
 assert(loadstring(documents, "=isthmus/documents.lua"))(session)
 assert(loadstring(reviews, "=isthmus/review.lua"))(session)
 assert(loadstring(user, "=isthmus/user.lua"))(session)
-return { pid = vim.fn.getpid(), folders = session.folders() }
+assert(loadstring(tools, "=isthmus/tools.lua"))(session)
+return { pid = vim.fn.getpid(), folders = session.folders(), tools = session.tools() }
 """
-_SCRIPTS: Final = ("session.lua", "focus.lua", "documents.lua", "review.lua", "user.lua")
+_SCRIPTS: Final = ("session.lua", "focus.lua", "documents.lua", "review.lua", "user.lua", "tools.lua")
 _TYPING: Final = "iRvVsS\x16\x13"
 """Modes in which keys would change or select text: insert, replace, visual and select."""
 _WAITS: Final = "it waits at a prompt, or is busy or still starting; answer it there and try again"
@@ -128,6 +130,7 @@ class NeovimEditor(EditorBase):
         self._channel = 0
         self._reviews: dict[str, DiffReview] = {}
         self._questions: dict[str, asyncio.Future[bool]] = {}
+        self._tools = NeovimTools()
         self._files: tuple[OpenFile, ...] = ()
         self._folders: tuple[str, ...] = ()
 
@@ -141,12 +144,13 @@ class NeovimEditor(EditorBase):
         try:
             self._connection = await msgpack_rpc.connect(self._address, self._notified, self._ended)
             channel, api = await self._connection.request("nvim_get_api_info", timeout=timeout)
-            _require_version(api, self._limits.oldest_version)
+            require_version(api, self._limits.oldest_version)
             self._channel = channel
             start = [channel, *(_script(name) for name in _SCRIPTS)]
             started = await self._connection.request("nvim_exec_lua", _START, start, timeout=timeout)
             self._identity = EditorIdentity("neovim", "Neovim", int(started["pid"]))
             self._folders = tuple(started["folders"])
+            self._tools.offer(started["tools"])
         except RpcTimeoutError as error:
             raise EditorError(f"Neovim at {self._address} does not answer: {_WAITS}") from error
         except (RpcError, RpcClosedError) as error:
@@ -190,7 +194,7 @@ class NeovimEditor(EditorBase):
         While the user is typing, it opens without the focus, and a message says so. A busy Neovim, or
         one that waits at a prompt, shows it later; that is not an error, because an agent would give up its edit.
         """
-        current, note = await asyncio.to_thread(_read, review.file_path)
+        current, note = await asyncio.to_thread(read_shown, review.file_path)
         options = {
             "path": review.file_path,
             "label": self._label(review.file_path),
@@ -280,6 +284,21 @@ class NeovimEditor(EditorBase):
         """Show one line at the bottom of the screen, cut to its width; ``:messages`` has it, too."""
         await self._command("message", "message", text)
 
+    @property
+    def user_tools(self) -> tuple[ToolDefinition, ...]:
+        """Tools that the user declared in Lua."""
+        return self._tools.offered
+
+    async def call_user_tool(self, name: str, arguments: JsonObject) -> str:
+        """Run a tool of the user in Neovim, and wait for its result; a Neovim that waits at a prompt runs it later."""
+        self._require_alive()
+        call_id, result = self._tools.begin()
+        try:
+            self._later("run_tool", {"id": call_id, "name": name, "arguments": dict(arguments)})
+            return await result
+        finally:
+            self._tools.end(call_id)
+
     def agents_changed(self, titles: Mapping[str, str]) -> None:
         """Run the user's autocommands for agents that attached or left."""
         self._later("agents_changed", dict(titles))
@@ -337,6 +356,7 @@ class NeovimEditor(EditorBase):
     def _ended(self) -> None:
         """End the events and fail the open questions: Neovim quits, or is gone."""
         self._events.end()
+        self._tools.fail_all(EditorGoneError(_GONE))
         for answer in self._questions.values():
             if not answer.done():
                 answer.set_exception(EditorGoneError(_GONE))
@@ -373,6 +393,10 @@ class NeovimEditor(EditorBase):
             case ("answered", str(question_id), bool(yes)) if question_id in self._questions:
                 if not (answer := self._questions[question_id]).done():
                     answer.set_result(yes)
+            case ("tools", tools):
+                self._tools.offer(tools)
+            case ("tool_result", str(call_id), bool(is_result), str(text)):
+                self._tools.answer(call_id, text, is_error=not is_result)
             case ("leaving",):
                 self._ended()
             case _:
@@ -381,22 +405,3 @@ class NeovimEditor(EditorBase):
 
 def _script(name: str) -> str:
     return resources.files("isthmus.editors.neovim").joinpath(name).read_text("utf-8")
-
-
-def _require_version(api: Mapping[str, Any], oldest: tuple[int, int, int]) -> None:
-    version = api["version"]
-    found = (int(version["major"]), int(version["minor"]), int(version["patch"]))
-    if found < oldest:
-        shown = ".".join(str(number) for number in found)
-        raise EditorError(f"Neovim {shown} is too old: Isthmus needs Neovim {oldest[0]}.{oldest[1]} or newer")
-
-
-def _read(path: str) -> tuple[BufferText, str]:
-    """Return a file on disk and the name of that side of the view. Bytes that are not UTF-8 are kept."""
-    try:
-        data = read_regular(Path(path), MAXIMUM_SHOWN_BYTES)
-    except FileNotFoundError:
-        return BufferText.of(""), "new file"
-    except OSError as error:
-        raise EditorError(f"{path}: cannot be shown: {error.strerror}") from error
-    return BufferText.of(data.decode("utf-8", "surrogateescape")), "on disk"

@@ -3,9 +3,10 @@
 Positions are sent as ``[line, character]``, 0-based, in UTF-16 code units like the port's: the Lua converts.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from isthmus.ide.editor import Diagnostic, OpenFile, Position, Range, Selection, Severity
+from isthmus.ide.editor import Diagnostic, EditorError, OpenFile, Position, Range, Selection, Severity
 
 _SEVERITIES: Final = {1: Severity.ERROR, 2: Severity.WARNING, 3: Severity.INFORMATION, 4: Severity.HINT}
 
@@ -20,6 +21,15 @@ def encode_range(at: Range | None) -> list[list[int]] | None:
 def decode_error(text: str) -> str:
     """Return the message of an error of Lua, without Neovim's prefix and stack trace: agents and users read it."""
     return text.removeprefix("Error executing lua: ").removeprefix("Lua: ").partition("\nstack traceback:")[0]
+
+
+def require_version(api: Mapping[str, Any], oldest: tuple[int, int, int]) -> None:
+    """Raise :class:`EditorError` if the answer to ``nvim_get_api_info`` names an older version."""
+    version = api["version"]
+    found = (int(version["major"]), int(version["minor"]), int(version["patch"]))
+    if found < oldest:
+        shown = ".".join(str(number) for number in found)
+        raise EditorError(f"Neovim {shown} is too old: Isthmus needs Neovim {oldest[0]}.{oldest[1]} or newer")
 
 
 def decode_files(value: object) -> tuple[OpenFile, ...]:

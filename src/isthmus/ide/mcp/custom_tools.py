@@ -17,7 +17,19 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints, overload
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Protocol,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+    runtime_checkable,
+)
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
@@ -158,17 +170,43 @@ class CustomTool:
         return CustomToolError(f"custom tool {self.name}: {text}")
 
 
-class ToolRegistry:
-    """Custom tools of one companion, by name."""
+@runtime_checkable
+class ToolEditor(Protocol):
+    """An editor in which the user can declare tools, too, in its own language."""
 
-    def __init__(self) -> None:
+    @property
+    def user_tools(self) -> tuple[ToolDefinition, ...]:
+        """Tools that are declared now."""
+        ...
+
+    async def call_user_tool(self, name: str, arguments: JsonObject) -> str:
+        """Run a tool and return its text. There is no deadline: the caller cancels.
+
+        Raises:
+            EditorError: the tool failed, or the editor has quit.
+        """
+        ...
+
+
+class ToolRegistry:
+    """Custom tools of one companion by name, and those that the user declared in ``editor``."""
+
+    def __init__(self, editor: object = None) -> None:
         self._tools: dict[str, CustomTool] = {}
+        self._editor = editor if isinstance(editor, ToolEditor) else None
 
     def __len__(self) -> int:
         return len(self._tools)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._tools
+        return name in self._tools or any(tool.name == name for tool in self._of_editor())
+
+    def _of_editor(self) -> list[ToolDefinition]:
+        """Return the editor's tools, without those whose name is invalid or belongs to another tool."""
+        declared = self._editor.user_tools if self._editor is not None else ()
+        taken = COMPANION_TOOLS | self._tools.keys()
+        found = [tool for tool in declared if _NAME.fullmatch(tool.name) and tool.name not in taken]
+        return found[: max(0, MAXIMUM_TOOLS - len(self._tools))]
 
     @overload
     def tool(self, function: Function) -> Function: ...
@@ -227,11 +265,24 @@ class ToolRegistry:
         Raises:
             CustomToolError: a type hint cannot be an argument.
         """
-        return tuple(tool.listed for tool in self._tools.values())
+        return (*(tool.listed for tool in self._tools.values()), *self._of_editor())
 
     async def call(self, name: str, arguments: JsonObject) -> CallToolResult:
         """Run a tool of this registry; any failure is an error result."""
-        return await self._tools[name].call(arguments)
+        if name in self._tools:
+            return await self._tools[name].call(arguments)
+        schema = next((tool.input_schema for tool in self._of_editor() if tool.name == name), None)
+        if self._editor is None or schema is None:
+            return CallToolResult.error(f"{name}: it is not offered any more")
+        if (problem := _mismatch(schema, arguments)) is not None:
+            return CallToolResult.error(f"{name}: {problem}")
+        try:
+            async with asyncio.timeout(DEFAULT_TIMEOUT_SECONDS):
+                return _result_of(await self._editor.call_user_tool(name, arguments))
+        except TimeoutError:
+            return CallToolResult.error(f"{name}: no result after {DEFAULT_TIMEOUT_SECONDS:g} s")
+        except IsthmusError as error:
+            return CallToolResult.error(with_ellipsis(f"{name}: {error}", MAXIMUM_ERROR_CHARACTERS))
 
 
 _collecting: ContextVar[ToolRegistry | None] = ContextVar("_collecting", default=None)
@@ -292,6 +343,17 @@ def _place(error: BaseException, file: Path) -> str:
             lines.append(traceback.tb_lineno)
         traceback = traceback.tb_next
     return f"line {lines[-1]}: " if lines else ""
+
+
+def _mismatch(schema: JsonObject, arguments: JsonObject) -> str | None:
+    """Return why arguments do not match a JSON Schema of the user; None if they do."""
+    from isthmus.encoding.json_schema import draft_2020_12
+
+    try:
+        found = next(draft_2020_12()(schema).iter_errors(dict(arguments)), None)
+    except Exception as error:  # the schema is the user's
+        return f"its schema cannot be used: {with_ellipsis(str(error), MAXIMUM_ERROR_CHARACTERS)}"
+    return None if found is None else with_ellipsis(str(found.message), MAXIMUM_ERROR_CHARACTERS)
 
 
 def _first_line(text: str) -> str:
