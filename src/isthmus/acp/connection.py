@@ -167,6 +167,8 @@ class AcpConnection:
             task = asyncio.create_task(self._carry_out(number, method, params), name=f"ACP {method}")
             self._running[number] = (task, method, params)
             task.add_done_callback(lambda _: self._running.pop(number, None))
+            # It begins before the next message, which may cancel it: else it would end without an answer.
+            await asyncio.sleep(0)
 
     async def _carry_out(self, number: rpc.RequestId, method: str, params: JsonObject) -> None:
         try:
@@ -197,3 +199,4 @@ class AcpConnection:
         except OSError as error:
             log.info("The peer does not read any more: %s", error)
             self._is_closed = True
+            self._pending.fail_all(lambda: RpcClosedError("the peer does not read any more"))
