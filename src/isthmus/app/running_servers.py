@@ -44,6 +44,7 @@ def announced(server: RunningServer, environment: Mapping[str, str] = os.environ
     folder = runtime_directory(environment) / FOLDER
     make_private_directory(folder)
     require_own_directory(folder)
+    _remove_those_of_dead_processes(folder)
     path = folder / f"server-{server.pid}.json"
     write_private(path, to_json(server))
     try:
@@ -64,6 +65,13 @@ def running_servers(environment: Mapping[str, str] = os.environ) -> Sequence[Run
         except (UnusableFileError, DecodeError, OSError):
             continue  # of another version, or removed meanwhile
     return [server for _, server in sorted(found, key=lambda item: item[0], reverse=True)]
+
+
+def _remove_those_of_dead_processes(folder: Path) -> None:
+    for path in named_files(folder, _NAME):
+        if not _is_alive(int(path.stem.removeprefix("server-"))):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def _is_alive(pid: int) -> bool:

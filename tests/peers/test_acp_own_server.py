@@ -1,0 +1,78 @@
+"""``isthmus acp`` beside a running ``isthmus serve`` of the same user."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from isthmus.app.running_servers import FOLDER, running_servers
+from isthmus.files.locations import runtime_directory
+from support.acp_wire import acp_program
+from support.serve_program import serve_program
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+async def answer_of(workspace: Path, *arguments: str) -> str:
+    """Send a prompt by ``isthmus acp`` and return what the agent said."""
+    async with acp_program(workspace, *arguments) as program:
+        await program.initialized()
+        opened = await program.request("session/new", cwd=str(workspace), mcpServers=[])
+        prompt = [{"type": "text", "text": "hi"}]
+        response = await program.request("session/prompt", sessionId=opened["result"]["sessionId"], prompt=prompt)
+        assert response["result"] == {"stopReason": "end_turn"}
+        return program.text()
+
+
+async def test_the_agent_of_the_users_own_server_is_used(tmp_path: Path, workspace: Path) -> None:
+    data = str(tmp_path / "data")
+    async with serve_program(tmp_path, workspace) as server:
+        assert await answer_of(workspace, "--data-dir", data) == "You said: hi"
+        async with server.client() as client:
+            assert [task.title for task in await client.tasks()] == ["hi"]
+
+
+@pytest.mark.parametrize("difference", ["option", "in process", "other tasks", "other folder"])
+async def test_another_agent_is_asked_for_and_runs_in_the_process(
+    tmp_path: Path, workspace: Path, difference: str
+) -> None:
+    data = str(tmp_path / "data")
+    async with serve_program(tmp_path, workspace):
+        match difference:
+            case "option":
+                said = await answer_of(workspace, "--data-dir", data, "--model", "demo")
+            case "in process":
+                said = await answer_of(workspace, "--data-dir", data, "--in-process")
+            case "other tasks":
+                said = await answer_of(workspace, "--data-dir", str(tmp_path / "others"))
+            case _:
+                said = await answer_of(tmp_path, "--data-dir", data)
+        assert said.startswith("I am the demonstration model")
+
+
+async def test_a_server_is_announced_as_long_as_it_runs(tmp_path: Path, workspace: Path) -> None:
+    async with serve_program(tmp_path, workspace) as server:
+        (announced,) = await asyncio.to_thread(running_servers)
+        assert (announced.pid, announced.url) == (server.process.pid, server.url)
+        assert announced.folders == (str(workspace),)
+        assert announced.may_work_in(workspace / "below")
+        assert not announced.may_work_in(tmp_path)
+        assert announced.token_file.read_text().strip() == server.token
+    assert await asyncio.to_thread(running_servers) == []
+
+
+async def test_the_file_of_a_killed_server_leads_nowhere(tmp_path: Path, workspace: Path) -> None:
+    async with serve_program(tmp_path, workspace) as server:
+        server.process.kill()
+        await server.process.wait()
+        assert await asyncio.to_thread(running_servers) == []
+        assert (await answer_of(workspace, "--data-dir", str(tmp_path / "data"))).startswith("I am the demo")
+    async with serve_program(tmp_path, workspace):
+        assert len(list((runtime_directory() / FOLDER).iterdir())) == 1
