@@ -75,6 +75,26 @@ async def test_a_question_outlives_the_process_and_is_asked_again(tmp_path: Path
     assert second.client.call()["status"] == "completed"
 
 
+async def test_a_turn_whose_process_was_killed_goes_on_and_its_text_is_shown_once(
+    tmp_path: Path, workspace: Path
+) -> None:
+    async with acp_user(tmp_path, workspace) as first:
+        session = await first.new()
+        running = asyncio.ensure_future(first.prompt(session, "wait a moment"))
+        await eventually_async(lambda: first.client.text() == "I begin.")
+        first.process.send_signal(signal.SIGKILL)
+        await first.process.wait()
+        running.cancel()
+    async with acp_user(tmp_path, workspace) as second:
+        await second.load(session)
+        await eventually_async(lambda: second.client.text().endswith(" I end."))
+    async with acp_user(tmp_path, workspace) as third:
+        await third.load(session)
+
+    assert second.client.text() == "I begin. I end."
+    assert third.client.text() == "I begin. I end."
+
+
 async def test_unknown_sessions_and_relative_folders_are_refused(tmp_path: Path, workspace: Path) -> None:
     async with acp_user(tmp_path, workspace) as user:
         with pytest.raises(acp.RequestError, match="there is no session 'nobody'") as unknown:
@@ -87,4 +107,5 @@ async def test_unknown_sessions_and_relative_folders_are_refused(tmp_path: Path,
             await user.agent.new_session(cwd=str(workspace / "missing"))
 
     assert (unknown.value.code, not_loaded.value.code) == (-32002, -32002)
+
     assert (relative.value.code, missing.value.code) == (-32602, -32602)

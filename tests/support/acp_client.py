@@ -37,6 +37,12 @@ scenarios:
     replies:
       - call: {name: run_shell_command, arguments: {command: 'touch ran.txt'}}
       - text: It ran.
+  - prompt: 'wait a moment'
+    replies:
+      - steps:
+          - text: I begin.
+          - delay: 1
+          - text: ' I end.'
   - prompt: 'take your time'
     replies:
       - steps:

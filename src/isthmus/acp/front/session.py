@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isthmus.acp.front.prompts import available_commands, command_of, read_prompt
+from isthmus.acp.front.replayed_updates import ReplayedUpdates
 from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.front.turn import ClientPort, SessionTurn, stop_reason
 from isthmus.acp.front.updates import UpdateEncoder
@@ -58,7 +59,7 @@ class FrontSession:
         self._timeouts = timeouts
         self._encoder = UpdateEncoder(str(settings["workspace_path"]))
         self._turn: SessionTurn | None = None
-        self._found: list[SessionTurn] = []
+        self._found: list[tuple[SessionTurn, ReplayedUpdates | None]] = []
         self._background: dict[asyncio.Task[None], SessionTurn] = {}
         self._is_prompting = False
         self._is_cancelled = False
@@ -128,10 +129,16 @@ class FrontSession:
         self._encoder.begin_replay()
         for task in await self._tasks():
             unseen = replace(task, seq=0, state=TaskState.SUBMITTED, pending=())
-            turn = self._turn_of(TaskStream(self._agent, unseen, None, self._timeouts), has_response=False)
+            updates = ReplayedUpdates(self._client.update)
+            stream = TaskStream(self._agent, unseen, None, self._timeouts)
+            turn = self._turn_of(stream, replace(self._client, update=updates.update), has_response=False)
             await self._show_past(turn, task.seq)
+            if turn.is_over or turn.stream.is_asking:
+                await updates.finish()
+            else:
+                await updates.settle()
             if not turn.is_over:
-                self._found.append(turn)
+                self._found.append((turn, updates))
 
     async def resume(self) -> None:
         """Continue the session without its past; what still runs or waits goes on after :meth:`go_on`.
@@ -143,12 +150,12 @@ class FrontSession:
         for task in await self._tasks():
             if not task.state.is_terminal:
                 stream = TaskStream(self._agent, task, None, self._timeouts)
-                self._found.append(self._turn_of(stream, has_response=False))
+                self._found.append((self._turn_of(stream, self._client, has_response=False), None))
 
     def go_on(self) -> None:
         """Show what still runs, and ask what waits; called when the client knows the session."""
-        for turn in self._found:
-            task = asyncio.create_task(self._follow(turn), name="ACP turn without a prompt")
+        for turn, updates in self._found:
+            task = asyncio.create_task(self._follow(turn, updates), name="ACP turn without a prompt")
             self._background[task] = turn
             task.add_done_callback(lambda done: self._background.pop(done, None))
         self._found = []
@@ -165,7 +172,7 @@ class FrontSession:
         running = list(self._background)
         for task in running:
             task.cancel()
-        for turn in self._found:
+        for turn, _ in self._found:
             turn.leave()
         self._found = []
         await asyncio.gather(*running, return_exceptions=True)
@@ -181,8 +188,8 @@ class FrontSession:
         found = await self._agent.list_tasks(TaskQuery(MAXIMUM_TASKS, self.session_id))
         return sorted(found.tasks, key=lambda task: (task.created_at, task.updated_at))
 
-    def _turn_of(self, stream: TaskStream, *, has_response: bool) -> SessionTurn:
-        return SessionTurn(self._agent, stream, self._encoder, self._client, self._timeouts, has_response=has_response)
+    def _turn_of(self, stream: TaskStream, client: ClientPort, *, has_response: bool) -> SessionTurn:
+        return SessionTurn(self._agent, stream, self._encoder, client, self._timeouts, has_response=has_response)
 
     async def _start(self, command: CommandLine, message_id: str) -> Turn | None:
         """Start a slash command; None if it does not start, which is said to the user."""
@@ -195,7 +202,7 @@ class FrontSession:
 
     async def _show(self, begun: Turn) -> StopReason:
         stream = TaskStream(self._agent, begun.snapshot, begun, self._timeouts)
-        self._turn = self._turn_of(stream, has_response=True)
+        self._turn = self._turn_of(stream, self._client, has_response=True)
         if self._is_cancelled:
             await self._turn.cancel()
         if not self._has_title and begun.snapshot.title:
@@ -215,11 +222,13 @@ class FrontSession:
         if showing.done():
             showing.result()
 
-    async def _follow(self, turn: SessionTurn) -> None:
+    async def _follow(self, turn: SessionTurn, updates: ReplayedUpdates | None) -> None:
         try:
             await turn.run()
         except IsthmusError as error:
             log.warning("Session %s: %s", self.session_id, error)
+        if updates is not None:
+            await updates.finish()
 
     async def _leave_background(self) -> str | None:
         """Wait for what runs without a prompt; return the task whose question a message answers instead, if any."""

@@ -17,6 +17,7 @@ from isthmus.acp.v1.updates import (
     UserMessageChunk,
 )
 from isthmus.development_tool import AgentThought, ToolCall
+from isthmus.encoding.json_shapes import as_object, as_text
 from isthmus.events import (
     AgentEvent,
     AgentMessage,
@@ -107,6 +108,12 @@ def _thought_text(thought: AgentThought) -> str:
     if not subject or description.startswith(subject.removesuffix("…")):
         return f"{description}\n"
     return "\n".join(filter(None, (f"**{subject}**", description))) + "\n"
+
+
+def replaced_message(update: SessionUpdate) -> str | None:
+    """Return the id of the message that is void because of this update, if any."""
+    meta = update.meta if isinstance(update, AgentMessageChunk) else None
+    return as_text(as_object(as_object(meta).get("isthmus")).get("replacesMessageId")) or None
 
 
 def block_of(part: MessagePart) -> ContentBlock:
