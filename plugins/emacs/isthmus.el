@@ -124,6 +124,7 @@ Each gets the path of the file and how it ended, a symbol: `accepted' or
 (defvar isthmus--folders nil "The workspace folders as the companion knows them.")
 (defvar isthmus--reviews nil "The undecided reviews, newest first.")
 (defvar isthmus--questions nil "The buffers of open questions.")
+(defvar isthmus--tools nil "Tools for agents: (NAME DESCRIPTION PARAMETERS FUNCTION).")
 (defvar isthmus--variables nil "Environment variables that the companion set: (NAME . FORMER-VALUE).")
 (defvar-local isthmus--focused-at nil "When this buffer last had the focus, as `float-time'.")
 (defvar-local isthmus--root 'unknown "The project of this buffer's folder; nil: none.")
@@ -320,6 +321,7 @@ Nil when it is not complete."
     ("textDocument/diagnostic" . isthmus--on-diagnostic)
     ("workspace/diagnostic" . isthmus--on-workspace-diagnostic)
     ("window/showMessageRequest" . isthmus--on-question)
+    ("editor/callTool" . isthmus--on-call-tool)
     ("window/showMessage" . isthmus--on-message)
     ("editor/setTerminalEnvironment" . isthmus--on-terminal-environment)
     ("companion/ready" . isthmus--on-ready)
@@ -429,6 +431,7 @@ Signals `user-error' when there is no such program."
      (capabilities . ((diff . t) (open . t) (close . t) (text . t) (dirty . t) (diagnostics . t) (selection . t)
                       (save . t) (message . t) (confirm . t) (terminal . t)
                       (execute . "it has no notebooks; start the companion with --editor jupyter")))
+     (tools . ,(vconcat (mapcar #'isthmus--describe-tool isthmus--tools)))
      (positionEncodings . ["utf-16"])
      (newlines . "exact"))
    (lambda (_result problem)
@@ -1096,6 +1099,55 @@ SOURCE is a string or nil, CODE anything printable or nil."
                       (or (flycheck-error-message finding) "")
                       (symbol-name (flycheck-error-checker finding))
                       (flycheck-error-id finding))))
+
+;;;; Requests of agents: tools of the user
+
+(defun isthmus-define-tool (name description parameters function)
+  "Give agents a tool NAME: they call FUNCTION in this Emacs with it.
+DESCRIPTION tells agents when to use it.  Each of PARAMETERS is a list
+\(NAME TYPE DESCRIPTION [OPTIONAL]); TYPE is a type of JSON Schema:
+\"string\", \"integer\", \"number\", \"boolean\", \"array\" or \"object\".
+
+FUNCTION gets their values in this order: lists for arrays, plists for
+objects, nil for false and for what was left out.  The current buffer is the
+file that has, or had last, the focus.  The agent gets what it returns, a
+string or any other value, or the text of its error.  It must not ask the
+user anything, and Emacs does nothing else meanwhile.
+
+The companion offers the tools that are there when it starts."
+  (unless (string-match-p "\\`[A-Za-z0-9_-]\\{1,64\\}\\'" name)
+    (error "Isthmus: the name of a tool has 1 to 64 letters, digits, _ and -, unlike %S" name))
+  (setq isthmus--tools (append (assoc-delete-all name isthmus--tools)
+                               (list (list name description parameters function)))))
+
+(defun isthmus--describe-tool (tool)
+  "Return TOOL in the protocol's form."
+  (pcase-let ((`(,name ,description ,parameters ,_) tool))
+    `((name . ,(isthmus--unicode name))
+      (description . ,(isthmus--unicode description))
+      (inputSchema
+       . ((type . "object")
+          (properties . ,(if parameters
+                             (mapcar (pcase-lambda (`(,name ,type ,description . ,_))
+                                       (cons (intern name) `((type . ,type) (description . ,(isthmus--unicode description)))))
+                                     parameters)
+                           isthmus--empty))
+          (required . ,(vconcat (mapcar #'car (seq-remove (lambda (parameter) (nth 3 parameter)) parameters))))
+          (additionalProperties . :false))))))
+
+(defun isthmus--on-call-tool (params _id)
+  "Answer editor/callTool with PARAMS."
+  (pcase-let* ((name (plist-get params :name))
+               (arguments (plist-get params :arguments))
+               (`(,_ ,_ ,parameters ,function)
+                (or (assoc name isthmus--tools) (isthmus--fail "%s: Emacs has no such tool" name)))
+               (values (mapcar (lambda (parameter) (plist-get arguments (intern (concat ":" (car parameter)))))
+                               parameters))
+               (result (with-current-buffer (if (buffer-live-p isthmus--active) isthmus--active (current-buffer))
+                         (save-excursion
+                           (isthmus--without-questions
+                             (with-local-quit (apply function values)))))))
+    `((text . ,(isthmus--unicode (if (stringp result) (substring-no-properties result) (format "%S" result)))))))
 
 ;;;; Requests of agents: questions
 

@@ -11,7 +11,7 @@ import pytest
 
 from isthmus.editors.plugin import editor as stdio
 from isthmus.editors.plugin.connection import PipeLimits, open_connection
-from isthmus.editors.plugin.editor import PluginLimits
+from isthmus.editors.plugin.limits import PluginLimits
 from isthmus.ide.editor import (
     ContextChanged,
     DiffAccepted,

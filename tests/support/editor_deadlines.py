@@ -5,7 +5,7 @@ within a second: a test that looks once would see that. Tests of these timeouts 
 """
 
 from isthmus.editors.neovim.editor import NeovimLimits
-from isthmus.editors.plugin.editor import PluginLimits
+from isthmus.editors.plugin.limits import PluginLimits
 from isthmus.ide.options import CompanionLimits, ReviewLimits
 
 SECONDS = 60.0

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.editors.plugin import editor as stdio
-from isthmus.editors.plugin.editor import PluginLimits, StdioEditor
+from isthmus.editors.plugin.editor import StdioEditor
+from isthmus.editors.plugin.limits import PluginLimits
 from isthmus.ide.editor import Editor, EditorEvent, Position, Range
 from isthmus.ide.reviews.review import DiffReview
 from support import stdio_plugin

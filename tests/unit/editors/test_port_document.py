@@ -8,6 +8,8 @@ from isthmus.editors.plugin import editor as stdio
 from isthmus.editors.plugin import lsp_diagnostics
 from isthmus.editors.plugin import session as plugin_session
 from isthmus.editors.plugin import wire as editor_wire
+from isthmus.editors.plugin.disk_text import MAXIMUM_READ_BYTES
+from isthmus.editors.plugin.limits import PluginLimits
 from isthmus.encoding.codec import MAXIMUM_DEPTH
 from isthmus.ide.editor import Capability
 from isthmus.rpc import lsp
@@ -42,7 +44,7 @@ def test_every_capability_is_documented() -> None:
 
 def test_the_deadlines_and_limits_are_those_of_the_code() -> None:
     table = DOCUMENT.partition("## Deadlines and limits")[2].partition("## Versions")[0]
-    plugin = stdio.PluginLimits()
+    plugin = PluginLimits()
     limits = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", table, flags=re.MULTILINE))
     assert limits["`initialize`, `initialized`"] == f"{plugin.start_seconds:g} s"
     assert limits["an answer to `editor/openFiles`"] == f"{plugin.snapshot_seconds:g} s"
@@ -51,6 +53,7 @@ def test_the_deadlines_and_limits_are_those_of_the_code() -> None:
     assert limits["`editor/openDiff`"] == limits["any other answer"] == f"{plugin.command_seconds:g} s"
     assert limits["`window/showMessageRequest`"] == f"{plugin.confirm_seconds / 60:g} min"
     assert limits["`editor/executeCode`"] == f"{plugin.execute_seconds / 3600:g} h"
+    assert limits["`editor/callTool`"] == f"{plugin.tool_seconds:g} s"
     assert limits["header of a frame"] == f"{lsp.MAXIMUM_HEADER_BYTES / 1024:g} KiB"
     assert limits["body of a frame"] == f"{lsp.MAXIMUM_BODY_BYTES / MIB:g} MiB, both directions"
     assert limits["frames that are not JSON-RPC"] == str(lsp.MAXIMUM_MALFORMED)
@@ -59,5 +62,5 @@ def test_the_deadlines_and_limits_are_those_of_the_code() -> None:
     counts = f"{lsp_diagnostics.MAXIMUM_FILES} files, {lsp_diagnostics.MAXIMUM_DIAGNOSTICS} diagnostics a file"
     assert limits["open files, pushed diagnostics"] == counts
     assert limits["nesting of JSON"] == f"{MAXIMUM_DEPTH} levels"
-    assert f"on disk, up to {stdio.MAXIMUM_READ_BYTES / MIB:g} MiB" in DOCUMENT
+    assert f"on disk, up to {MAXIMUM_READ_BYTES / MIB:g} MiB" in DOCUMENT
     assert f"`protocolVersion` is {editor_wire.PROTOCOL_VERSION}." in DOCUMENT

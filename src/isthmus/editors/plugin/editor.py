@@ -8,21 +8,21 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from typing_extensions import override
 
 from isthmus.editors.editor_base import EditorBase
 from isthmus.editors.plugin import lsp_diagnostics, wire
-from isthmus.editors.plugin.connection import JsonRpcConnection, PipeLimits, open_connection
+from isthmus.editors.plugin.connection import JsonRpcConnection, open_connection
+from isthmus.editors.plugin.disk_text import text_on_disk
+from isthmus.editors.plugin.limits import PluginLimits
 from isthmus.editors.plugin.lsp_shapes import encode_range
 from isthmus.editors.plugin.recoding import Recoder
 from isthmus.editors.plugin.session import PluginSession
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
-from isthmus.files.atomic import read_regular
 from isthmus.ide.editor import (
     Capability,
     CodeExecution,
@@ -35,37 +35,14 @@ from isthmus.ide.editor import (
     Range,
     WorkspaceChanged,
 )
+from isthmus.ide.mcp.mcp_peer import ToolDefinition
 from isthmus.ide.processes import process_is_alive
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.rpc.messages import RpcError
 from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
 from isthmus.text.offsets import OffsetEncoding
-from isthmus.text.text_file import BinaryContentError, decode_text
-
-MAXIMUM_READ_BYTES: Final = 4 * 1024 * 1024
-"""Maximum size of a file that is read to convert positions, or for its newlines."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PluginLimits(PipeLimits):
-    """Limits of one attached plugin."""
-
-    start_seconds: float = 10.0
-    """Maximum time until it has initialized."""
-    snapshot_seconds: float = 1.0
-    """Maximum wait for folders, files and diagnostics, after which the last known ones are used."""
-    late_snapshot_seconds: float = 30.0
-    """Maximum time in which late folders and files are still taken."""
-    command_seconds: float = 10.0
-    """Maximum wait for any other answer."""
-    confirm_seconds: float = 900.0
-    """Maximum wait for the user's answer to a question."""
-    execute_seconds: float = 3600.0
-    """Maximum time for code to run."""
-    close_seconds: float = 2.0
-    """Maximum wait for the views to close at the end."""
 
 
 class _NoAnswerError(EditorError):
@@ -264,7 +241,7 @@ class StdioEditor(EditorBase):
         text = await self._ask(path, "editor/text", wire.encode_document(path))
         if not isinstance(text, str):
             return None
-        on_disk = await asyncio.to_thread(_text_on_disk, path) if self._session.knows_only_lf else None
+        on_disk = await asyncio.to_thread(text_on_disk, path) if self._session.knows_only_lf else None
         return text if on_disk is None else wire.with_form_of(on_disk, text)
 
     @override
@@ -290,6 +267,18 @@ class StdioEditor(EditorBase):
             "code", "editor/executeCode", {"code": code, "notebook": notebook}, seconds=self._limits.execute_seconds
         )
         return self._decoded(wire.decode_execution, answer)
+
+    @property
+    def user_tools(self) -> tuple[ToolDefinition, ...]:
+        """Tools that the plugin declared."""
+        return self._session.attached.tools if self._session.attached is not None else ()
+
+    async def call_user_tool(self, name: str, arguments: JsonObject) -> str:
+        """Run a tool of the plugin."""
+        params = {"name": name, "arguments": dict(arguments)}
+        seconds = self._limits.tool_seconds
+        answer = await self._ask(self._identity.display_name, "editor/callTool", params, seconds=seconds)
+        return self._decoded(wire.decode_called, answer)
 
     @override
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
@@ -393,7 +382,7 @@ class StdioEditor(EditorBase):
         if path in self._unsaved and Capability.TEXT not in self.unavailable:
             with contextlib.suppress(EditorError):
                 return await self.text(path)
-        return await asyncio.to_thread(_text_on_disk, path)
+        return await asyncio.to_thread(text_on_disk, path)
 
     def _in_background(self, work: Coroutine[None, None, object]) -> asyncio.Task[None]:
         task = asyncio.create_task(_without_errors(work))
@@ -405,9 +394,3 @@ class StdioEditor(EditorBase):
 async def _without_errors(work: Coroutine[None, None, object]) -> None:
     with contextlib.suppress(EditorError):
         await work
-
-
-def _text_on_disk(path: str) -> str | None:
-    with contextlib.suppress(OSError, ValueError, BinaryContentError):
-        return decode_text(read_regular(Path(path), MAXIMUM_READ_BYTES)).text
-    return None

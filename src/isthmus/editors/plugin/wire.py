@@ -34,11 +34,14 @@ from isthmus.ide.editor import (
     Selection,
 )
 from isthmus.ide.file_uri import file_uri
+from isthmus.ide.mcp.mcp_peer import ToolDefinition
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.text.offsets import OffsetEncoding
 from isthmus.text.text_file import with_newlines_of
 
 PROTOCOL_VERSION: Final = 1
+MAXIMUM_DESCRIPTION_CHARACTERS: Final = 8000
+"""Maximum length of a tool's description; what follows is cut off."""
 _NAME: Final = re.compile("[a-z0-9][a-z0-9_-]{0,39}")
 _MARK: Final = "\ufeff"
 _NO_REASON: Final = "its plugin cannot do it"
@@ -57,6 +60,7 @@ class Attached:
     encoding: OffsetEncoding
     pushes_diagnostics: bool
     knows_only_lf: bool
+    tools: tuple[ToolDefinition, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,13 @@ class _Folder:
 
 
 @dataclass(frozen=True, slots=True)
+class _Tool:
+    name: str
+    description: str = ""
+    input_schema: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Initialize:
     editor_info: _EditorInfo
     capabilities: JsonObject
@@ -80,6 +91,7 @@ class _Initialize:
     is_trusted: bool | None = None
     position_encodings: tuple[str, ...] | None = None
     newlines: str = "exact"
+    tools: tuple[_Tool, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +125,11 @@ class _Output:
 class _Execution:
     outputs: tuple[_Output, ...] = ()
     is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +171,13 @@ def decode_initialize(params: JsonObject) -> Attached:
         ),
         isinstance(diagnostics, Mapping) and cast(JsonObject, diagnostics).get("push") is True,
         said.newlines == "lf",
+        tuple(_tool(tool) for tool in said.tools or ()),
     )
+
+
+def _tool(tool: _Tool) -> ToolDefinition:
+    schema = {"type": "object"} if tool.input_schema is None else tool.input_schema
+    return ToolDefinition(tool.name, tool.description[:MAXIMUM_DESCRIPTION_CHARACTERS], schema)
 
 
 def _lacks(value: object) -> str | None:
@@ -245,6 +268,11 @@ def decode_execution(value: object) -> CodeExecution:
     """Return the result of ``editor/executeCode``."""
     said = decoded(_Execution, value, "editor/executeCode")
     return CodeExecution(tuple(_output(output, i) for i, output in enumerate(said.outputs)), said.is_error)
+
+
+def decode_called(value: object) -> str:
+    """Return the result of ``editor/callTool``."""
+    return decoded(_Called, value, "editor/callTool").text
 
 
 def _output(output: _Output, index: int) -> ExecutionOutput:
