@@ -211,7 +211,7 @@ function M.define_commands()
   for _, name in ipairs({ "IsthmusDiffAccept", "IsthmusDiffReject", "IsthmusAllow", "IsthmusRefuse" }) do
     define(name, nobody)
   end
-  define("IsthmusMention", nobody, { range = true })
+  define("IsthmusMention", nobody, { range = true, nargs = "?" })
   if not M.watching then
     M.watching = true
     vim.api.nvim_create_autocmd("VimLeavePre", {

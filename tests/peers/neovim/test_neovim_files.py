@@ -202,6 +202,10 @@ async def test_lines_are_mentioned_with_a_command(
     await neovim.command(f"edit {path}", "IsthmusMention", "2,3IsthmusMention")
     await eventually_async(lambda: FileMentioned(path, 1, 2) in heard.events)
     assert FileMentioned(path) in heard.events
+    other = make_file(workspace, "b.txt")
+    await neovim.command("IsthmusMention none.txt", "IsthmusMention b.txt")
+    await eventually_async(lambda: FileMentioned(other) in heard.events)
+    assert "none.txt is not a file on disk" in await neovim.lua("return vim.fn.execute('messages')")
 
 
 # Files and diagnostics

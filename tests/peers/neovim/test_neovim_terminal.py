@@ -63,7 +63,8 @@ async def test_an_agent_in_a_terminal_has_the_variables_of_this_neovim(
     workspace: Path, tmp_path: Path, isolated_folders: IsolatedFolders
 ) -> None:
     async with neovim_with_plugin(workspace, terminal={"command": _agent(tmp_path)}) as neovim:
-        await neovim.command("IsthmusTerminal")  # at once, before the companion is ready
+        await neovim.command("IsthmusTerminal", "IsthmusTerminal")  # at once, before the companion is ready
+        await neovim.type("itoo early<Esc>")
         await eventually_async(lambda: (tmp_path / "received").exists(), what="the agent has started")
         files = (isolated_folders.temporary / "gemini" / "ide").glob(f"gemini-ide-server-{neovim.process.pid}-*.json")
         (port,) = [path.stem.rpartition("-")[2] for path in files]
@@ -115,8 +116,8 @@ async def test_a_prompt_is_pasted_and_entered_only_if_asked(workspace: Path, tmp
         await neovim.command("IsthmusTerminal", "IsthmusPrompt explain | this é")  # before the agent takes pastes
         pasted = "\x1b[200~explain | this é\x1b[201~".encode()
         await _received(tmp_path, pasted)
-        await neovim.command("IsthmusPrompt! go")
-        await _received(tmp_path, pasted + b"\x1b[200~go\x1b[201~\r")
+        await neovim.command("IsthmusPrompt! go", "IsthmusPrompt next")
+        await _received(tmp_path, pasted + b"\x1b[200~go\x1b[201~\r\x1b[200~next\x1b[201~")
 
 
 async def test_no_text_ends_its_paste_or_presses_keys(workspace: Path, tmp_path: Path) -> None:

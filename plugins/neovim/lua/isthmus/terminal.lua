@@ -71,15 +71,17 @@ end
 
 local function deliver(terminal)
   local first = terminal.waiting[1]
-  if not (first and terminal.takes_pastes) then
+  if terminal.is_sending or not (first and terminal.takes_pastes) then
     return
   end
+  terminal.is_sending = true
   table.remove(terminal.waiting, 1)
   fn.chansend(terminal.job, "\27[200~" .. first.text .. "\27[201~")
   vim.defer_fn(function()
     if first.enter and terminals[terminal.name] == terminal then
       fn.chansend(terminal.job, "\r")
     end
+    terminal.is_sending = false
     deliver(terminal)
   end, first.enter and ENTER_MS or 0)
 end
@@ -160,7 +162,7 @@ function M.open(line)
   local terminal = line and terminals[name] or not line and last or nil
   if terminal then
     api.nvim_set_current_win(show(terminal))
-    vim.cmd("startinsert")
+    vim.cmd(terminal.job and "startinsert" or "")
     return
   elseif fn.executable(line[1]) == 0 then
     tell(("there is no program %q; name another one: :IsthmusTerminal COMMAND"):format(line[1]), vim.log.levels.ERROR)
@@ -169,7 +171,7 @@ function M.open(line)
   terminal = { name = name, program = fn.fnamemodify(line[1], ":t"), folder = fn.getcwd(), waiting = {}, tail = "" }
   terminal.buffer = api.nvim_create_buf(false, false)
   vim.b[terminal.buffer].isthmus_agent = name
-  vim.bo[terminal.buffer].bufhidden = "hide"
+  vim.bo[terminal.buffer].bufhidden, vim.bo[terminal.buffer].modifiable = "hide", false -- no keys before the agent
   terminals[name] = terminal
   api.nvim_set_current_win(show(terminal))
   with_companion(name, function() run(terminal, line) end)
@@ -229,9 +231,7 @@ function M.send(text, enter)
   end
   local sent = { text = text, enter = enter }
   table.insert(terminal.waiting, sent)
-  if #terminal.waiting == 1 then
-    deliver(terminal)
-  end
+  deliver(terminal)
   vim.defer_fn(function()
     for index, other in ipairs(terminal.waiting) do
       if other == sent then

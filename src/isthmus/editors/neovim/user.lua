@@ -182,8 +182,13 @@ end
 
 define("IsthmusMention", function(command)
   local name = session.file_name(api.nvim_get_current_buf())
+  if command.args ~= "" then
+    name = fn.fnamemodify(command.args, ":p")
+    name = fn.filereadable(name) == 1 and name
+  end
   if not name then
-    tell("this buffer is not a file on disk", vim.log.levels.WARN)
+    local what = command.args ~= "" and command.args or "this buffer"
+    tell(what .. " is not a file on disk", vim.log.levels.WARN)
     return
   end
   sessions(function(each)
@@ -192,7 +197,7 @@ define("IsthmusMention", function(command)
     end
     return each.notify("isthmus", "mentioned", name, command.line1 - 1, command.line2 - 1)
   end)
-end, { range = true })
+end, { range = true, nargs = "?", complete = "file" })
 define("IsthmusDiffAccept", function() decide(true) end)
 define("IsthmusDiffReject", function() decide(false) end)
 define("IsthmusAllow", function() give_answer(true) end)
