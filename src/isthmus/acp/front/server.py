@@ -22,7 +22,7 @@ from isthmus.acp.v1 import sessions
 from isthmus.acp.v1.updates import ConfigOptionsUpdate, ModeUpdate, SessionNotification, SessionUpdate
 from isthmus.client import AgentClient, TaskNotFound, TaskQuery
 from isthmus.conversations import Conversation, list_sessions
-from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
+from isthmus.encoding.codec import JsonObject, camel, from_json, to_camel_json
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from isthmus.task_stream import FrontTimeouts
@@ -342,7 +342,11 @@ class FrontServer:
 
 
 def _read(kind: type[RequestT], params: JsonObject) -> RequestT:
-    return from_json(kind, params, "params")
+    try:
+        return from_json(kind, params, "params")
+    except DecodeError as error:
+        # The client's author knows the names on the wire, not those of our fields.
+        raise DecodeError(camel(error.path), error.expected, error.received) from error
 
 
 def _not_found(session_id: str) -> RpcError:
