@@ -7,11 +7,10 @@ from pathlib import Path
 
 from isthmus import __version__
 from isthmus.acp.connection import AcpConnection
-from isthmus.acp.front.server import FrontOptions, FrontPlace, FrontServer
+from isthmus.acp.front.server import FrontOptions, FrontServer
 from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.v1.connection import AgentAuth, TerminalAuth
 from isthmus.app.setup import Setup
-from isthmus.client import AgentClient
 from isthmus.runtime.standard_streams import StandardStreams
 
 AUTH_METHODS = (
@@ -31,15 +30,20 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int) -> None:
     from isthmus.app.local_agent import McpUse, local_agent
     from isthmus.engine.workspaces import WorkspaceRule
 
-    async with local_agent(
-        setup, WorkspaceRule(), mcp_use=McpUse(open_browser=open_browser, allows_client_programs=True)
-    ) as engine:
+    servers: list[FrontServer] = []
+
+    async def editor_text(path: Path) -> str | None:
+        return await servers[0].editor_text(path) if servers else None
+
+    mcp_use = McpUse(open_browser=open_browser, allows_client_programs=True)
+    async with local_agent(setup, WorkspaceRule(), mcp_use=mcp_use, editor_text=editor_text) as engine:
         options = FrontOptions(
             __version__,
             SessionOptions(setup.policy.mode, setup.model.name),
             auth_methods=AUTH_METHODS,
         )
-        await serve_front(engine, LocalPlace(setup.environment), options, incoming, outgoing)
+        servers.append(FrontServer(engine, LocalPlace(setup.environment), options))
+        await serve_front(servers[0], incoming, outgoing)
 
 
 async def serve_remote(url: str, token: str | None, ca_file: Path | None, incoming: int, outgoing: int) -> None:
@@ -53,16 +57,13 @@ async def serve_remote(url: str, token: str | None, ca_file: Path | None, incomi
 
     agent = await RemoteAgent.connect(url, token, ca_file=ca_file)
     try:
-        await serve_front(agent, ServerPlace(), FrontOptions(__version__), incoming, outgoing)
+        await serve_front(FrontServer(agent, ServerPlace(), FrontOptions(__version__)), incoming, outgoing)
     finally:
         await agent.aclose()
 
 
-async def serve_front(
-    agent: AgentClient, place: FrontPlace, options: FrontOptions, incoming: int, outgoing: int
-) -> None:
+async def serve_front(server: FrontServer, incoming: int, outgoing: int) -> None:
     """Serve an agent on two file descriptors until the input ends, or a signal."""
-    server = FrontServer(agent, place, options)
     streams = StandardStreams(incoming, outgoing)
     connection = AcpConnection(server, streams.write)
     server.attach(connection)

@@ -44,6 +44,7 @@ from isthmus.models.providers import secret_variables
 from isthmus.settings import Settings, SettingsError
 from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.editor_text import EditorText, no_editor
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:
@@ -91,12 +92,14 @@ async def local_agent(
     on_shown: OnShown | None = None,
     names_settings_files: bool = True,
     editor_timeouts: EditorTimeouts = EditorTimeouts(),
+    editor_text: EditorText = no_editor,
 ) -> AsyncGenerator[Engine]:
     """Run an engine and close it at the end; running tasks are left to be continued at the next start.
 
     With ``takes_over`` it continues the tasks of ended processes, under its own approval mode; only a server does so.
     An idle engine opens no model, no editor and no MCP server. ``on_shown`` receives the questions that an editor
-    shows. ``names_settings_files``: refusals name the settings files, whose paths clients of a server must not see.
+    shows. ``editor_text`` returns what the user's editor has of a file. ``names_settings_files``: refusals name the
+    settings files, whose paths clients of a server must not see.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -121,7 +124,7 @@ async def local_agent(
 
     use = mcp_use or McpUse()
     trusts = trust_of(local_editors, Path.home())
-    mcp = _mcp_host(setup, use, trusts, local_editors)
+    mcp = _mcp_host(setup, use, trusts, local_editors, editor_text)
     connect = local_editors.connect if local_editors is not None else None
     rules = RulesOfFolders(setup.workspace, Path.home(), setup.environment, trusts, connect, names_settings_files)
     editors = SessionEditors(local_editors, use.address_policy, settings_of, user_of, editor_timeouts)
@@ -225,7 +228,9 @@ def trust_of(editors: EditorDirectory | None, home: Path) -> FolderTrust:
     return trusts
 
 
-def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDirectory | None) -> McpHost:
+def _mcp_host(
+    setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDirectory | None, editor_text: EditorText
+) -> McpHost:
     options = HostOptions(
         Path.home(),
         setup.environment,
@@ -242,7 +247,7 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
         is_strict=setup.is_mcp_strict,
         allows_client_programs=use.allows_client_programs,
     )
-    return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands), options)
+    return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands, editor_text=editor_text), options)
 
 
 def _tool_search(settings: Settings) -> SearchOptions:

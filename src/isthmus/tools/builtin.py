@@ -1,6 +1,7 @@
 """The tools that every agent has. To add one, copy a file of this folder and list its class here."""
 
 from isthmus.tools.base import ToolSet
+from isthmus.tools.editor_text import EditorText, no_editor
 from isthmus.tools.glob import Glob
 from isthmus.tools.grep_search import GrepSearch
 from isthmus.tools.list_directory import ListDirectory
@@ -13,16 +14,19 @@ from isthmus.tools.write_file import WriteFile
 
 
 def builtin_tools(
-    *, shell_inactivity_seconds: float = INACTIVITY_SECONDS, shell_sandbox: ShellSandbox | None = None
+    *,
+    shell_inactivity_seconds: float = INACTIVITY_SECONDS,
+    shell_sandbox: ShellSandbox | None = None,
+    editor_text: EditorText = no_editor,
 ) -> ToolSet:
     """Return the built-in tools, always in the same order, because providers cache the beginnings of prompts."""
     return ToolSet.of(
         ListDirectory(),
-        ReadFile(),
+        ReadFile(editor_text),
         GrepSearch(),
         Glob(),
-        Replace(),
-        WriteFile(),
+        Replace(editor_text),
+        WriteFile(editor_text),
         RunShellCommand(shell_inactivity_seconds, shell_sandbox),
         ReadManyFiles(),
     )

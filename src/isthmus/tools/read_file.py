@@ -15,6 +15,7 @@ from isthmus.text.units import show_size
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.content import read_bytes, text_of
+from isthmus.tools.editor_text import EditorText, no_editor, unsaved_text
 from isthmus.tools.excerpt import MAXIMUM_LINE_CHARACTERS, MAXIMUM_LINES, excerpt_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.kept_files import KeptFiles
@@ -57,6 +58,9 @@ class ReadFile:
     parameters = PARAMETERS
     kind = ToolKind.READ
 
+    def __init__(self, editor_text: EditorText = no_editor) -> None:
+        self._editor_text = editor_text
+
     def describe(self, arguments: Arguments) -> str:
         """Return the file and the lines."""
         checked = self._check(arguments)
@@ -82,9 +86,12 @@ class ReadFile:
             if media_type is None or len(data) > MAXIMUM_SHOWN_BYTES:
                 raise
             return await asyncio.to_thread(_read_media, data, media_type, path, context)
+        unsaved = await unsaved_text(self._editor_text, path, text)
         start, end = _range(checked)
-        excerpt = excerpt_of(text, start, end)
+        excerpt = excerpt_of(text if unsaved is None else unsaved.replace("\r\n", "\n"), start, end)
         note = excerpt.note(shown) if excerpt.is_partial else ""
+        if unsaved is not None:
+            note = f"{shown} has changes in the user's editor that are not saved; this is the editor's text.\n{note}"
         return ToolSucceeded(ToolOutput(text=note + excerpt.text), note + excerpt.text or f"{shown} is empty.")
 
     def _check(self, arguments: Arguments) -> CheckedArguments:

@@ -8,6 +8,7 @@ from isthmus.development_tool import ConfirmationDetails, FileDiff, ToolOutput
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.edit import EditTarget, edit_target, proposed_diff, write_approved
+from isthmus.tools.editor_text import EditorText, no_editor, require_saved
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.replacement import NotReplaced, replace_text
 
@@ -47,6 +48,9 @@ class Replace:
     parameters = PARAMETERS
     kind = ToolKind.EDIT
 
+    def __init__(self, editor_text: EditorText = no_editor) -> None:
+        self._editor_text = editor_text
+
     def describe(self, arguments: Arguments) -> str:
         """Return the file and the beginnings of the two texts."""
         checked = self._check(arguments)
@@ -57,7 +61,9 @@ class Replace:
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Return the change as a FileDiff."""
-        return (await asyncio.to_thread(self._proposal, arguments, context))[0]
+        change, _ = await asyncio.to_thread(self._proposal, arguments, context)
+        await require_saved(self._editor_text, change)
+        return change
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Write the approved content."""

@@ -9,6 +9,7 @@ from isthmus.text.text_file import with_newlines_of
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.edit import edit_target, proposed_diff, write_approved
+from isthmus.tools.editor_text import EditorText, no_editor, require_saved
 
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
@@ -36,13 +37,18 @@ class WriteFile:
     parameters = PARAMETERS
     kind = ToolKind.EDIT
 
+    def __init__(self, editor_text: EditorText = no_editor) -> None:
+        self._editor_text = editor_text
+
     def describe(self, arguments: Arguments) -> str:
         """Return the file."""
         return f"Write {self._check(arguments).string('file_path')}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Return the change as a FileDiff."""
-        return await asyncio.to_thread(self._proposal, arguments, context)
+        change = await asyncio.to_thread(self._proposal, arguments, context)
+        await require_saved(self._editor_text, change)
+        return change
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Write the approved content."""

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from isthmus.acp.front.questions import ClientQuestion
@@ -19,6 +20,7 @@ from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.front.turn import ClientPort
 from isthmus.acp.v1 import connection as wire
 from isthmus.acp.v1 import sessions
+from isthmus.acp.v1.client_requests import ReadTextFileRequest, ReadTextFileResponse
 from isthmus.acp.v1.updates import ConfigOptionsUpdate, ModeUpdate, SessionNotification, SessionUpdate
 from isthmus.client import AgentClient, TaskNotFound, TaskQuery
 from isthmus.conversations import Conversation, list_sessions
@@ -36,6 +38,8 @@ RequestT = TypeVar("RequestT")
 RESOURCE_NOT_FOUND = -32002
 PAGE_SESSIONS = 50
 """Maximum number of sessions in one answer to ``session/list``."""
+READ_SECONDS = 2.0
+"""Maximum wait for a client to read a file of its editor."""
 MAXIMUM_SESSIONS = 1000
 """Maximum number of sessions that one client has open at the same time."""
 _NEW_ID = re.compile(r"session-[0-9a-f]{32}")
@@ -152,6 +156,22 @@ class FrontServer:
             return False
         self.notification(sessions.CancelNotification.METHOD, {"sessionId": params.get("sessionId")})
         return True
+
+    async def editor_text(self, path: Path) -> str | None:
+        """Return the text of a file as the client's editor shows it; None if it does not say within a short time."""
+        files = self._capabilities.fs
+        if files is None or not files.read_text_file or self._client is None:
+            return None
+        session = next((each for each in self._sessions.values() if path.is_relative_to(each.workspace)), None)
+        if session is None:
+            return None
+        request = ReadTextFileRequest(session.session_id, str(path))
+        try:
+            result = await self._client.request(request.METHOD, to_camel_json(request), timeout=READ_SECONDS)
+            return from_json(ReadTextFileResponse, result).content
+        except IsthmusError as error:
+            log.info("The client did not read %s: %s", path, error)
+            return None
 
     async def aclose(self) -> None:
         """Let go of all sessions; their turns belong to the agent."""
