@@ -191,7 +191,8 @@ async def test_another_task_of_a_conversation_is_refused_while_a_question_is_ope
 async def test_cancelling_stops_the_agent_and_answers_its_question(hosting: AcpHosting) -> None:
     seen = await hosting.prompt("shell")
     assert (await hosting.agent.cancel(seen.task_id)).state is TaskState.CANCELED
-    await eventually_async(lambda: received()[-1].get("method") == "session/cancel", what="the cancellation")
+    await eventually_async(lambda: "result" in received()[-1], what="the answer to the question")
+    assert received()[-2]["method"] == "session/cancel"  # otherwise Gemini CLI goes on with its turn
     turn = await hosting.turn("wait", seen.context_id)
     await _text(turn, "Working.")
     assert (await hosting.agent.cancel(turn.snapshot.task_id)).state is TaskState.CANCELED
@@ -317,6 +318,13 @@ async def test_after_a_restart_an_answer_is_too_late_and_the_session_is_loaded(t
     methods = [item.get("method") for item in received()]
     assert methods.count("session/new") == 1
     assert methods.count("session/load") == 1
+
+
+async def test_a_past_that_is_sent_after_the_answer_is_not_shown_again(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path) as first:
+        seen = await first.prompt("hello")
+    async with acp_hosting(tmp_path, "replays-late") as second:
+        assert (await second.prompt("more", seen.context_id)).text == "You said: more"
 
 
 async def test_a_session_that_cannot_be_loaded_is_begun_again_and_the_user_told(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A scripted ACP agent: a plain program over standard streams, with the wire as literals.
 
-The first argument names how it starts (``usual``, ``silent``, ``asks-login``, ``forgets``, ``junk``); the words of a
+The first argument names how it starts (``usual``, ``silent``, ``asks-login``, ``forgets``, ``junk``,
+``replays-late``); the words of a
 prompt name what it does in the turn. It appends what it received to ``acp-received.jsonl`` in its HOME, and keeps the
 ids of its sessions there, so that they can be loaded by another process.
 """
@@ -128,8 +129,12 @@ class ScriptedAgent:
             return
         self.session, self.cwd = params["sessionId"], Path(params["cwd"])
         self.update("user_message_chunk", content={"type": "text", "text": "an old prompt"})
-        self.say("an old answer")
+        if self.start != "replays-late":
+            self.say("an old answer")
         self.send({"id": number, "result": None})
+        if self.start == "replays-late":  # as Gemini CLI 0.61 does
+            time.sleep(0.05)
+            self.say("an old answer")
 
     def turn(self, number: int, text: str) -> None:
         do = getattr(self, text.split()[-1].replace("-", "_"), self.echo)

@@ -5,6 +5,7 @@ Not here: the process, see :mod:`isthmus.acp.host.agent_link`; what the agent as
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -76,6 +77,9 @@ class AgentSession:
         self._link = AgentLink(launch, folder, self, limits, self._make_room)
         self._requests = AgentRequests(files, limits, self._turn_of, lambda: self.is_alive)
         self._is_muted = True
+        self._past = asyncio.Event()
+        """Event that is set by each update of the past of a loaded session."""
+        self._past.set()
         self._malformed = 0
         self._work: set[asyncio.Task[None]] = set()
 
@@ -131,7 +135,17 @@ class AgentSession:
             raise IsthmusError("the agent cannot load sessions")
         self.session_id = session_id
         await self._ask(request, JustAnswered, self.limits.load_seconds)
+        if isinstance(request, LoadSessionRequest):
+            await self._past_has_come()
         self._is_muted = False
+
+    async def _past_has_come(self) -> None:
+        """Wait until a loaded session sends nothing more: some agents answer before they have sent its past."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.limits.load_seconds):
+                while self._past.is_set():
+                    self._past.clear()
+                    await asyncio.sleep(self.limits.past_seconds)
 
     async def aclose(self) -> None:
         """End the agent."""
@@ -175,6 +189,8 @@ class AgentSession:
             if self._malformed == 1:
                 log.warning("an update of %s is left out, later ones silently: %s", self.launch.command[0], error)
             return
+        if self._is_muted:
+            self._past.set()
         if isinstance(received.update, CommandsUpdate):
             self.commands = received.update.available_commands[: self.limits.commands]
         elif not self._is_muted and (turn := self._turn_of(received.session_id)) is not None:
@@ -220,7 +236,9 @@ class AgentSession:
     async def _cancel(self, turn: PromptTurn) -> None:
         try:
             async with asyncio.timeout(self.limits.cancel_seconds):
+                # The cancellation first: some agents take an answer for that of a user who refuses one call.
                 await self._link.notify(CancelNotification(self.session_id), CancelNotification.METHOD)
+                turn.answer_all()
                 await turn.has_ended.wait()
         except TimeoutError:
             seconds = self.limits.cancel_seconds

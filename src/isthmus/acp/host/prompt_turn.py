@@ -131,9 +131,12 @@ class PromptTurn:
         return item
 
     def abandon(self) -> None:
-        """Answer all questions, since nobody waits for the turn any more."""
+        """Drop what comes from now on, since nobody waits for the turn any more."""
         self.is_abandoned = True
         self._unread_bytes = 0
+
+    def answer_all(self) -> None:
+        """Answer all questions of an abandoned turn."""
         for permission in self._permissions():
             permission.answer(Cancelled())
         self._items.clear()

@@ -1,0 +1,141 @@
+"""The real Gemini CLI and Qwen Code as ACP agents behind our A2A server, with scripted models."""
+
+import json
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.acp.host.agents import gemini, qwen
+from isthmus.acp.host.known_agent import KnownAgent
+from isthmus.acp.host.limits import HostLimits
+from isthmus.client import CommandScope
+from isthmus.development_tool import FileDiff, ToolCallStatus
+from isthmus.events import TaskState
+from support.acp_hosting import AcpHosting, acp_hosting
+from support.coding_cli import cli_environment
+from support.gemini_cli import SETTINGS as GEMINI_SETTINGS
+from support.gemini_cli import gemini_environment
+from support.gemini_wire import GeminiWire
+from support.openai_wire import OpenAIWire
+from support.programs import node_package, require
+from support.qwen_cli import SETTINGS as QWEN_SETTINGS
+from support.scripted_wire import Call, Reply, Say, ScriptedWire
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(300)]
+
+BEFORE = "one\ntwo\nthree\n"
+PROPOSED = "one\nTWO\nthree\n"
+MINE = "one\nMINE\nthree\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A CLI, its model, and how a test starts it."""
+
+    agent: KnownAgent
+    wire: ScriptedWire
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    def writes(self, path: Path) -> None:
+        """Have the model read and rewrite a file, as each CLI requires."""
+        arguments = {"file_path": str(path)}
+        self.wire.add(Reply.of(Say("I look. "), Call("read_file", arguments)))
+        self.wire.add(Reply.of(Call("write_file", {**arguments, "content": PROPOSED})))
+
+    @asynccontextmanager
+    async def hosted(self, folder: Path) -> AsyncGenerator[AcpHosting]:
+        """Serve it."""
+        variables = tuple(self.environment)
+        limits = HostLimits(cancel_seconds=20)
+        hosted = acp_hosting(folder, agent=self.agent, limits=limits, command=self.command, variables=variables)
+        async with hosted as hosting:
+            yield hosting
+
+
+@pytest.fixture(params=["gemini", "qwen"])
+def peer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    home = Path(os.environ["HOME"])
+    settings: Mapping[str, Any]
+    wire: ScriptedWire
+    if request.param == "gemini":
+        wire, settings, agent = GeminiWire(), GEMINI_SETTINGS, gemini.AGENT
+        program = node_package("@google/gemini-cli") / "bundle" / "gemini.js"
+    else:
+        wire, settings, agent = OpenAIWire(), QWEN_SETTINGS, qwen.AGENT
+        program = node_package("@qwen-code/qwen-code") / "cli.js"
+    folder = home / f".{request.param}"
+    folder.mkdir()
+    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    with wire:
+        if isinstance(wire, GeminiWire):
+            environment = gemini_environment(wire)
+        else:
+            model = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": wire.base_url, "OPENAI_MODEL": "scripted"}
+            environment = {**cli_environment(), **model, "QWEN_CODE_NO_RELAUNCH": "true"}
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        yield Peer(agent, wire, (str(require("node")), str(program), "--acp"), environment)
+        assert wire.unexpected == 0
+
+
+async def test_an_edit_is_changed_by_another_client_and_the_session_survives(peer: Peer, tmp_path: Path) -> None:
+    async with peer.hosted(tmp_path) as hosting:
+        path = hosting.workspace / "a.txt"
+        path.write_text(BEFORE, encoding="utf-8")
+        peer.writes(path)
+        peer.wire.add(Reply.of(Say("Done.")))
+        asked = await hosting.prompt("Make the second line loud.")
+        assert asked.state is TaskState.INPUT_REQUIRED, asked.view
+        request = asked.question.confirmation_request
+        assert request is not None
+        assert asked.question.tool_name == "write_file"
+        assert isinstance(request.details, FileDiff)
+        assert (request.details.old_content, request.details.new_content) == (BEFORE, PROPOSED)
+        assert [option.id for option in request.options] == ["proceed_always", "proceed_once", "cancel"]
+        answered = await hosting.answer(asked, "proceed_once", MINE)
+        assert answered.state is TaskState.COMPLETED, answered.view
+        assert answered.text.endswith("Done.")
+        assert path.read_text(encoding="utf-8") == MINE
+        call = answered.call(asked.question.tool_call_id)
+        assert call.status is ToolCallStatus.SUCCEEDED
+        assert call.output is not None
+        assert call.output.diff is not None
+        assert call.output.diff.new_content == MINE
+        commands = await hosting.agent.commands(CommandScope(context_id=asked.context_id))
+        assert "init" in [command.name for command in commands]
+    _begin_earlier()
+    async with peer.hosted(tmp_path) as hosting:
+        peer.wire.add(Reply.of(Say("I know.")))
+        again = await hosting.prompt("Go on.", asked.context_id)
+        assert again.state is TaskState.COMPLETED, again.view
+        assert again.text == "I know."
+        sent = json.dumps(peer.wire.model_requests[-1].json)
+        assert "The user changed your proposal for" in sent
+        assert "-TWO\\\\n+MINE" in sent or "-TWO\\n+MINE" in sent
+        assert "Make the second line loud." in sent
+
+
+def _begin_earlier() -> None:
+    """Have the sessions of Gemini CLI begun in an earlier minute: it overwrites one that it loads in the same minute."""
+    for file in (Path(os.environ["HOME"]) / ".gemini").rglob("session-*.jsonl"):
+        file.rename(file.with_name(f"session-2026-01-01T00-00-{file.name[-14:]}"))
+
+
+async def test_a_turn_is_cancelled_while_it_asks(peer: Peer, tmp_path: Path) -> None:
+    async with peer.hosted(tmp_path) as hosting:
+        path = hosting.workspace / "a.txt"
+        path.write_text(BEFORE, encoding="utf-8")
+        peer.writes(path)
+        asked = await hosting.prompt("Make the second line loud.")
+        assert (await hosting.agent.cancel(asked.task_id)).state is TaskState.CANCELED
+        peer.wire.add(Reply.of(Say("Here I am.")))
+        again = await hosting.prompt("Still there?", asked.context_id)
+        assert again.state is TaskState.COMPLETED, again.view
+        assert again.text.endswith("Here I am.")
+        assert path.read_text(encoding="utf-8") == BEFORE
