@@ -133,14 +133,10 @@ function M.autostart()
   end
 end
 
--- Set options, which go into vim.g.isthmus, and map the keys if a prefix is among them.
+-- Add options to vim.g.isthmus, and map the keys if a prefix is among them.
 function M.setup(options)
   vim.g.isthmus = vim.tbl_deep_extend("force", vim.g.isthmus or {}, options or {})
   vim.g.isthmus_review = setting("review", vim.g.isthmus_review)
-  M.map_keys()
-end
-
-function M.map_keys()
   local prefix = setting("keys", "")
   for _, mapping in ipairs(prefix ~= "" and MAPPINGS or {}) do
     local mode, key, act, description = unpack(mapping)

@@ -11,7 +11,7 @@ if vim.fn.has("nvim-0.8") == 0 then
 end
 local isthmus = require("isthmus")
 isthmus.define_commands()
-isthmus.map_keys()
+isthmus.setup()
 if vim.v.vim_did_enter == 1 then
   isthmus.autostart()
 else

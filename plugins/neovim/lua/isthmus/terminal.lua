@@ -179,10 +179,14 @@ end
 
 -- Show what goes over the wire between the companion and its agents, in a window that ends with it.
 function M.log()
+  local line = vim.list_extend(isthmus.program(), { "ide", "log", "--follow" })
+  if fn.executable(line[1]) == 0 then
+    return tell(("there is no program %q"):format(line[1]), WARN)
+  end
   vim.cmd("botright new")
   local buffer = api.nvim_get_current_buf()
   vim.bo[buffer].bufhidden = "wipe"
-  run_in(buffer, vim.list_extend(isthmus.program(), { "ide", "log", "--follow" }), vim.empty_dict())
+  run_in(buffer, line, vim.empty_dict())
   vim.cmd("normal! G") -- the newest line stays in view
 end
 
