@@ -57,6 +57,13 @@ class FrontClient:
         """Return the updates of some kinds."""
         return [update for update in self.updates if update["sessionUpdate"] in kinds]
 
+    @property
+    def last_status(self) -> str | None:
+        """The last state of a tool call that an update told."""
+        return next(
+            (u["status"] for u in reversed(self.of_kind("tool_call", "tool_call_update")) if "status" in u), None
+        )
+
     def text(self, kind: str = "agent_message_chunk") -> str:
         """Return the text of all chunks of a kind."""
         return "".join(update["content"]["text"] for update in self.of_kind(kind))

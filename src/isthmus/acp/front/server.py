@@ -260,10 +260,7 @@ class FrontServer:
 
     async def _prompt(self, request: sessions.PromptRequest) -> JsonObject:
         session = self._session(request.session_id)
-        if session.workspace not in self._asked_first:
-            self._asked_first.add(session.workspace)
-            await self._place.before_prompt(session.workspace, session.session_id, self._ask)
-        return to_camel_json(await session.prompt(request.prompt))
+        return to_camel_json(await session.prompt(request.prompt, lambda: self._ask_first(session)))
 
     async def _set_mode(self, request: sessions.SetModeRequest) -> JsonObject:
         session = self._session(request.session_id)
@@ -294,6 +291,20 @@ class FrontServer:
         return {}
 
     # --- inside ---
+
+    async def _ask_first(self, session: FrontSession) -> None:
+        """Ask what must be decided before the first prompt in a folder; without an answer it stays undecided."""
+        folder = session.workspace
+        if folder in self._asked_first:
+            return
+        self._asked_first.add(folder)
+        try:
+            await self._place.before_prompt(folder, session.session_id, self._ask)
+        except asyncio.CancelledError:
+            self._asked_first.discard(folder)
+            raise
+        except (RpcError, DecodeError) as error:
+            log.warning("The client did not ask the user about %s: %s", folder, error)
 
     def _settings(
         self, cwd: str, servers: Sequence[sessions.McpServer] | None, extra: Sequence[str] | None

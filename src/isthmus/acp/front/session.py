@@ -7,7 +7,7 @@ that loads the session sees them from the beginning, and live from then on.
 import asyncio
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -60,9 +60,12 @@ class FrontSession:
         self._encoder = UpdateEncoder(str(settings["workspace_path"]))
         self._turn: SessionTurn | None = None
         self._found: list[tuple[SessionTurn, ReplayedUpdates | None]] = []
+        self._opening = asyncio.Lock()
         self._background: dict[asyncio.Task[None], SessionTurn] = {}
         self._is_prompting = False
         self._is_cancelled = False
+        self._preparing: asyncio.Future[None] | None = None
+        self._unasked: str | None = None
         self._has_title = False
         self._tree: Sequence[SlashCommand] = ()
 
@@ -76,8 +79,10 @@ class FrontSession:
         self._settings = settings
         self._encoder.workspace = str(settings["workspace_path"])
 
-    async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
-        """Send a prompt, show its turn and return how it ended.
+    async def prompt(
+        self, blocks: Sequence[ContentBlock], prepare: Callable[[], Awaitable[None]] | None = None
+    ) -> PromptResponse:
+        """Send a prompt once ``prepare`` has returned, show its turn and return how it ended.
 
         Raises:
             RpcError: another prompt of this client runs, the prompt has no content, or the turn failed.
@@ -90,7 +95,9 @@ class FrontSession:
         prompt = read_prompt(blocks, self.workspace)
         self._is_prompting, self._is_cancelled = True, False
         try:
-            waiting = await self._leave_background()
+            if prepare is not None:
+                await self._prepare(prepare)
+            waiting = await self._leave_background() or await self._left_open()
             if self._is_cancelled:
                 return PromptResponse(StopReason.CANCELLED.value)
             message_id = str(uuid.uuid4())
@@ -116,6 +123,8 @@ class FrontSession:
     async def cancel(self) -> None:
         """Stop what runs in the session."""
         self._is_cancelled = True
+        if self._preparing is not None:
+            self._preparing.cancel()
         turns = [*self._background.values(), *([self._turn] if self._turn is not None else [])]
         await asyncio.gather(*(turn.cancel() for turn in turns))
 
@@ -125,20 +134,16 @@ class FrontSession:
         Raises:
             RpcError: a prompt of this client is running in the session.
         """
-        await self._begin_anew()
-        self._encoder.begin_replay()
-        for task in await self._tasks():
-            unseen = replace(task, seq=0, state=TaskState.SUBMITTED, pending=())
-            updates = ReplayedUpdates(self._client.update)
-            stream = TaskStream(self._agent, unseen, None, self._timeouts)
-            turn = self._turn_of(stream, replace(self._client, update=updates.update), has_response=False)
-            await self._show_past(turn, task.seq)
-            if turn.is_over or turn.stream.is_asking:
-                await updates.finish()
-            else:
-                await updates.settle()
-            if not turn.is_over:
-                self._found.append((turn, updates))
+        async with self._opening:
+            await self._begin_anew()
+            self._encoder.begin_replay()
+            try:
+                for task in await self._tasks():
+                    await self._replay_task(task)
+            except BaseException:
+                self._leave_found()
+                raise
+            self._found = [found for found in self._found if not found[0].is_over]
 
     async def resume(self) -> None:
         """Continue the session without its past; what still runs or waits goes on after :meth:`go_on`.
@@ -146,11 +151,12 @@ class FrontSession:
         Raises:
             RpcError: a prompt of this client is running in the session.
         """
-        await self._begin_anew()
-        for task in await self._tasks():
-            if not task.state.is_terminal:
-                stream = TaskStream(self._agent, task, None, self._timeouts)
-                self._found.append((self._turn_of(stream, self._client, has_response=False), None))
+        async with self._opening:
+            await self._begin_anew()
+            for task in await self._tasks():
+                if not task.state.is_terminal:
+                    stream = TaskStream(self._agent, task, None, self._timeouts)
+                    self._found.append((self._turn_of(stream, self._client, has_response=False), None))
 
     def go_on(self) -> None:
         """Show what still runs, and ask what waits; called when the client knows the session."""
@@ -172,9 +178,7 @@ class FrontSession:
         running = list(self._background)
         for task in running:
             task.cancel()
-        for turn, _ in self._found:
-            turn.leave()
-        self._found = []
+        self._leave_found()
         await asyncio.gather(*running, return_exceptions=True)
 
     # --- inside ---
@@ -208,8 +212,23 @@ class FrontSession:
         if not self._has_title and begun.snapshot.title:
             self._has_title = True
             await self._client.update(SessionInfoUpdate(begun.snapshot.title))
-        await self._turn.run()
+        try:
+            await self._turn.run()
+        finally:
+            self._note_open(self._turn)
         return stop_reason(stream.view)
+
+    async def _replay_task(self, task: TaskSnapshot) -> None:
+        unseen = replace(task, seq=0, state=TaskState.SUBMITTED, pending=())
+        updates = ReplayedUpdates(self._client.update)
+        stream = TaskStream(self._agent, unseen, None, self._timeouts)
+        turn = self._turn_of(stream, replace(self._client, update=updates.update), has_response=False)
+        self._found.append((turn, updates))
+        await self._show_past(turn, task.seq)
+        if turn.is_over or turn.stream.is_asking:
+            await updates.finish()
+        else:
+            await updates.settle()
 
     async def _show_past(self, turn: SessionTurn, target: int) -> None:
         """Show a turn up to its event ``target``; its further events are shown as they come."""
@@ -227,6 +246,7 @@ class FrontSession:
             await turn.run()
         except IsthmusError as error:
             log.warning("Session %s: %s", self.session_id, error)
+            self._note_open(turn)
         if updates is not None:
             await updates.finish()
 
@@ -240,7 +260,37 @@ class FrontSession:
             await asyncio.wait([task])
         return waiting
 
+    async def _prepare(self, prepare: Callable[[], Awaitable[None]]) -> None:
+        """Do what must be done before a prompt, until it is cancelled."""
+        self._preparing = asyncio.ensure_future(prepare())
+        try:
+            await self._preparing
+        except asyncio.CancelledError:
+            if not self._is_cancelled:
+                raise
+        finally:
+            self._preparing = None
+
+    def _note_open(self, turn: SessionTurn) -> None:
+        """Note a turn that ended here although its question is open: the next message answers it."""
+        if turn.stream.is_asking:
+            self._unasked = turn.stream.task_id
+
+    async def _left_open(self) -> str | None:
+        """Return the task of a question that could not be put to the user, if it still waits."""
+        task_id, self._unasked = self._unasked, None
+        if task_id is None:
+            return None
+        snapshot = await self._agent.get(task_id, 0)
+        return task_id if snapshot.state is TaskState.INPUT_REQUIRED else None
+
+    def _leave_found(self) -> None:
+        for turn, _ in self._found:
+            turn.leave()
+        self._found = []
+
     async def _begin_anew(self) -> None:
         if self._is_prompting:
             raise RpcError(INVALID_REQUEST, "a prompt is running in this session: wait for its response")
+        self._unasked = None
         await self.aclose()
