@@ -1,6 +1,6 @@
 """OpenCode, ``opencode acp``.
 
-Its questions about edits have no diff: a user cannot change an edit before it is made.
+Its questions about edits have a diff in 1.18.33. Where they had none, a user could not change an edit before it was made.
 """
 
 from isthmus.acp.host.known_agent import KnownAgent
