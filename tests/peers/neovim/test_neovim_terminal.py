@@ -143,6 +143,7 @@ async def test_an_agent_that_takes_no_pastes_is_sent_nothing(workspace: Path, tm
         ("claude", "a.py", ":IsthmusSend<CR>", "@a.py "),
         ("claude", "a.py", "V:IsthmusSend<CR>", "@a.py#L1-1 "),
         ("claude", "a b.py", ":2,3IsthmusSend<CR>", '@"a b.py#L2-3" '),
+        ("run claude", "a.py", ":2,3IsthmusSend<CR>", "@a.py#L2-3 "),
         ("gemini", "a b.py", ":2,3IsthmusSend<CR>", "@a\\ b.py lines 2-3 "),
         ("gemini", "a.py", ":2,3IsthmusSend text<CR>", "a.py, from line 2:\ntwo\nthree\n"),
         ("gemini", "a.py", "inew <Esc>:IsthmusSend<CR>", "a.py, from line 1:\nnew one\ntwo\nthree\n"),
@@ -151,7 +152,8 @@ async def test_an_agent_that_takes_no_pastes_is_sent_nothing(workspace: Path, tm
 async def test_lines_are_sent_as_the_agent_reads_them(
     workspace: Path, tmp_path: Path, agent: str, file: str, keys: str, sent: str
 ) -> None:
-    async with _neovim(workspace, _agent(tmp_path, agent)) as neovim:
+    name, *arguments = agent.split()
+    async with _neovim(workspace, [*_agent(tmp_path, name), *arguments]) as neovim:
         await neovim.lua("vim.cmd.edit(vim.fn.fnameescape(...))", make_file(workspace, file))
         await neovim.command("IsthmusTerminal", "IsthmusFocus")
         await neovim.type(keys)

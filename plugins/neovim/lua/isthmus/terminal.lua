@@ -168,7 +168,10 @@ function M.open(line)
     tell(("there is no program %q; name another one: :IsthmusTerminal COMMAND"):format(line[1]), vim.log.levels.ERROR)
     return
   end
-  terminal = { name = name, program = fn.fnamemodify(line[1], ":t"), folder = fn.getcwd(), waiting = {}, tail = "" }
+  terminal = { name = name, folder = fn.getcwd(), waiting = {}, tail = "" }
+  for _, part in ipairs(line) do -- perhaps behind `isthmus companion exec --`
+    terminal.is_claude = terminal.is_claude or fn.fnamemodify(part, ":t") == "claude"
+  end
   terminal.buffer = api.nvim_create_buf(false, false)
   vim.b[terminal.buffer].isthmus_agent = name
   vim.bo[terminal.buffer].bufhidden, vim.bo[terminal.buffer].modifiable = "hide", false -- no keys before the agent
@@ -250,7 +253,7 @@ end
 -- Return how an agent reads of these lines by itself: Claude Code knows @FILE#L1-9, all know @FILE.
 local function mention(terminal, name, first, last_line)
   local path = name:sub(1, #terminal.folder + 1) == terminal.folder .. "/" and name:sub(#terminal.folder + 2) or name
-  if terminal.program:find("claude") then
+  if terminal.is_claude then
     path = first and ("%s#L%d-%d"):format(path, first, last_line) or path
     return path:find("%s") and ('@"%s" '):format(path) or ("@%s "):format(path)
   end
