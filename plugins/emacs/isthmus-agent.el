@@ -189,8 +189,8 @@ ENVIRONMENT may be that of a project, as direnv sets it."
 (defun isthmus-agent--run (words folder environment)
   "Run the program and arguments WORDS in a terminal in FOLDER, with ENVIRONMENT."
   (let* ((program (file-name-base (car words)))
-         (buffer (generate-new-buffer
-                  (format "*%s: %s*" program (isthmus--visible (file-name-nondirectory (directory-file-name folder)))))))
+         (project (isthmus--visible (file-name-nondirectory (directory-file-name folder))))
+         (buffer (generate-new-buffer (format "*%s: %s*" program project))))
     (with-current-buffer buffer
       (setq default-directory folder))
     (isthmus-agent--show buffer) ; first, so that the terminal has the size of its window

@@ -107,6 +107,16 @@ Each gets the path of the file and how it ended, a symbol: `accepted' or
 `rejected' here, or `closed': it was answered elsewhere or withdrawn."
   :type 'hook)
 
+(defcustom isthmus-agent-attached-functions nil
+  "Functions to call when an agent connected to this Emacs.
+Each gets the agent's name."
+  :type 'hook)
+
+(defcustom isthmus-agent-detached-functions nil
+  "Functions to call when an agent has left.
+Each gets the agent's name."
+  :type 'hook)
+
 (defface isthmus-review-removed '((t :inherit diff-removed :extend t))
   "Lines on disk that are not in the proposal.")
 
@@ -325,6 +335,7 @@ Nil when it is not complete."
     ("window/showMessage" . isthmus--on-message)
     ("editor/setTerminalEnvironment" . isthmus--on-terminal-environment)
     ("companion/ready" . isthmus--on-ready)
+    ("companion/agentsChanged" . isthmus--on-agents)
     ("$/cancelRequest" . isthmus--on-cancel))
   "Requests and notifications of the companion: (METHOD . FUNCTION).
 FUNCTION gets the params and the id of the request, nil for a notification.")
@@ -457,6 +468,28 @@ only after this message, and the user may open a terminal before."
   (force-mode-line-update t)
   (isthmus--say "agents can find this Emacs"))
 
+(defvar isthmus--agents nil "The attached agents: (ID . NAME).")
+
+(defun isthmus--on-agents (params _id)
+  "Note which agents are attached, as PARAMS say."
+  (isthmus--set-agents (mapcar (lambda (agent) (cons (plist-get agent :id) (plist-get agent :title)))
+                               (plist-get params :agents))))
+
+(defun isthmus--set-agents (agents)
+  "Note that AGENTS are attached now, and tell the user's functions what is new."
+  (let ((former isthmus--agents))
+    (setq isthmus--agents agents)
+    (dolist (agent agents)
+      (unless (assoc (car agent) former)
+        (isthmus--run-functions 'isthmus-agent-attached-functions (cdr agent))))
+    (dolist (agent former)
+      (unless (assoc (car agent) agents)
+        (isthmus--run-functions 'isthmus-agent-detached-functions (cdr agent))))))
+
+(defun isthmus-agents ()
+  "Return the names of the attached agents, for a status line of your own."
+  (mapcar #'cdr isthmus--agents))
+
 (defun isthmus--sentinel (process _event)
   "Start the companion again if its PROCESS ended by itself."
   (unless (process-live-p process)
@@ -466,6 +499,7 @@ only after this message, and the user may open a terminal before."
             isthmus--greeted nil
             isthmus--ready nil)
       (force-mode-line-update t)
+      (isthmus--set-agents nil)
       (mapc #'kill-buffer isthmus--questions)
       (isthmus--keep-reviews)
       (unless isthmus--stopping
@@ -489,8 +523,11 @@ only after this message, and the user may open a terminal before."
     (run-at-time
      0.2 nil ; after its last lines have come
      (lambda ()
-       (let* ((words (and (not is-killed) (isthmus--last-log-line)))
-              (how (concat (format (if is-killed "was killed by signal %d" "ended with code %d") code)
+       (let* ((is-unknown (> code 255)) ; Emacs wrote to it before it learned that it had ended
+              (words (and (not is-killed) (not is-unknown) (isthmus--last-log-line)))
+              (how (concat (cond (is-unknown "has ended")
+                                 (is-killed (format "was killed by signal %d" code))
+                                 (t (format "ended with code %d" code)))
                            (if words (format " (%s)" words) ""))))
          (if delay
              (isthmus--say "the companion %s; it is started again in %s s" how delay)
@@ -600,9 +637,11 @@ The companion is started, and stops with Emacs."
   (interactive)
   (isthmus--say
    (cond
-    (isthmus--ready (if isthmus--reviews
-                        "agents can find this Emacs; reviews that wait for you: %d"
-                      "agents can find this Emacs; no review waits for you"))
+    (isthmus--ready (concat "agents can find this Emacs; attached: "
+                            (string-replace "%" "%%" (string-join (or (isthmus-agents) '("none")) ", "))
+                            (if isthmus--reviews
+                                "; reviews that wait for you: %d"
+                              "; no review waits for you")))
     ((process-live-p isthmus--process) "the companion is starting")
     (isthmus--restart-timer "the companion crashed and is started again soon")
     (t "no companion runs; M-x isthmus-start"))
@@ -1129,7 +1168,8 @@ The companion offers the tools that are there when it starts."
        . ((type . "object")
           (properties . ,(if parameters
                              (mapcar (pcase-lambda (`(,name ,type ,description . ,_))
-                                       (cons (intern name) `((type . ,type) (description . ,(isthmus--unicode description)))))
+                                       `(,(intern name)
+                                         . ((type . ,type) (description . ,(isthmus--unicode description)))))
                                      parameters)
                            isthmus--empty))
           (required . ,(vconcat (mapcar #'car (seq-remove (lambda (parameter) (nth 3 parameter)) parameters))))
@@ -1737,7 +1777,8 @@ After Ediff the review is shown as without it."
    (list (lambda ()
            (let ((map (make-sparse-keymap)))
              (set-keymap-parent map (current-local-map))
-             (pcase-dolist (`(,key . ,command) '(("C-c C-c" . isthmus-review-accept) ("C-c C-k" . isthmus-review-reject)))
+             (pcase-dolist (`(,key . ,command) '(("C-c C-c" . isthmus-review-accept)
+                                                 ("C-c C-k" . isthmus-review-reject)))
                (define-key map (kbd key)
                  (lambda ()
                    (interactive)

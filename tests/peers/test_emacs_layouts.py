@@ -27,6 +27,8 @@ _CONFIGURATION = f"""{AT_ONCE}
 (add-hook 'isthmus-diff-opened-functions #'note-opened)
 (add-hook 'isthmus-diff-closed-functions #'note-closed)
 (add-hook 'isthmus-diff-opened-functions #'fail)
+(add-hook 'isthmus-agent-attached-functions (lambda (name) (push (list "attached" name) told)))
+(add-hook 'isthmus-agent-detached-functions (lambda (name) (push (list "detached" name) told)))
 """
 
 
@@ -120,6 +122,19 @@ async def test_functions_of_the_user_are_told_how_each_review_ended(
     ]  # fmt: skip
     await _eventually(driver, "(vconcat (reverse told))", expected)
     assert await driver.has_message("isthmus-diff-opened-functions: fail: Mistake")
+
+
+async def test_functions_of_the_user_are_told_of_agents_that_come_and_leave(driver: EmacsDriver) -> None:
+    driver.editor.announce({}, [])
+    driver.editor.agents_changed({"1": "Claude Code"})
+    driver.editor.agents_changed({"1": "Claude Code", "2": "Gemini CLI"})
+    driver.editor.agents_changed({"2": "Gemini CLI"})
+    expected = [["attached", "Claude Code"], ["attached", "Gemini CLI"], ["detached", "Claude Code"]]
+    await _eventually(driver, "(vconcat (reverse told))", expected)
+    driver.emacs.terminal.press("\x03is")
+    await driver.emacs.shows("attached: Gemini CLI; no review waits for you")
+    await driver.editor.aclose()
+    await _eventually(driver, "(vconcat (reverse told))", [*expected, ["detached", "Gemini CLI"]])
 
 
 async def test_the_log_has_the_messages_without_texts_and_secrets(driver: EmacsDriver, workspace: Path) -> None:

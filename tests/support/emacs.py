@@ -95,6 +95,15 @@ class RunningEmacs:
         """Wait until this text is on the screen."""
         await eventually_async(lambda: self.terminal.screen_with(text), what=f"{text!r} on the screen")
 
+    async def says(self, text: str) -> None:
+        """Wait until Emacs has said this text in the echo area, though other messages may have replaced it."""
+        search = f"(save-excursion (goto-char (point-min)) (search-forward {lisp_string(text)} nil t))"
+
+        async def has_said() -> bool:
+            return await self.evaluate(f'(and (with-current-buffer "*Messages*" {search}) t)') is True
+
+        await eventually_async(has_said, what=f"{text!r} in *Messages*")
+
     async def reviews(self) -> list[str]:
         """Return the ids of the undecided reviews, the newest first."""
         return await self.evaluate("(mapcar #'isthmus-review-id isthmus--reviews)") or []

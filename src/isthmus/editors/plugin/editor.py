@@ -114,8 +114,12 @@ class StdioEditor(EditorBase):
     def announce(self, environment: Mapping[str, str], discovery_files: Sequence[str]) -> None:
         """Tell the plugin that agents can find the companion, and which variables terminals need for that."""
         if self._connection is not None:
-            ready = {"environment": dict(environment), "discoveryFiles": list(discovery_files)}
-            self._connection.notify("companion/ready", ready)
+            self._connection.notify("companion/ready", wire.encode_ready(environment, discovery_files))
+
+    def agents_changed(self, titles: Mapping[str, str]) -> None:
+        """Tell the plugin which agents are attached."""
+        if self._connection is not None:
+            self._connection.notify("companion/agentsChanged", wire.encode_agents(titles))
 
     @override
     async def workspace_folders(self) -> tuple[str, ...]:

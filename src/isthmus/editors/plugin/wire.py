@@ -294,6 +294,16 @@ def encode_document(path: str) -> JsonObject:
     return {"uri": file_uri(path)}
 
 
+def encode_ready(environment: Mapping[str, str], discovery_files: Iterable[str]) -> JsonObject:
+    """Return the params of ``companion/ready``."""
+    return {"environment": dict(environment), "discoveryFiles": list(discovery_files)}
+
+
+def encode_agents(titles: Mapping[str, str]) -> JsonObject:
+    """Return the params of ``companion/agentsChanged``."""
+    return {"agents": [{"id": agent_id, "title": title} for agent_id, title in titles.items()]}
+
+
 def encode_review(review: DiffReview, *, is_new: bool) -> JsonObject:
     """Return the params of ``editor/openDiff``."""
     return {
