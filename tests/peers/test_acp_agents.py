@@ -122,7 +122,7 @@ async def test_an_edit_is_changed_by_another_client_and_the_session_survives(pee
 
 
 def _begin_earlier() -> None:
-    """Have the sessions of Gemini CLI begun in an earlier minute: it overwrites one that it loads in the same minute."""
+    """Have the sessions of Gemini CLI begun in an earlier minute: it overwrites one that it loads in the same one."""
     for file in (Path(os.environ["HOME"]) / ".gemini").rglob("session-*.jsonl"):
         file.rename(file.with_name(f"session-2026-01-01T00-00-{file.name[-14:]}"))
 

@@ -1,6 +1,6 @@
 """OpenCode, ``opencode acp``.
 
-Its questions about edits have a diff in 1.18.33. Where they had none, a user could not change an edit before it was made.
+In 1.18.33 its questions about edits have a diff. Without one a user could not change an edit before it is made.
 """
 
 from isthmus.acp.host.known_agent import KnownAgent
