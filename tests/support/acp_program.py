@@ -1,0 +1,99 @@
+"""``isthmus acp`` as a process of its own, with a scripted model and a client that shows every message."""
+
+import asyncio
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from support.acp_front import FrontClient
+from support.isthmus_program import ISTHMUS
+
+MODEL = """
+name: practice
+scenarios:
+  - prompt: 'slow'
+    replies:
+      - steps: [{text: 'Begun. '}, {delay: 1}, {text: 'Done.'}]
+  - prompt: 'endless'
+    replies:
+      - steps: [{text: 'Begun. '}, {delay: 300}]
+  - prompt: '.'
+    replies:
+      - text: 'You said: {{prompt}}'
+"""
+LINE_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class AcpProgram:
+    """A running program, and its client; ``errors`` is the file of its error output."""
+
+    process: Process
+    client: FrontClient
+    errors: Path
+
+    async def initialize(self) -> dict[str, Any]:
+        """Say hello, and return the answer."""
+        return await self.client.call("initialize", protocolVersion=1)
+
+    async def end(self) -> int:
+        """Close its input, and return its exit status."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return await asyncio.wait_for(self.process.wait(), 30)
+
+    def no_traceback(self) -> None:
+        """Fail if it has printed a traceback."""
+        assert "Traceback" not in self.errors.read_text(encoding="utf-8")
+
+
+def acp_arguments(folder: Path) -> Sequence[str]:
+    """Write the model's script below a folder, and return the arguments of the program."""
+    script = folder / "script.yaml"
+    script.write_text(MODEL, encoding="utf-8")
+    return ("acp", "--in-process", "-m", f"scripted:{script}", "--data-dir", str(folder / "data"))
+
+
+@asynccontextmanager
+async def acp_program(
+    folder: Path, command: Sequence[str] = ISTHMUS, *, reads: bool = True
+) -> AsyncGenerator[AcpProgram]:
+    """Start the program with its data in ``folder``; kill it afterwards. ``reads``: its output is read."""
+    errors = folder / "stderr.log"
+    with errors.open("ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command, *acp_arguments(folder), cwd=folder, stdin=PIPE, stdout=PIPE, stderr=log, limit=LINE_BYTES
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    stdin, stdout = process.stdin, process.stdout
+
+    async def write(data: bytes) -> None:
+        stdin.write(data)
+        await stdin.drain()
+
+    client = FrontClient(write)
+
+    async def read() -> None:
+        while line := await stdout.readline():
+            await client.receive(line)
+
+    reading = asyncio.create_task(read(), name="output of isthmus acp") if reads else None
+    try:
+        yield AcpProgram(process, client, errors)
+        if reading is not None and process.returncode is not None:
+            await asyncio.wait_for(reading, 30)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        if reading is not None:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+        else:
+            await stdout.read()
+        for _, result in client.waiting.values():
+            result.cancel()
