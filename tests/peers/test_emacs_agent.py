@@ -33,7 +33,9 @@ STARTED = "port 4711"
 
 @pytest.fixture
 def received(tmp_path: Path) -> Path:
-    return tmp_path / "received"
+    path = tmp_path / "received"
+    path.touch()
+    return path
 
 
 @pytest.fixture
@@ -41,7 +43,9 @@ async def driver(workspace: Path, tmp_path: Path, received: Path) -> AsyncGenera
     agent = tmp_path / "claude"
     agent.write_text(_AGENT.format(python=sys.executable, received=str(received)), encoding="utf-8")
     agent.chmod(0o700)
-    options = f'(setq isthmus-agent-commands \'("no-such-agent" {lisp_string(str(agent))}))'
+    options = (
+        f'(setq isthmus-review-when-idle 0.1 isthmus-agent-commands \'("no-such-agent" {lisp_string(str(agent))}))'
+    )
     keys = '(global-set-key (kbd "C-c i") isthmus-command-map)'
     async with emacs_driver(workspace, reviews=f"{AT_ONCE} {options} {keys}") as driver:
         driver.editor.announce({"TEST_PORT": "4711"}, [])

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 LINES = "one\ntwo\nthree\nfour\n"
 PROPOSED = "one\nTWO\nthree\n"
 CONTROL_PANEL = "*Ediff Control Panel*"
-_CONFIGURATION = f"""{AT_ONCE}
+_CONFIGURATION = f"""{AT_ONCE} (setq isthmus-review-when-idle 0.1)
 (global-set-key (kbd "C-c i") 'isthmus-command-map)
 (setq ediff-window-setup-function 'ediff-setup-windows-plain)
 (defvar told nil)
