@@ -18,8 +18,19 @@ ELICITATION = "elicitation"
 """Tool name of a call by which an MCP server asks the user for information."""
 SAMPLING = "sampling"
 """Tool name of a call by which an MCP server asks the model."""
+ACCEPTING_OPTIONS = ("proceed_once", "accept", "allow_once", "allow-once", "allow", "once", "approved", "yes")
+"""Ids of options that allow a call once, ours first; hosted agents have ids of their own."""
+REFUSING_OPTIONS = ("cancel", "reject_once", "reject-once", "reject", "deny", "denied", "abort")
+"""Ids of options that refuse a call, ours first."""
 MISSED_EVENTS = "missed-events"
 """Reason of a state change after which events may be missing: the connection broke, and the server replays none."""
+
+
+def offered_option(call: ToolCall, wanted: Sequence[str]) -> str:
+    """Return the first of these options that the question of a call offers; the first of all if it offers none."""
+    request = call.confirmation_request
+    offered = {option.id for option in request.options} if request is not None else set[str]()
+    return next((option_id for option_id in wanted if option_id in offered), wanted[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from isthmus.development_tool import (
     ConfirmationOption,
     ExecuteDetails,
     FileDiff,
+    ToolCallConfirmation,
     ToolCallStatus,
     ToolOutput,
 )
@@ -168,6 +169,46 @@ async def _ended(hosting: AcpHosting, task_id: str) -> None:
         return (await hosting.agent.get(task_id)).state.is_terminal
 
     await eventually_async(has_ended, what="the end of the task")
+
+
+async def test_two_questions_are_answered_one_after_the_other(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("two")
+    assert [question.call.tool_call_id for question in seen.view.questions] == ["first", "second"]
+    one = await hosting.agent.answer(seen.task_id, [ToolCallConfirmation("second", "once")], answered_by="one")
+    after = await seen_of(hosting.agent, one)
+    assert after.state is TaskState.INPUT_REQUIRED
+    assert after.call("second").status is ToolCallStatus.SUCCEEDED
+    assert [question.call.tool_call_id for question in after.view.questions] == ["first"]
+    two = await hosting.agent.answer(seen.task_id, [ToolCallConfirmation("first", "no")], answered_by="two")
+    end = await seen_of(hosting.agent, two)
+    assert (end.state, end.text) == (TaskState.COMPLETED, "Both answered.")
+    assert end.call("first").status is ToolCallStatus.CANCELLED
+
+
+async def test_a_question_that_the_agent_withdraws_is_closed_and_the_turn_goes_on(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("withdraw")
+    assert seen.state is TaskState.INPUT_REQUIRED
+    (Path(os.environ["HOME"]) / "withdraw").touch()
+    await _ended(hosting, seen.task_id)
+    after = await hosting.whole(seen.task_id)
+    assert (after.state, after.text) == (TaskState.COMPLETED, "Never mind.")
+    call = after.call("w")
+    assert call.status is ToolCallStatus.CANCELLED
+    assert call.error is not None
+    assert call.error.message == "The agent withdrew the question"
+
+
+async def test_a_question_that_nobody_answers_is_refused_in_the_end(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path, limits=replace(LIMITS, answer_seconds=0.3)) as hosting:
+        seen = await hosting.prompt("shell")
+        assert seen.state is TaskState.INPUT_REQUIRED
+        await _ended(hosting, seen.task_id)
+        after = await hosting.whole(seen.task_id)
+    call = after.call("shell-1")
+    assert (after.state, call.status) == (TaskState.COMPLETED, ToolCallStatus.CANCELLED)
+    assert call.error is not None
+    assert call.error.message == "Nobody answered within 0.3 s"
+    assert received()[-1]["result"]["outcome"] == {"outcome": "selected", "optionId": "no"}
 
 
 async def test_a_message_instead_of_an_answer_cancels_the_turn_and_is_sent(hosting: AcpHosting) -> None:

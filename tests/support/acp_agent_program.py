@@ -206,6 +206,27 @@ class ScriptedAgent:
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGKILL)
 
+    def two(self, text: str) -> None:
+        """Ask two questions at once, and do each when it is answered."""
+        for call_id in ("first", "second"):
+            params = {"sessionId": self.session, "toolCall": {"toolCallId": call_id}, "options": OPTIONS}
+            self.send({"id": call_id, "method": "session/request_permission", "params": params})
+        for _ in range(2):
+            answer = self.receive()
+            status = "completed" if answer["result"]["outcome"]["optionId"] == "once" else "failed"
+            self.update("tool_call_update", toolCallId=answer["id"], status=status)
+        self.say("Both answered.")
+
+    def withdraw(self, text: str) -> None:
+        """Ask, and withdraw the question."""
+        params = {"sessionId": self.session, "toolCall": {"toolCallId": "w"}, "options": OPTIONS}
+        self.send({"id": "w", "method": "session/request_permission", "params": params})
+        while not (HOME / "withdraw").exists():
+            time.sleep(0.01)
+        self.send({"method": "$/cancel_request", "params": {"requestId": "w"}})
+        assert self.receive()["error"]["code"] == -32800
+        self.say("Never mind.")
+
     def hang(self, text: str) -> None:
         """React to nothing, with a child of its own."""
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])

@@ -16,12 +16,15 @@ from isthmus.acp.host.agent_link import AgentLaunch
 from isthmus.acp.host.agents import AGENTS
 from isthmus.acp.host.known_agent import KnownAgent, agent_environment, known_agent
 from isthmus.acp.registry import AgentCommand, UnknownAgentError, command_of
+from isthmus.agent.approval.session_policy import check_agent_settings
 from isthmus.agent.options import OWN_TOKENS
 from isthmus.app.acp_agent import AcpAgent
 from isthmus.app.setup import BadInputError, Setup
+from isthmus.client import InvalidRequest
+from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.workspaces import KEY, WorkspaceRule
 from isthmus.files.locations import make_private_directory
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.settings.edit_file import MAXIMUM_BYTES, change_file
@@ -133,6 +136,18 @@ def _decoded(text: str) -> tuple[str, ...]:
     return tuple(item for item in items if isinstance(item, str))
 
 
+async def check_workspace_alone(value: JsonObject, folder: Path) -> None:
+    """Check AgentSettings for an agent of another author, which has settings of its own.
+
+    Raises:
+        InvalidRequest: they are malformed, or contain more than a workspace.
+    """
+    settings = check_agent_settings(value)
+    for name in ("mcp_servers", "allowed_tools", "model", "approval_mode", "context_files"):
+        if getattr(settings, name):
+            raise InvalidRequest(f"{name}: this agent has settings of its own; expected {KEY} alone")
+
+
 @contextlib.asynccontextmanager
 async def hosted_engine(setup: Setup, command: HostedCommand, rule: WorkspaceRule) -> AsyncGenerator[Engine]:
     """Run an engine whose agent is started by a command; tasks that ended processes left are taken over.
@@ -145,7 +160,7 @@ async def hosted_engine(setup: Setup, command: HostedCommand, rule: WorkspaceRul
     environment = {**agent_environment(setup.environment, command.agent, command.variables), **command.settings}
     agent = AcpAgent(command.id, AgentLaunch(command.words, environment, command.agent))
     journal = await SqliteJournal.open(folder / "journal.sqlite", agent=(f"ACP agent {command.id}",))
-    options = EngineOptions(rule, takes_over=True, maximum_size=setup.journal_maximum_size)
+    options = EngineOptions(rule, maximum_size=setup.journal_maximum_size, check_settings=check_workspace_alone)
     engine = Engine(agent, journal, options)
     try:
         await engine.start()

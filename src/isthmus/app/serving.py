@@ -90,7 +90,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         token = ensure_token_file(token_path)
         redaction = Redaction([token, *secrets_of(setup.environment)])
         begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
-        rule = WorkspaceRule(default=setup.workspace if settings.workspace is not None else None, roots=roots)
+        has_default = settings.workspace is not None or settings.agent is not None
+        rule = WorkspaceRule(default=setup.workspace if has_default else None, roots=roots)
         wires = Wires(strict_extension=settings.strict_extension)
         async with (
             _engine(setup, settings, rule, push_rule) as engine,

@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol, TypeAlias, assert_never
 
-from isthmus.client import AgentClient, TaskError
-from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
+from isthmus.client import ACCEPTING_OPTIONS, REFUSING_OPTIONS, AgentClient, TaskError, offered_option
+from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCallConfirmation
 from isthmus.engine.open_questions import OpenQuestions, QuestionClosed, QuestionOpened
 from isthmus.errors import IsthmusError
 
@@ -109,10 +109,10 @@ class EditorSurface:
             log.warning("%s is not reviewed in the editor: %s", edit.file_path, error)
             return
         if content is None:
-            answer = ToolCallConfirmation(call_id, "cancel")
+            answer = ToolCallConfirmation(call_id, offered_option(question.tool_call, REFUSING_OPTIONS))
         else:
             modified = None if content == edit.new_content else ModifiedFileDetails(content)
-            answer = ToolCallConfirmation(call_id, _accepting(question.tool_call), modified)
+            answer = ToolCallConfirmation(call_id, offered_option(question.tool_call, ACCEPTING_OPTIONS), modified)
         key = (question.task_id, call_id)
         self._answering.add(key)
         try:
@@ -121,10 +121,3 @@ class EditorSurface:
             log.info("the answer from %s came too late: %s", editor.name, error)
         finally:
             self._answering.discard(key)
-
-
-def _accepting(call: ToolCall) -> str:
-    """Return the option that accepts a proposal: ``proceed_once`` for an edit, ``accept`` for a server's question."""
-    request = call.confirmation_request
-    offered = [option.id for option in request.options] if request is not None else []
-    return "accept" if "accept" in offered and "proceed_once" not in offered else "proceed_once"

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 
-from isthmus.client import ELICITATION
+from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, offered_option
 from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.terminal.form_filling import filling_of
 
-CANCEL = "cancel"
-PROCEED_ONCE = "proceed_once"
 FILL_IN = "f"
-REFUSALS = frozenset({CANCEL, "decline"})
-_SHORT = {"y": (PROCEED_ONCE, "accept", "yes"), "n": ("no", "decline", CANCEL)}
+REFUSALS = frozenset({*REFUSING_OPTIONS, "decline"})
+_SHORT = {"y": ACCEPTING_OPTIONS, "n": ("no", "decline", *REFUSING_OPTIONS)}
 """Option ids that a typed letter can select: it selects the first one that the question offers."""
 
 
@@ -66,7 +64,7 @@ class CallQuestion:
 
     def confirmation(self, choice: AnswerChoice) -> ToolCallConfirmation:
         """Return the answer for a choice, with the user's edits unless the call is refused."""
-        option_id = choice.option_id or PROCEED_ONCE
+        option_id = choice.option_id or offered_option(self.call, ACCEPTING_OPTIONS)
         keeps_edits = self.edited is not None and option_id not in REFUSALS
         details = ModifiedFileDetails(self.edited) if keeps_edits and self.edited is not None else None
         return ToolCallConfirmation(self.call.tool_call_id, option_id, details)
@@ -100,4 +98,4 @@ def refusal(call: ToolCall) -> ToolCallConfirmation | None:
 
 
 def _refuses(option: ConfirmationOption) -> bool:
-    return option.id.casefold() in (CANCEL, "reject", "deny", "reject_once")
+    return option.id.casefold() in REFUSING_OPTIONS

@@ -11,6 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import assert_never
 
+from isthmus.client import ACCEPTING_OPTIONS, REFUSING_OPTIONS
 from isthmus.development_tool import (
     ConfirmationDetails,
     ExecuteDetails,
@@ -108,20 +109,19 @@ OFFERED: Mapping[DetailsType, tuple[AnswerOutcome, ...]] = MappingProxyType(
 
 _FALLBACKS: Mapping[AnswerOutcome, tuple[str, ...]] = MappingProxyType(
     {
-        AnswerOutcome.PROCEED_ONCE: ("proceed_once", "accept", "yes"),
+        AnswerOutcome.PROCEED_ONCE: ACCEPTING_OPTIONS,
         AnswerOutcome.PROCEED_ALWAYS: (
             "proceed_always",
             "proceed_always_prefix",
             "proceed_always_tool",
             "proceed_always_sampling",
-            "proceed_once",
-            "accept",
-            "yes",
+            *("allow_always", "allow-always", "always"),
+            *ACCEPTING_OPTIONS,
         ),
         AnswerOutcome.PROCEED_ALWAYS_SERVER: ("proceed_always_server", "proceed_always_tool", "proceed_once"),
         AnswerOutcome.PROCEED_ALWAYS_TOOL: ("proceed_always_tool", "proceed_always_prefix", "proceed_once"),
         AnswerOutcome.MODIFY_WITH_EDITOR: ("modify_with_editor",),
-        AnswerOutcome.CANCEL: ("cancel",),
+        AnswerOutcome.CANCEL: REFUSING_OPTIONS,
     }
 )
 

@@ -3,7 +3,6 @@
 ACP has no edited answer: the agent believes that its own text was written. Pure.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isthmus.acp.v1.updates import DiffContent
@@ -32,11 +31,6 @@ class UserEdit:
             f"The user changed your proposal for {self.path} before it was written. The file has the user's text; it"
             f" differs from yours as follows:\n```diff\n{diff}```"
         )
-
-
-def with_notes(prompt: str, notes: Sequence[str]) -> str:
-    """Return a prompt with what the agent does not know yet in front of it."""
-    return "\n\n".join((*notes, prompt))
 
 
 def whole_change(diff: DiffContent, current: str | None) -> DiffContent | None:

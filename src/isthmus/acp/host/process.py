@@ -123,6 +123,8 @@ class AgentProcess:
                     env={**environment, MARK: mark},
                 )
             except OSError as error:
+                if str(error.filename) == str(folder):
+                    raise AgentStartError(f"the folder {folder} of the session does not exist") from error
                 reason = error.strerror or str(error)
                 raise AgentStartError(f"the agent's program {command[0]!r} cannot be started: {reason}") from error
             try:
