@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from isthmus.acp.front.questions import answer_of, question_of
+from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v1.client_requests import FormElicitation, PermissionRequest, UrlElicitation
 from isthmus.acp.v1.connection import ElicitationCapabilities, Present
 from isthmus.development_tool import (
@@ -18,7 +19,6 @@ from isthmus.development_tool import (
     ToolCallConfirmation,
     ToolCallStatus,
 )
-from isthmus.encoding.codec import to_camel_json
 from isthmus.errors import DecodeError
 from support import acp_schema
 
@@ -55,7 +55,7 @@ PAGE = ToolCall(
 
 def asked(call: ToolCall, shows: ElicitationCapabilities = NOTHING) -> tuple[str, dict[str, Any]]:
     question = question_of(call, "s1", "/w", shows)
-    params = to_camel_json(question)
+    params = dict(FrontWireV1().question(question))
     acp_schema.check(acp_schema.definition_of(question.METHOD, "Request"), params)
     return question.METHOD, params
 

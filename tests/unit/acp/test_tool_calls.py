@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from isthmus.acp.front.tool_calls import MAXIMUM_TEXT, call_state, fenced
+from isthmus.acp.front.wire_v1 import call_state_v1
 from isthmus.development_tool import (
     ConfirmationDetails,
     ConfirmationOption,
@@ -34,7 +35,7 @@ def asked(name: str, details: ConfirmationDetails, **more: Any) -> ToolCall:
 
 
 def sent(tool_call: ToolCall) -> dict[str, Any]:
-    state = to_camel_json(call_state(tool_call, "/w"))
+    state = to_camel_json(call_state_v1(call_state(tool_call, "/w")))
     acp_schema.check("ToolCallUpdate", state)
     acp_schema.check_update({"sessionUpdate": "tool_call", **state})
     return state

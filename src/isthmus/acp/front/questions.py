@@ -1,6 +1,9 @@
 """Questions to the user: tool calls that wait, as permission requests or forms, and the answers. Pure."""
 
 import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from isthmus.acp.front.tool_calls import call_state
@@ -22,6 +25,15 @@ from isthmus.encoding.codec import from_json
 from isthmus.encoding.json_shapes import as_object, as_text, is_object
 from isthmus.forms.requested_schema import REQUESTED_SCHEMA
 
+
+@dataclass(frozen=True, slots=True)
+class CommandPermission(PermissionRequest):
+    """A permission request for a command in a folder, an absolute path; version 1 shows both in the call alone."""
+
+    command: str
+    cwd: str
+
+
 ClientQuestion: TypeAlias = PermissionRequest | FormElicitation | UrlElicitation
 
 _REFUSALS = ("cancel", "decline")
@@ -32,9 +44,14 @@ def question_of(call: ToolCall, session_id: str, workspace: str, shows: Elicitat
     """Return the request that asks the user about a call: a form or a page if the client can show it."""
     if (elicitation := _elicitation(call, session_id, shows)) is not None:
         return elicitation
-    options = call.confirmation_request.options if call.confirmation_request is not None else ()
+    asked = call.confirmation_request
+    options = tuple(_option(item) for item in asked.options) if asked is not None else ()
     # All of the call, since a client may know nothing of it yet.
-    return PermissionRequest(session_id, call_state(call, workspace), tuple(_option(item) for item in options))
+    state = call_state(call, workspace)
+    if asked is not None and (execute := asked.execute_details) is not None:
+        folder = Path(workspace, execute.working_directory or "")
+        return CommandPermission(session_id, state, options, execute.command, os.path.normpath(folder))
+    return PermissionRequest(session_id, state, options)
 
 
 def answer_of(question: ClientQuestion, call: ToolCall, result: object) -> ToolCallConfirmation | None:

@@ -12,28 +12,28 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 from isthmus.acp.front.questions import ClientQuestion
 from isthmus.acp.front.session import FrontSession
 from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.front.turn import ClientPort
-from isthmus.acp.v1 import connection as wire
-from isthmus.acp.v1 import sessions
+from isthmus.acp.front.wire import FrontAbilities, FrontUpdate, FrontWire, read_params
+from isthmus.acp.front.wire_v1 import FrontWireV1
+from isthmus.acp.v1 import connection, sessions
 from isthmus.acp.v1.client_requests import ReadTextFileRequest, ReadTextFileResponse
-from isthmus.acp.v1.updates import ConfigOptionsUpdate, ModeUpdate, SessionNotification, SessionUpdate
+from isthmus.acp.v1.updates import ConfigOptionsUpdate, ModeUpdate
 from isthmus.client import AgentClient, TaskNotFound, TaskQuery
 from isthmus.conversations import Conversation, list_sessions
-from isthmus.encoding.codec import JsonObject, camel, from_json, to_camel_json
+from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
 from isthmus.errors import DecodeError, IsthmusError
-from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from isthmus.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from isthmus.task_stream import FrontTimeouts
 
 AskClient: TypeAlias = Callable[[ClientQuestion], Awaitable[object]]
 """Function that sends a question to the client, and returns the result of the request."""
 
 log = logging.getLogger(__name__)
-RequestT = TypeVar("RequestT")
 
 RESOURCE_NOT_FOUND = -32002
 PAGE_SESSIONS = 50
@@ -86,8 +86,10 @@ class FrontOptions:
     options: SessionOptions = field(default_factory=SessionOptions)
     can_delete: bool = False
     takes_images: bool = True
-    auth_methods: tuple[wire.TerminalAuth | wire.AgentAuth, ...] = ()
+    auth_methods: tuple[connection.TerminalAuth | connection.AgentAuth, ...] = ()
     timeouts: FrontTimeouts = field(default_factory=FrontTimeouts)
+    wires: tuple[FrontWire, ...] = (FrontWireV1(),)
+    """Versions of the protocol that a client can choose; the first one is used if it asks for none of them."""
 
 
 class FrontServer:
@@ -98,7 +100,8 @@ class FrontServer:
         self._place = place
         self._options = options
         self._client: Client | None = None
-        self._capabilities = wire.ClientCapabilities()
+        self._wire = options.wires[0]
+        self._capabilities = connection.ClientCapabilities()
         self._client_name = "ACP"
         self._sessions: dict[str, FrontSession] = {}
         self._asked_first: set[str] = set()
@@ -112,30 +115,32 @@ class FrontServer:
 
     async def request(self, method: str, params: JsonObject) -> JsonObject:
         """Return the result of a request."""
-        match method:
-            case "initialize":
-                return self._initialize(_read(wire.InitializeRequest, params))
-            case "authenticate":
-                return self._authenticate(_read(wire.AuthenticateRequest, params))
-            case "session/new":
-                return await self._new(_read(sessions.NewSessionRequest, params))
-            case "session/load":
-                return await self._load(_read(sessions.LoadSessionRequest, params))
-            case "session/resume":
-                return await self._resume(_read(sessions.ResumeSessionRequest, params))
-            case "session/list":
-                return await self._list(_read(sessions.ListSessionsRequest, params))
-            case "session/prompt":
-                return await self._prompt(_read(sessions.PromptRequest, params))
-            case "session/set_mode":
-                return await self._set_mode(_read(sessions.SetModeRequest, params))
-            case "session/set_config_option":
-                return await self._set_option(_read(sessions.SetConfigOptionRequest, params))
-            case "session/close":
-                return await self._close(_read(sessions.CloseSessionRequest, params))
-            case "session/delete" if self._options.can_delete:
-                return await self._delete(_read(sessions.DeleteSessionRequest, params))
-            case _:
+        if method == connection.InitializeRequest.METHOD:
+            return self._initialize(params)
+        match self._wire.read(method, params):
+            case connection.AuthenticateRequest() as request:
+                return self._authenticate(request)
+            case sessions.NewSessionRequest() as request:
+                return await self._new(request)
+            case sessions.LoadSessionRequest() as request:
+                return await self._load(request)
+            case sessions.ResumeSessionRequest() as request:
+                return await self._resume(request)
+            case sessions.ListSessionsRequest() as request:
+                return await self._list(request)
+            case sessions.PromptRequest() as request:
+                return await self._prompt(request)
+            case sessions.SetModeRequest() as request:
+                return await self._set_mode(request)
+            case sessions.SetConfigOptionRequest() as request:
+                return await self._set_option(request)
+            case sessions.CloseSessionRequest() as request:
+                return await self._close(request)
+            case sessions.DeleteSessionRequest() as request if self._options.can_delete:
+                return await self._delete(request)
+            case connection.LogoutRequest():
+                raise RpcError(INVALID_REQUEST, "there is no login to forget: the model's key is in the environment")
+            case sessions.DeleteSessionRequest() | None:
                 raise RpcError(METHOD_NOT_FOUND, f"there is no method {method[:100]!r} here")
 
     def notification(self, method: str, params: JsonObject) -> None:
@@ -143,7 +148,7 @@ class FrontServer:
         if method != sessions.CancelNotification.METHOD:
             return
         try:
-            session = self._sessions.get(_read(sessions.CancelNotification, params).session_id)
+            session = self._sessions.get(read_params(sessions.CancelNotification, params).session_id)
         except DecodeError as error:
             log.warning("%s", error)
             return
@@ -183,35 +188,23 @@ class FrontServer:
 
     # --- requests ---
 
-    def _initialize(self, request: wire.InitializeRequest) -> JsonObject:
+    def _initialize(self, params: JsonObject) -> JsonObject:
+        asked = params.get("protocolVersion")
+        wires = self._options.wires
+        wire = next((wire for wire in wires if wire.version == asked), wires[0])
+        request = wire.read_initialize(params)
+        self._wire = wire
         self._capabilities = request.client_capabilities or self._capabilities
         if request.client_info is not None:
             self._client_name = (request.client_info.title or request.client_info.name)[:100] or self._client_name
         can_login = self._capabilities.auth is not None and self._capabilities.auth.terminal
-        methods = (item for item in self._options.auth_methods if can_login or isinstance(item, wire.AgentAuth))
-        present = wire.Present()
-        delete = present if self._options.can_delete else None
-        return to_camel_json(
-            wire.InitializeResponse(
-                wire.PROTOCOL_VERSION,
-                wire.AgentCapabilities(
-                    load_session=True,
-                    prompt_capabilities=wire.PromptCapabilities(
-                        image=self._options.takes_images, audio=False, embedded_context=True
-                    ),
-                    mcp_capabilities=wire.McpCapabilities(http=True, sse=True),
-                    session_capabilities=wire.SessionCapabilities(
-                        list=present, resume=present, close=present, delete=delete
-                    ),
-                    meta={"isthmus": {"editedAnswers": True}},
-                ),
-                tuple(methods),
-                wire.Implementation("isthmus", self._options.version, "Isthmus"),
-            )
+        methods = (item for item in self._options.auth_methods if can_login or isinstance(item, connection.AgentAuth))
+        return wire.greeting(
+            FrontAbilities(self._options.version, self._options.can_delete, self._options.takes_images, tuple(methods))
         )
 
-    def _authenticate(self, request: wire.AuthenticateRequest) -> JsonObject:
-        known = [method.id for method in self._options.auth_methods if isinstance(method, wire.AgentAuth)]
+    def _authenticate(self, request: connection.AuthenticateRequest) -> JsonObject:
+        known = [method.id for method in self._options.auth_methods if isinstance(method, connection.AgentAuth)]
         if request.method_id not in known:
             expected = f"one of {', '.join(known)}" if known else "none: there is nothing to log in to"
             raise RpcError(INVALID_PARAMS, f"methodId: expected {expected}, received {request.method_id[:100]!r}")
@@ -221,8 +214,7 @@ class FrontServer:
         settings = self._settings(request.cwd, request.mcp_servers, request.additional_directories)
         session = self._open(f"session-{uuid.uuid4().hex}", settings)
         self._do_later(session.load_commands())
-        options = session.options
-        return to_camel_json(sessions.NewSessionResponse(session.session_id, options.modes, options.config_options))
+        return self._wire.session(session.session_id, session.options)
 
     async def _load(self, request: sessions.LoadSessionRequest) -> JsonObject:
         session = await self._reopen(
@@ -240,11 +232,11 @@ class FrontServer:
 
     def _opened(self, session: FrontSession) -> JsonObject:
         async def go_on() -> None:
-            session.go_on()
+            await session.go_on()
             await session.load_commands()
 
         self._do_later(go_on())  # after the response
-        return to_camel_json(sessions.SessionStateResponse(session.options.modes, session.options.config_options))
+        return self._wire.session(None, session.options)
 
     async def _list(self, request: sessions.ListSessionsRequest) -> JsonObject:
         start = 0
@@ -260,7 +252,11 @@ class FrontServer:
 
     async def _prompt(self, request: sessions.PromptRequest) -> JsonObject:
         session = self._session(request.session_id)
-        return to_camel_json(await session.prompt(request.prompt, lambda: self._ask_first(session)))
+        begun = await session.begin_prompt(request.prompt, lambda: self._ask_first(session))
+        if self._wire.acknowledges_prompts:
+            self._do_later(session.finish_prompt(begun))  # after the response
+            return {}
+        return to_camel_json(sessions.PromptResponse((await session.finish_prompt(begun)).value))
 
     async def _set_mode(self, request: sessions.SetModeRequest) -> JsonObject:
         session = self._session(request.session_id)
@@ -274,7 +270,7 @@ class FrontServer:
         session.options = session.options.with_value(request.config_id, request.value)
         if session.options.mode != before:
             await self._update(session.session_id, ModeUpdate(session.options.mode))
-        return to_camel_json(sessions.ConfigOptionsResponse(session.options.config_options))
+        return self._wire.options(session.options)
 
     async def _close(self, request: sessions.CloseSessionRequest) -> JsonObject:
         session = self._session(request.session_id)
@@ -315,11 +311,11 @@ class FrontServer:
         if len(self._sessions) >= MAXIMUM_SESSIONS:
             raise RpcError(INVALID_PARAMS, f"{MAXIMUM_SESSIONS} sessions are open: close one")
 
-        async def update(what: SessionUpdate) -> None:
+        async def update(what: FrontUpdate) -> None:
             await self._update(session_id, what)
 
-        shows = self._capabilities.elicitation or wire.ElicitationCapabilities()
-        port = ClientPort(update, self._ask, shows, self._client_name)
+        shows = self._capabilities.elicitation or connection.ElicitationCapabilities()
+        port = ClientPort(update, update, self._ask, shows, self._client_name)
         session = FrontSession(self._agent, port, session_id, settings, self._options.options, self._options.timeouts)
         self._sessions[session_id] = session
         return session
@@ -351,33 +347,26 @@ class FrontServer:
             raise _not_found(session_id)
         return session
 
-    async def _update(self, session_id: str, update: SessionUpdate) -> None:
+    async def _update(self, session_id: str, update: FrontUpdate) -> None:
         if self._client is not None:
-            await self._client.notify("session/update", to_camel_json(SessionNotification(session_id, update)))
+            for written in self._wire.updates(update):
+                await self._client.notify("session/update", {"sessionId": session_id, "update": written})
 
     async def _ask(self, question: ClientQuestion) -> object:
         if self._client is None:
             raise RpcError(METHOD_NOT_FOUND, "there is no client to ask")
-        return await self._client.request(question.METHOD, to_camel_json(question), timeout=None)
+        return await self._client.request(question.METHOD, self._wire.question(question), timeout=None)
 
     def _do_later(self, work: Any) -> None:
         task = asyncio.create_task(self._logged(work))
         self._later.add(task)
         task.add_done_callback(self._later.discard)
 
-    async def _logged(self, work: Awaitable[None]) -> None:
+    async def _logged(self, work: Awaitable[object]) -> None:
         try:
             await work
         except IsthmusError as error:
             log.warning("%s", error)
-
-
-def _read(kind: type[RequestT], params: JsonObject) -> RequestT:
-    try:
-        return from_json(kind, params, "params")
-    except DecodeError as error:
-        # The client's author knows the names on the wire, not those of our fields.
-        raise DecodeError(camel(error.path), error.expected, error.received) from error
 
 
 def _not_found(session_id: str) -> RpcError:

@@ -8,27 +8,28 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isthmus.acp.front.prompts import available_commands, command_of, read_prompt
+from isthmus.acp.front.prompts import ReadPrompt, available_commands, command_of, read_prompt
 from isthmus.acp.front.replayed_updates import ReplayedUpdates
 from isthmus.acp.front.session_options import SessionOptions
-from isthmus.acp.front.turn import ClientPort, SessionTurn, stop_reason
+from isthmus.acp.front.turn import FAILED, ClientPort, SessionTurn, ended_by, stop_reason
 from isthmus.acp.front.updates import UpdateEncoder
+from isthmus.acp.front.wire import PromptAccepted, StateReport, TurnState
 from isthmus.acp.v1.content import ContentBlock, TextBlock
-from isthmus.acp.v1.sessions import PromptResponse, StopReason
+from isthmus.acp.v1.sessions import StopReason
 from isthmus.acp.v1.updates import AgentMessageChunk, CommandsUpdate, SessionInfoUpdate
 from isthmus.client import AgentClient, CommandMessage, CommandScope, PromptMessage, TaskQuery, TaskSnapshot, Turn
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.rpc.messages import INVALID_REQUEST, RpcError
-from isthmus.slash_commands.tree import CommandLine
 from isthmus.task_stream import FrontTimeouts, TaskStream
 
 if TYPE_CHECKING:
     from isthmus.development_tool import SlashCommand
+    from isthmus.slash_commands.tree import CommandLine
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,20 @@ MAXIMUM_TASKS = 1000
 QUIET_SECONDS = 0.5
 """Time without an event after which a turn that still runs counts as sent again; its last event may not be for us."""
 _CHECK_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class BegunPrompt:
+    """A prompt of the client as the agent has taken it: with a turn, or over already, with a notice for the user.
+
+    ``message_id`` is None if it was cancelled before the agent had it.
+    """
+
+    content: tuple[ContentBlock, ...]
+    message_id: str | None
+    turn: Turn | None = None
+    notice: str = ""
+    reason: StopReason = StopReason.END_TURN
 
 
 class FrontSession:
@@ -79,13 +94,13 @@ class FrontSession:
         self._settings = settings
         self._encoder.workspace = str(settings["workspace_path"])
 
-    async def prompt(
+    async def begin_prompt(
         self, blocks: Sequence[ContentBlock], prepare: Callable[[], Awaitable[None]] | None = None
-    ) -> PromptResponse:
-        """Send a prompt once ``prepare`` has returned, show its turn and return how it ended.
+    ) -> BegunPrompt:
+        """Send a prompt once ``prepare`` has returned; :meth:`finish_prompt` shows its turn.
 
         Raises:
-            RpcError: another prompt of this client runs, the prompt has no content, or the turn failed.
+            RpcError: another prompt of this client runs, or the prompt has no content.
             IsthmusError: the agent refused the prompt, or cannot be reached.
         """
         if self._is_prompting:
@@ -97,28 +112,30 @@ class FrontSession:
         try:
             if prepare is not None:
                 await self._prepare(prepare)
-            waiting = await self._leave_background() or await self._left_open()
-            if self._is_cancelled:
-                return PromptResponse(StopReason.CANCELLED.value)
-            message_id = str(uuid.uuid4())
-            self._encoder.own_messages.add(message_id)
-            command: CommandLine | None = None
-            if prompt.text.lstrip().startswith("/"):
-                await self.load_commands()
-                command = command_of(prompt, self._tree)
-            if command is None:
-                message = PromptMessage(
-                    prompt.text, message_id, waiting, self.session_id, self._all_settings, parts=prompt.parts
-                )
-                begun = await self._agent.prompt(message)
-            elif (started := await self._start(command, message_id)) is not None:
-                begun = started
-            else:
-                return PromptResponse(StopReason.END_TURN.value)
-            return PromptResponse((await self._show(begun)).value)
+            return await self._begin(prompt, tuple(blocks))
+        except BaseException:
+            self._is_prompting = False
+            raise
+
+    async def finish_prompt(self, begun: BegunPrompt) -> StopReason:
+        """Show the turn of a prompt until it ends, and return how.
+
+        Raises:
+            RpcError: the turn failed.
+            IsthmusError: the agent cannot be reached.
+        """
+        try:
+            ended = await self._show_begun(begun)
+        except IsthmusError as error:
+            ended = error
         finally:
             self._turn = None
             self._is_prompting = False
+        if isinstance(ended, IsthmusError):
+            await self._client.report(StateReport(TurnState.IDLE, FAILED, str(ended)))
+            raise ended
+        await self._client.report(StateReport(TurnState.IDLE, ended.value))
+        return ended
 
     async def cancel(self) -> None:
         """Stop what runs in the session."""
@@ -158,8 +175,10 @@ class FrontSession:
                     stream = TaskStream(self._agent, task, None, self._timeouts)
                     self._found.append((self._turn_of(stream, self._client, has_response=False), None))
 
-    def go_on(self) -> None:
+    async def go_on(self) -> None:
         """Show what still runs, and ask what waits; called when the client knows the session."""
+        if not self._found and not self._is_prompting:
+            await self._client.report(StateReport(TurnState.IDLE))
         for turn, updates in self._found:
             task = asyncio.create_task(self._follow(turn, updates), name="ACP turn without a prompt")
             self._background[task] = turn
@@ -195,14 +214,34 @@ class FrontSession:
     def _turn_of(self, stream: TaskStream, client: ClientPort, *, has_response: bool) -> SessionTurn:
         return SessionTurn(self._agent, stream, self._encoder, client, self._timeouts, has_response=has_response)
 
-    async def _start(self, command: CommandLine, message_id: str) -> Turn | None:
-        """Start a slash command; None if it does not start, which is said to the user."""
-        scope = CommandScope(context_id=self.session_id, settings=self._all_settings)
-        execution = await self._agent.execute(CommandMessage(command.path, command.args, scope, message_id))
-        if execution.turn is None:
-            text = execution.message or f"/{' '.join(command.path)} could not be started"
-            await self._client.update(AgentMessageChunk(TextBlock(text)))
-        return execution.turn
+    async def _begin(self, prompt: ReadPrompt, content: tuple[ContentBlock, ...]) -> BegunPrompt:
+        waiting = await self._leave_background() or await self._left_open()
+        if self._is_cancelled:
+            return BegunPrompt(content, None, reason=StopReason.CANCELLED)
+        message_id = str(uuid.uuid4())
+        self._encoder.own_messages.add(message_id)
+        command: CommandLine | None = None
+        if prompt.text.lstrip().startswith("/"):
+            await self.load_commands()
+            command = command_of(prompt, self._tree)
+        if command is not None:
+            scope = CommandScope(context_id=self.session_id, settings=self._all_settings)
+            execution = await self._agent.execute(CommandMessage(command.path, command.args, scope, message_id))
+            notice = execution.message or f"/{' '.join(command.path)} could not be started"
+            return BegunPrompt(content, message_id, execution.turn, notice)
+        message = PromptMessage(
+            prompt.text, message_id, waiting, self.session_id, self._all_settings, parts=prompt.parts
+        )
+        return BegunPrompt(content, message_id, await self._agent.prompt(message))
+
+    async def _show_begun(self, begun: BegunPrompt) -> StopReason:
+        if begun.message_id is not None:
+            await self._client.report(PromptAccepted(begun.message_id, begun.content))
+        if begun.turn is not None:
+            return await self._show(begun.turn)
+        if begun.notice:
+            await self._client.update(AgentMessageChunk(TextBlock(begun.notice)))
+        return begun.reason
 
     async def _show(self, begun: Turn) -> StopReason:
         stream = TaskStream(self._agent, begun.snapshot, begun, self._timeouts)
@@ -249,6 +288,8 @@ class FrontSession:
             self._note_open(turn)
         if updates is not None:
             await updates.finish()
+        if not self._is_prompting and len(self._background) == 1:  # this one
+            await self._client.report(StateReport(TurnState.IDLE, ended_by(turn.stream.view)))
 
     async def _leave_background(self) -> str | None:
         """Wait for what runs without a prompt; return the task whose question a message answers instead, if any."""

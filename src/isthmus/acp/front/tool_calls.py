@@ -42,7 +42,7 @@ _STATUSES: Mapping[ToolCallStatus, CallStatus] = {
     ToolCallStatus.EXECUTING: CallStatus.IN_PROGRESS,
     ToolCallStatus.SUCCEEDED: CallStatus.COMPLETED,
     ToolCallStatus.FAILED: CallStatus.FAILED,
-    ToolCallStatus.CANCELLED: CallStatus.FAILED,
+    ToolCallStatus.CANCELLED: CallStatus.CANCELLED,
 }
 _PATH_ARGUMENTS = ("file_path", "absolute_path", "path", "dir_path")
 _FENCE = re.compile("`{3,}")

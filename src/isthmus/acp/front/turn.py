@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from isthmus.acp.front.questions import ClientQuestion, answer_of, question_of
 from isthmus.acp.front.updates import UpdateEncoder
+from isthmus.acp.front.wire import StateReport, TurnReport, TurnState
 from isthmus.acp.v1.connection import ElicitationCapabilities
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.acp.v1.updates import SessionUpdate
@@ -24,6 +25,9 @@ from isthmus.task_view import TaskView
 AUTH_REQUIRED = SERVER_ERROR
 """Error code of a request that needs a login first."""
 
+FAILED = "_failed"
+"""Reason for the end of a turn that failed otherwise. The underscore marks a word that is not the protocol's."""
+
 _STOP_REASONS = {
     "output_limit": StopReason.MAX_TOKENS,
     "safety": StopReason.REFUSAL,
@@ -36,6 +40,7 @@ class ClientPort:
     """The client as one session sees it: functions that send to it, and what it can show."""
 
     update: Callable[[SessionUpdate], Awaitable[None]]
+    report: Callable[[TurnReport], Awaitable[None]]
     ask: Callable[[ClientQuestion], Awaitable[object]]
     shows: ElicitationCapabilities
     name: str
@@ -85,13 +90,17 @@ class SessionTurn:
             RpcError: the client cannot ask the user; the question stays open.
             IsthmusError: the agent cannot be reached.
         """
+        if not self.stream.is_asking:
+            await self._client.report(StateReport(TurnState.RUNNING))
         if self._showing is not None:
             await self._showing
         elif not self.stream.is_asking:
             await self._show()
         while self.stream.is_asking:
+            await self._client.report(StateReport(TurnState.REQUIRES_ACTION))
             await self._ask(self.stream.view.questions[0].call)
             if not self.stream.view.state.is_terminal:
+                await self._client.report(StateReport(TurnState.RUNNING))
                 await self._show()
         if not self.stream.view.state.ends_stream:
             raise RpcError(INTERNAL_ERROR, "the connection to the agent was lost; the turn goes on: load the session")
@@ -179,6 +188,14 @@ def stop_reason(view: TaskView) -> StopReason:
             raise RpcError(AUTH_REQUIRED, view.error or "the agent needs a login")
         case _:
             return StopReason.END_TURN
+
+
+def ended_by(view: TaskView) -> str:
+    """Return the reason for the end of a turn, also of one that failed."""
+    try:
+        return stop_reason(view).value
+    except RpcError:
+        return FAILED
 
 
 async def _stop(*tasks: "asyncio.Future[object] | asyncio.Future[None]") -> None:

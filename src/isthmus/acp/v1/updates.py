@@ -25,12 +25,13 @@ class CallKind(StrEnum):
 
 
 class CallStatus(StrEnum):
-    """State of a tool call; there is none for a call that was refused or cancelled: it failed."""
+    """State of a tool call. Version 1 has none for a call that was refused or cancelled: it failed."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
     FAILED = "failed"
+    CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
