@@ -95,6 +95,22 @@ async def test_a_turn_whose_process_was_killed_goes_on_and_its_text_is_shown_onc
     assert third.client.text() == "I begin. I end."
 
 
+async def test_the_mode_that_a_reopened_session_shows_is_the_one_that_holds(tmp_path: Path, workspace: Path) -> None:
+    place = {"cwd": str(workspace)}
+    async with acp_user(tmp_path, workspace) as first:
+        session = await first.new()
+        await first.agent.set_session_mode(session_id=session, mode_id="auto_edit")
+        await first.prompt(session, "write a.txt")
+    async with acp_user(tmp_path, workspace) as second:
+        loaded = await second.agent.load_session(session_id=session, **place)
+        await second.prompt(session, "write b.txt")
+        assert (loaded.modes.current_mode_id, len(second.client.questions)) == ("auto_edit", 0)
+    async with acp_user(tmp_path, workspace) as third:
+        resumed = await third.agent.resume_session(session_id=session, **place)
+        await third.prompt(session, "write c.txt")
+        assert (resumed.modes.current_mode_id, len(third.client.questions)) == ("default", 1)
+
+
 async def test_unknown_sessions_and_relative_folders_are_refused(tmp_path: Path, workspace: Path) -> None:
     async with acp_user(tmp_path, workspace) as user:
         with pytest.raises(acp.RequestError, match="there is no session 'nobody'") as unknown:

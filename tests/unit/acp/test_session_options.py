@@ -93,3 +93,19 @@ def test_values_that_do_not_exist_are_refused(config_id: str, value: object, mes
 
 def test_names_of_models_are_each_listed_once() -> None:
     assert models_of(["a", "", "b", "a"]) == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("options", "found", "mode"),
+    [
+        (SessionOptions("default"), {"approval_mode": "auto_edit"}, "auto_edit"),
+        (SessionOptions("plan"), {"workspace_path": "/w"}, "plan"),
+        (SessionOptions("default"), {"approval_mode": "careful"}, "default"),
+        (SessionOptions("default").with_mode("plan"), {"approval_mode": "yolo"}, "plan"),
+    ],
+)
+def test_a_reopened_session_states_its_mode_in_every_prompt(
+    options: SessionOptions, found: dict[str, str], mode: str
+) -> None:
+    reopened = options.of_reopened(found)
+    assert (reopened.mode, reopened.settings) == (mode, {"approval_mode": mode})

@@ -155,12 +155,14 @@ class FrontSession:
             await self._begin_anew()
             self._encoder.begin_replay()
             try:
-                for task in await self._tasks():
+                for task in (tasks := await self._tasks()):
                     await self._replay_task(task)
             except BaseException:
                 self._leave_found()
                 raise
             self._found = [found for found in self._found if not found[0].is_over]
+            if tasks:
+                self.options = self.options.of_reopened(self._encoder.settings)
 
     async def resume(self) -> None:
         """Continue the session without its past; what still runs or waits goes on after :meth:`go_on`.
@@ -170,7 +172,9 @@ class FrontSession:
         """
         async with self._opening:
             await self._begin_anew()
-            for task in await self._tasks():
+            if tasks := await self._tasks():
+                self.options = self.options.of_reopened(self._encoder.settings)
+            for task in tasks:
                 if not task.state.is_terminal:
                     stream = TaskStream(self._agent, task, None, self._timeouts)
                     self._found.append((self._turn_of(stream, self._client, has_response=False), None))

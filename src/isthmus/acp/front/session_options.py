@@ -15,6 +15,7 @@ MODEL = "model"
 MAXIMUM_CHARACTERS = 200
 """Maximum length of a model's name."""
 
+_SETTING = "approval_mode"
 _MODES = (
     SessionMode("default", "Default", "Asks before it edits files or runs commands"),
     SessionMode("auto_edit", "Auto edit", "Edits files without asking; asks before commands"),
@@ -42,6 +43,17 @@ class SessionOptions:
         if mode_id not in known:
             raise RpcError(INVALID_PARAMS, f"modeId: expected one of {', '.join(known)}, received {mode_id[:100]!r}")
         return replace(self, mode=mode_id, chosen=self.chosen | {MODE})
+
+    def of_reopened(self, settings: JsonObject) -> "SessionOptions":
+        """Return the options of a session that another client may have changed, so that what is shown is what holds.
+
+        ``settings`` are the AgentSettings of its prompts as far as they are known. From now on the mode is stated in
+        each prompt; a mode that is not known is the present one.
+        """
+        if MODE in self.chosen:
+            return self
+        found = next((mode.id for mode in _MODES if mode.id == settings.get(_SETTING)), self.mode)
+        return self.with_mode(found)
 
     def with_value(self, config_id: str, value: object) -> "SessionOptions":
         """Return the options with another value of one of them; any name of a model is taken.
@@ -78,7 +90,7 @@ class SessionOptions:
     @property
     def settings(self) -> JsonObject:
         """AgentSettings for the values that the client has set."""
-        values = {MODE: ("approval_mode", self.mode), MODEL: ("model", self.model)}
+        values = {MODE: (_SETTING, self.mode), MODEL: ("model", self.model)}
         return dict(values[name] for name in sorted(self.chosen))
 
 

@@ -41,12 +41,14 @@ _MEMBERS = tuple(field.name for field in fields(ToolCallState))
 class UpdateEncoder:
     """Encodes the events of one session, task after task.
 
-    ``own_messages`` are the ids of messages that the client itself has sent; they are not sent back.
+    ``own_messages`` are the ids of messages that the client itself has sent; they are not sent back. ``settings`` are
+    the AgentSettings of all prompts so far, as far as their events have them.
     """
 
     def __init__(self, workspace: str) -> None:
         self.workspace = workspace
         self.own_messages: set[str] = set()
+        self.settings: dict[str, Any] = {}
         self._calls: dict[str, ToolCallState] = {}
 
     def begin_replay(self) -> None:
@@ -56,6 +58,8 @@ class UpdateEncoder:
 
     def updates(self, event: AgentEvent) -> Iterator[SessionUpdate]:
         """Yield the updates for an event, in order; there may be none."""
+        if isinstance(event, Prompt | Command):
+            self.settings |= event.settings or {}
         match event:
             case TextContent(message_id, text, replaces):
                 meta = {"isthmus": {"replacesMessageId": replaces}} if replaces is not None else None
