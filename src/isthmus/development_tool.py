@@ -142,11 +142,15 @@ class ErrorDetails:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationOption:
-    """A choice of the user, e.g. ``proceed_once`` "Allow once"."""
+    """A choice of the user, e.g. ``proceed_once`` "Allow once".
+
+    ``kind``, our own, is set where the id does not tell: allow_once, allow_always, reject_once or reject_always.
+    """
 
     id: Annotated[str, 1]
     name: Annotated[str, 2]
     description: Annotated[str | None, 3] = None
+    kind: Annotated[str | None, 101] = None
 
 
 @dataclass(frozen=True, slots=True)

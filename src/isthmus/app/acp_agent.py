@@ -29,7 +29,7 @@ from isthmus.app.acp_segment import (
     open_calls,
 )
 from isthmus.app.acp_sessions import AcpSessions, OpenedSession, SessionKey
-from isthmus.development_tool import AgentSettings, ErrorDetails, SlashCommand, ToolCallStatus
+from isthmus.development_tool import AgentSettings, ErrorDetails, McpServerSettings, SlashCommand, ToolCallStatus
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage, AgentRecord, Prompt, StateChange, TaskState, ToolCallUpdate
@@ -70,10 +70,16 @@ class Kept:
 
 
 class AcpAgent:
-    """Runs the turns of an ACP agent. ``name`` tells its records from those of other agents."""
+    """Runs the turns of an ACP agent. ``name`` tells its records from those of other agents.
 
-    def __init__(self, name: str, launch: AgentLaunch, limits: HostLimits | None = None) -> None:
+    ``passes_servers``: the MCP servers of its clients are passed on to it; they may be commands.
+    """
+
+    def __init__(
+        self, name: str, launch: AgentLaunch, limits: HostLimits | None = None, *, passes_servers: bool = False
+    ) -> None:
         self._name = name
+        self._passes_servers = passes_servers
         self._launch = launch
         self._limits = limits or HostLimits()
         self._sessions = AcpSessions(launch, self._limits)
@@ -117,6 +123,11 @@ class AcpAgent:
         """End every process of the agent."""
         await self._sessions.aclose()
 
+    def _servers_of(self, session: Session) -> tuple[McpServerSettings, ...]:
+        if not self._passes_servers or session.settings is None:
+            return ()
+        return tuple(server for server in session.settings.mcp_servers if server.is_own)
+
     def _let_go(self, task_id: str, key: SessionKey) -> None:
         self._work.pop(task_id, None)
         self._sessions.rest(key)
@@ -138,7 +149,7 @@ class AcpAgent:
             live.abandon(live.turn)
         kept = Kept.of(session.record, self._name)
         try:
-            opened = await self._sessions.open(key, folder, kept.session or None)
+            opened = await self._sessions.open(key, folder, kept.session or None, self._servers_of(session))
             blocks, kept = self._message(session, opened, kept)
         except LoginRequiredError as error:
             if session.message is not None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from isthmus import __version__
 from isthmus.acp.connection import AcpConnection
@@ -12,6 +13,9 @@ from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.v1.connection import AgentAuth, TerminalAuth
 from isthmus.app.setup import Setup
 from isthmus.runtime.standard_streams import StandardStreams
+
+if TYPE_CHECKING:
+    from isthmus.app.acp_serving import HostedCommand
 
 AUTH_METHODS = (
     AgentAuth("environment", "Keys in the environment", "The model's key is a variable such as GEMINI_API_KEY"),
@@ -44,6 +48,21 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int) -> None:
         )
         servers.append(FrontServer(engine, LocalPlace(setup.environment), options))
         await serve_front(servers[0], incoming, outgoing)
+
+
+async def serve_hosted(setup: Setup, command: "HostedCommand", incoming: int, outgoing: int) -> None:
+    """Serve another author's ACP agent, whose turns and questions are then kept by us.
+
+    Raises:
+        JournalError: the data folder cannot be used.
+    """
+    from isthmus.app.acp_place import HostedPlace
+    from isthmus.app.acp_serving import hosted_engine
+    from isthmus.engine.workspaces import WorkspaceRule
+
+    async with hosted_engine(setup, command, WorkspaceRule(), is_server=False) as engine:
+        options = FrontOptions(__version__, SessionOptions(has_modes=False))
+        await serve_front(FrontServer(engine, HostedPlace(setup.environment), options), incoming, outgoing)
 
 
 async def serve_remote(url: str, token: str | None, ca_file: Path | None, incoming: int, outgoing: int) -> None:

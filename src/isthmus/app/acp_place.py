@@ -5,6 +5,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from typing_extensions import override
+
 from isthmus.acp.front.server import AskClient
 from isthmus.acp.v1.client_requests import (
     PermissionKind,
@@ -74,6 +76,14 @@ class LocalPlace:
     async def delete(self, session_id: str) -> None:
         """Delete nothing: tasks are deleted by ``isthmus tasks delete``."""
         raise RpcError(INVALID_PARAMS, "sessions are deleted by `isthmus tasks delete`")
+
+
+class HostedPlace(LocalPlace):
+    """Sessions of another author's agent on this machine, which itself decides what it reads in a folder."""
+
+    @override
+    async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
+        """Ask nothing."""
 
 
 class ServerPlace:

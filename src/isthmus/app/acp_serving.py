@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, cast
@@ -136,21 +136,41 @@ def _decoded(text: str) -> tuple[str, ...]:
     return tuple(item for item in items if isinstance(item, str))
 
 
+_SETTINGS = ("allowed_tools", "model", "approval_mode", "context_files")
+
+
 async def check_workspace_alone(value: JsonObject, folder: Path) -> None:
     """Check AgentSettings for an agent of another author, which has settings of its own.
 
     Raises:
         InvalidRequest: they are malformed, or contain more than a workspace.
     """
+    _require_none(value, ("mcp_servers", *_SETTINGS))
+
+
+async def check_workspace_and_servers(value: JsonObject, folder: Path) -> None:
+    """Check AgentSettings of the user's own client, which may bring MCP servers for the agent.
+
+    Raises:
+        InvalidRequest: they are malformed, or contain more.
+    """
+    _require_none(value, _SETTINGS)
+
+
+def _require_none(value: JsonObject, names: Sequence[str]) -> None:
     settings = check_agent_settings(value)
-    for name in ("mcp_servers", "allowed_tools", "model", "approval_mode", "context_files"):
+    for name in names:
         if getattr(settings, name):
             raise InvalidRequest(f"{name}: this agent has settings of its own; expected {KEY} alone")
 
 
 @contextlib.asynccontextmanager
-async def hosted_engine(setup: Setup, command: HostedCommand, rule: WorkspaceRule) -> AsyncGenerator[Engine]:
-    """Run an engine whose agent is started by a command; tasks that ended processes left are taken over.
+async def hosted_engine(
+    setup: Setup, command: HostedCommand, rule: WorkspaceRule, *, is_server: bool = True
+) -> AsyncGenerator[Engine]:
+    """Run an engine whose agent is started by a command.
+
+    A server takes over the tasks of ended processes. Otherwise the client is the user's own, who may bring MCP servers.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -158,9 +178,13 @@ async def hosted_engine(setup: Setup, command: HostedCommand, rule: WorkspaceRul
     folder = setup.data_dir / "acp-agents" / command.id
     make_private_directory(folder)
     environment = {**agent_environment(setup.environment, command.agent, command.variables), **command.settings}
-    agent = AcpAgent(command.id, AgentLaunch(command.words, environment, command.agent))
+    launch = AgentLaunch(command.words, environment, command.agent)
+    agent = AcpAgent(command.id, launch, passes_servers=not is_server)
     journal = await SqliteJournal.open(folder / "journal.sqlite", agent=(f"ACP agent {command.id}",))
-    options = EngineOptions(rule, maximum_size=setup.journal_maximum_size, check_settings=check_workspace_alone)
+    check = check_workspace_alone if is_server else check_workspace_and_servers
+    options = EngineOptions(
+        rule, takes_over=is_server, maximum_size=setup.journal_maximum_size, check_settings=check
+    )
     engine = Engine(agent, journal, options)
     try:
         await engine.start()

@@ -16,6 +16,7 @@ from isthmus.acp.host.agent_session import AgentSession
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.v1.updates import AvailableCommand
 from isthmus.app.acp_files import WorkspaceFiles
+from isthmus.development_tool import McpServerSettings
 from isthmus.errors import IsthmusError
 
 SessionKey: TypeAlias = tuple[str, str]
@@ -60,8 +61,12 @@ class AcpSessions:
         place = self._places.get(key)
         return place.session if place is not None and place.session is not None and place.session.is_alive else None
 
-    async def open(self, key: SessionKey, folder: Path, former: str | None) -> OpenedSession:
+    async def open(
+        self, key: SessionKey, folder: Path, former: str | None, servers: tuple[McpServerSettings, ...] = ()
+    ) -> OpenedSession:
         """Return the session of a conversation, started if necessary; ``former`` is the id that it had.
+
+        Its agent connects to the MCP servers ``servers``; it is started anew when they change.
 
         Raises:
             LoginRequiredError: a user must log in first.
@@ -73,11 +78,11 @@ class AcpSessions:
             session = place.session
             if session is not None:
                 await session.settled()
-                if session.is_alive and session.folder == folder:
+                if session.is_alive and session.folder == folder and session.servers == servers:
                     return OpenedSession(session)
                 await self._end(place)
             await self._make_room()
-            session = place.session = AgentSession(self.launch, folder, WorkspaceFiles(folder), self.limits)
+            session = place.session = AgentSession(self.launch, folder, WorkspaceFiles(folder), self.limits, servers)
             try:
                 return OpenedSession(session, await self._begin(session, former))
             except BaseException:

@@ -30,6 +30,14 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="FILE",
     help="With --connect: CA certificates (PEM) for an https server with its own.",
 )
+@click.option(
+    "--agent",
+    metavar="COMMAND|acp:ID",
+    help="Serve another agent that speaks ACP, started by this command, e.g. 'gemini --acp', or acp:ID for one of the"
+    " public registry. Its sessions are kept, and its questions can be answered elsewhere.",
+)
+@click.option("--agent-env", multiple=True, metavar="NAME", help="A further variable that this agent gets. Repeatable.")
+@click.option("--trust-agent", is_flag=True, help="Run the command of --agent, now and later; needed the first time.")
 @click.option("--in-process", is_flag=True, help="Run the agent in this process, even if your `isthmus serve` runs.")
 @click.option("--setup", "only_setup", is_flag=True, help="Say which model is used and how to choose one, then exit.")
 @agent_options
@@ -37,6 +45,9 @@ def command(
     connect: str | None,
     token_file: Path | None,
     ca_file: Path | None,
+    agent: str | None,
+    agent_env: tuple[str, ...],
+    trust_agent: bool,
     in_process: bool,
     only_setup: bool,
     **options: Any,
@@ -51,10 +62,15 @@ def command(
     isthmus acp                                 what an editor starts
     isthmus acp -m gemini:gemini-3.8-flash      with this model
     isthmus acp --connect https://agent.example.org/ --token-file ~/token
+    isthmus acp --agent acp:gemini --trust-agent
     """
     given = GivenOptions(**{field.name: options[field.name] for field in fields(GivenOptions)})
     if connect is not None and in_process:
         raise click.UsageError("--connect and --in-process exclude each other")
+    if agent is not None and connect is not None:
+        raise click.UsageError("--connect and --agent exclude each other: the server has its own agent")
+    if agent is None and (agent_env or trust_agent):
+        raise click.UsageError("--agent-env and --trust-agent belong to --agent COMMAND")
     if only_setup:
         return _show_setup(given)
     from isthmus.app.event_loop import run_loop
@@ -70,6 +86,8 @@ def command(
 
         run_loop(serve_remote(connect, client_token(token_file, os.environ), ca_file, *streams))
         return 0
+    if agent is not None:
+        return _serve_other(given, agent, agent_env, streams, is_trusted=trust_agent)
     if (server := None if in_process else _own_server(given)) is not None:
         from isthmus.a2a.token_file import read_token_file
         from isthmus.app.acp_front import serve_remote
@@ -84,6 +102,21 @@ def command(
     for line in notices(setup):
         click.echo(f"isthmus: {line}", err=True)
     run_loop(serve_local(setup, *streams))
+    return 0
+
+
+def _serve_other(
+    given: GivenOptions, agent: str, variables: tuple[str, ...], streams: tuple[int, int], *, is_trusted: bool
+) -> int:
+    from isthmus.app.acp_front import serve_hosted
+    from isthmus.app.acp_serving import read_command, settle_consent
+    from isthmus.app.event_loop import run_loop
+    from isthmus.app.setup import decide
+
+    command = read_command(agent, variables)
+    setup = decide(given, may_ask=True)
+    settle_consent(command, setup.data_dir, is_trusted=is_trusted)
+    run_loop(serve_hosted(setup, command, *streams))
     return 0
 
 

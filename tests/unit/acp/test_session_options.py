@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.acp.front.session_options import SessionOptions, models_of
+from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.v1.sessions import NewSessionResponse
 from isthmus.acp.v1.updates import ConfigOptionsUpdate, ModeUpdate
 from isthmus.encoding.codec import to_camel_json
@@ -89,10 +89,6 @@ def test_values_that_do_not_exist_are_refused(config_id: str, value: object, mes
     with pytest.raises(RpcError, match=message) as caught:
         SessionOptions().with_value(config_id, value)
     assert caught.value.code == -32602
-
-
-def test_names_of_models_are_each_listed_once() -> None:
-    assert models_of(["a", "", "b", "a"]) == ("a", "b")
 
 
 @pytest.mark.parametrize(

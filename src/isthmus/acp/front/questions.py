@@ -106,8 +106,10 @@ def _edited(response: PermissionResponse) -> str | None:
 
 
 def _option(option: ConfirmationOption) -> PermissionOption:
-    if option.id in _REFUSALS or option.id.startswith(("reject", "deny")):
-        kind = PermissionKind.REJECT_ALWAYS if option.id.endswith("always") else PermissionKind.REJECT_ONCE
-    else:
-        kind = PermissionKind.ALLOW_ALWAYS if "always" in option.id else PermissionKind.ALLOW_ONCE
-    return PermissionOption(option.id, option.name, kind.value)
+    return PermissionOption(option.id, option.name, option.kind or _kind_by_id(option.id).value)
+
+
+def _kind_by_id(option_id: str) -> PermissionKind:
+    if option_id in _REFUSALS or option_id.startswith(("reject", "deny")):
+        return PermissionKind.REJECT_ALWAYS if option_id.endswith("always") else PermissionKind.REJECT_ONCE
+    return PermissionKind.ALLOW_ALWAYS if "always" in option_id else PermissionKind.ALLOW_ONCE

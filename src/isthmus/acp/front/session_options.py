@@ -3,7 +3,6 @@
 Version 1 has modes twice: as ``modes`` for older clients, and as an option for others.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from isthmus.acp.v1.sessions import ConfigOption, ConfigValue, SelectOption, SessionMode, SessionModeState
@@ -26,12 +25,16 @@ _MODES = (
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """Present values. ``models`` are names to choose from; ``is_chosen`` are those that the client has set."""
+    """Present values; ``models`` are names to choose from, ``chosen`` the options that the client has set.
+
+    ``has_modes``: the agent has our approval modes, not some of its own.
+    """
 
     mode: str = "default"
     model: str = ""
     models: tuple[str, ...] = ()
     chosen: frozenset[str] = frozenset()
+    has_modes: bool = True
 
     def with_mode(self, mode_id: str) -> "SessionOptions":
         """Return the options with another mode.
@@ -39,9 +42,10 @@ class SessionOptions:
         Raises:
             RpcError: there is no such mode.
         """
-        known = [mode.id for mode in _MODES]
+        known = [mode.id for mode in _MODES] if self.has_modes else []
         if mode_id not in known:
-            raise RpcError(INVALID_PARAMS, f"modeId: expected one of {', '.join(known)}, received {mode_id[:100]!r}")
+            expected = f"one of {', '.join(known)}" if known else "none: the modes of this agent are not known here"
+            raise RpcError(INVALID_PARAMS, f"modeId: expected {expected}; received {mode_id[:100]!r}")
         return replace(self, mode=mode_id, chosen=self.chosen | {MODE})
 
     def of_reopened(self, settings: JsonObject) -> "SessionOptions":
@@ -72,15 +76,17 @@ class SessionOptions:
                 raise RpcError(INVALID_PARAMS, f"configId: expected mode or model, received {config_id[:100]!r}")
 
     @property
-    def modes(self) -> SessionModeState:
+    def modes(self) -> SessionModeState | None:
         """Modes for clients that do not know options."""
-        return SessionModeState(self.mode, _MODES)
+        return SessionModeState(self.mode, _MODES) if self.has_modes else None
 
     @property
     def config_options(self) -> tuple[ConfigOption, ...]:
         """All options."""
-        modes = tuple(ConfigValue(mode.id, mode.name, mode.description) for mode in _MODES)
-        options = [SelectOption(MODE, "Mode", self.mode, modes, "What is asked before it happens", MODE)]
+        options: list[ConfigOption] = []
+        if self.has_modes:
+            modes = tuple(ConfigValue(mode.id, mode.name, mode.description) for mode in _MODES)
+            options.append(SelectOption(MODE, "Mode", self.mode, modes, "What is asked before it happens", MODE))
         if self.model:
             names = dict.fromkeys((self.model, *self.models))
             values = tuple(ConfigValue(name, name) for name in names)
@@ -92,8 +98,3 @@ class SessionOptions:
         """AgentSettings for the values that the client has set."""
         values = {MODE: (_SETTING, self.mode), MODEL: ("model", self.model)}
         return dict(values[name] for name in sorted(self.chosen))
-
-
-def models_of(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of models, each once."""
-    return tuple(dict.fromkeys(name for name in names if name))

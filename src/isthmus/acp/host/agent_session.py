@@ -24,6 +24,7 @@ from isthmus.acp.host.agent_link import (
 from isthmus.acp.host.agent_requests import AgentRequests
 from isthmus.acp.host.files import SessionFiles
 from isthmus.acp.host.limits import HostLimits
+from isthmus.acp.host.mcp_servers import servers_for
 from isthmus.acp.host.prompt_turn import PromptEnd, PromptTurn
 from isthmus.acp.host.update_reader import UpdateReader
 from isthmus.acp.v1.connection import (
@@ -46,6 +47,7 @@ from isthmus.acp.v1.sessions import (
     ResumeSessionRequest,
 )
 from isthmus.acp.v1.updates import AvailableCommand, CommandsUpdate, SessionNotification
+from isthmus.development_tool import McpServerSettings
 from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.rpc.messages import RpcError
@@ -63,9 +65,18 @@ class JustAnswered:
 class AgentSession:
     """An agent that was started for one session; the handler of what the agent sends."""
 
-    def __init__(self, launch: AgentLaunch, folder: Path, files: SessionFiles, limits: HostLimits) -> None:
+    def __init__(
+        self,
+        launch: AgentLaunch,
+        folder: Path,
+        files: SessionFiles,
+        limits: HostLimits,
+        servers: tuple[McpServerSettings, ...] = (),
+    ) -> None:
         self.launch = launch
         self.folder = folder
+        self.servers = servers
+        """MCP servers that the agent is told to connect to."""
         self.session_id = ""
         self.commands: tuple[AvailableCommand, ...] = ()
         self.capabilities = AgentCapabilities()
@@ -114,7 +125,7 @@ class AgentSession:
             LoginRequiredError: a user must log in first.
             IsthmusError: the agent refused, ended, or did not answer in time.
         """
-        request = NewSessionRequest(str(self.folder), ())
+        request = NewSessionRequest(str(self.folder), servers_for(self.servers, self.capabilities))
         answer = await self._ask(request, NewSessionResponse, self.limits.session_seconds)
         self.session_id, self._is_muted = answer.session_id, False
 
@@ -126,11 +137,12 @@ class AgentSession:
             IsthmusError: the agent cannot, refused, ended, or did not answer in time.
         """
         sessions, folder = self.capabilities.session_capabilities, str(self.folder)
+        servers = servers_for(self.servers, self.capabilities)
         request: ResumeSessionRequest | LoadSessionRequest
         if sessions is not None and sessions.resume is not None:
-            request = ResumeSessionRequest(session_id, folder, ())
+            request = ResumeSessionRequest(session_id, folder, servers)
         elif self.capabilities.load_session:
-            request = LoadSessionRequest(session_id, folder, ())
+            request = LoadSessionRequest(session_id, folder, servers)
         else:
             raise IsthmusError("the agent cannot load sessions")
         self.session_id = session_id

@@ -12,7 +12,7 @@ from typing import cast
 from isthmus.acp.host.edits import UserEdit
 from isthmus.acp.host.known_agent import KnownAgent
 from isthmus.acp.host.limits import HostLimits
-from isthmus.acp.v1.client_requests import PermissionOption
+from isthmus.acp.v1.client_requests import PermissionKind, PermissionOption
 from isthmus.acp.v1.content import EmbeddedResource, ResourceLink, TextBlock
 from isthmus.acp.v1.updates import BlockContent, CallKind, CallStatus, DiffContent, ToolCallStarted, ToolCallState
 from isthmus.development_tool import (
@@ -233,7 +233,7 @@ class CallTable:
     def _options(self, options: Sequence[PermissionOption]) -> tuple[ConfirmationOption, ...]:
         most = self._limits.title
         return tuple(
-            ConfirmationOption(item.option_id[:most], with_ellipsis(item.name, most))
+            ConfirmationOption(item.option_id[:most], with_ellipsis(item.name, most), kind=_kind_of(item))
             for item in options[: self._limits.options]
         )
 
@@ -298,3 +298,8 @@ def _merged(before: ToolCallState, update: ToolCallState) -> ToolCallState:
     if not stated.get("raw_input", True):
         del stated["raw_input"]  # some agents announce a call before they know its arguments
     return ToolCallState(before.tool_call_id, **{name: getattr(before, name) for name in names} | stated)
+
+
+def _kind_of(option: PermissionOption) -> str | None:
+    """Return the kind of an option if it is one that we know."""
+    return option.kind if option.kind in {kind.value for kind in PermissionKind} else None
