@@ -28,9 +28,9 @@ pytestmark = pytest.mark.anyio
 
 BEFORE = "one\ntwo\nthree\n"
 OPTIONS = (
-    ConfirmationOption("always", "Always allow"),
-    ConfirmationOption("once", "Allow"),
-    ConfirmationOption("no", "Reject"),
+    ConfirmationOption("always", "Always allow", kind="allow_always"),
+    ConfirmationOption("once", "Allow", kind="allow_once"),
+    ConfirmationOption("no", "Reject", kind="reject_once"),
 )
 
 

@@ -45,7 +45,7 @@ class SessionOptions:
         known = [mode.id for mode in _MODES] if self.has_modes else []
         if mode_id not in known:
             expected = f"one of {', '.join(known)}" if known else "none: the modes of this agent are not known here"
-            raise RpcError(INVALID_PARAMS, f"modeId: expected {expected}; received {mode_id[:100]!r}")
+            raise RpcError(INVALID_PARAMS, f"modeId: expected {expected}, received {mode_id[:100]!r}")
         return replace(self, mode=mode_id, chosen=self.chosen | {MODE})
 
     def of_reopened(self, settings: JsonObject) -> "SessionOptions":
