@@ -182,9 +182,7 @@ async def hosted_engine(
     agent = AcpAgent(command.id, launch, passes_servers=not is_server)
     journal = await SqliteJournal.open(folder / "journal.sqlite", agent=(f"ACP agent {command.id}",))
     check = check_workspace_alone if is_server else check_workspace_and_servers
-    options = EngineOptions(
-        rule, takes_over=is_server, maximum_size=setup.journal_maximum_size, check_settings=check
-    )
+    options = EngineOptions(rule, takes_over=is_server, maximum_size=setup.journal_maximum_size, check_settings=check)
     engine = Engine(agent, journal, options)
     try:
         await engine.start()
