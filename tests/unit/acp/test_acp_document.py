@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from isthmus.acp import connection
-from isthmus.acp.front import prompts, questions, server, session, session_options, tool_calls, turn
+from isthmus.acp.front import prompts, questions, server, session, session_options, tool_calls, turn, wire_v1
 from isthmus.acp.v1 import client_requests, updates
 from isthmus.acp.v1.connection import ElicitationCapabilities
 from isthmus.acp.v1.sessions import StopReason
@@ -68,7 +68,7 @@ def asked_about(call: ToolCall) -> questions.ClientQuestion:
 
 
 def test_the_requests_of_clients_are_those_of_the_code() -> None:
-    handled = set(re.findall(rf'case "({REQUEST})"', CODE))
+    handled = {"initialize", *wire_v1.REQUESTS}
     documented = words("".join(table("Requests of the client")))
     assert documented == (handled - {"session/delete"}) | {"session/cancel", "$/cancel_request"}
     assert "`session/delete`" in part("What is not offered")

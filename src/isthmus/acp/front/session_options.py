@@ -54,7 +54,7 @@ class SessionOptions:
         ``settings`` are the AgentSettings of its prompts as far as they are known. From now on the mode is stated in
         each prompt; a mode that is not known is the present one.
         """
-        if MODE in self.chosen:
+        if MODE in self.chosen or not self.has_modes:
             return self
         found = next((mode.id for mode in _MODES if mode.id == settings.get(_SETTING)), self.mode)
         return self.with_mode(found)

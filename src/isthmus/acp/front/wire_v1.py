@@ -12,7 +12,7 @@ from isthmus.acp.v1.client_requests import PermissionRequest
 from isthmus.acp.v1.updates import CallStatus, ToolCallState
 from isthmus.encoding.codec import JsonObject, to_camel_json
 
-_REQUESTS: Mapping[str, type[FrontRequest]] = {
+REQUESTS: Mapping[str, type[FrontRequest]] = {
     kind.METHOD: kind
     for kind in (
         connection.AuthenticateRequest,
@@ -27,6 +27,7 @@ _REQUESTS: Mapping[str, type[FrontRequest]] = {
         sessions.DeleteSessionRequest,
     )
 }
+"""Requests after the first one, by their methods."""
 StateT = TypeVar("StateT", bound=ToolCallState)
 
 
@@ -42,7 +43,7 @@ class FrontWireV1:
 
     def read(self, method: str, params: JsonObject) -> FrontRequest | None:
         """Return any other request; None if there is no such method."""
-        kind = _REQUESTS.get(method)
+        kind = REQUESTS.get(method)
         return read_params(kind, params) if kind is not None else None
 
     def greeting(self, abilities: FrontAbilities) -> JsonObject:
