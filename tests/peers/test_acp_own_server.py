@@ -57,6 +57,24 @@ async def test_another_agent_is_asked_for_and_runs_in_the_process(
         assert said.startswith("I am the demonstration model")
 
 
+async def test_the_mode_that_a_client_shows_holds_on_a_server_that_asks_nothing(
+    tmp_path: Path, workspace: Path
+) -> None:
+    async with (
+        serve_program(tmp_path, workspace, "--approval-mode", "yolo") as server,
+        acp_program(workspace, "--connect", server.url, "--token-file", str(tmp_path / "token")) as program,
+    ):
+        await program.initialized()
+        opened = await program.request("session/new", cwd=str(workspace), mcpServers=[])
+        assert opened["result"]["modes"]["currentModeId"] == "default"
+        session, prompt = opened["result"]["sessionId"], [{"type": "text", "text": "greet"}]
+        response = program.begin("session/prompt", sessionId=session, prompt=prompt)
+        question = await program.question()
+        assert not (workspace / "greeting.txt").exists()
+        program.choose(question, "cancel")
+        assert (await response)["result"] == {"stopReason": "end_turn"}
+
+
 async def test_a_server_is_announced_as_long_as_it_runs(tmp_path: Path, workspace: Path) -> None:
     async with serve_program(tmp_path, workspace) as server:
         (announced,) = await asyncio.to_thread(running_servers)

@@ -74,9 +74,11 @@ async def serve_remote(url: str, token: str | None, ca_file: Path | None, incomi
     from isthmus.a2a.client.remote_agent import RemoteAgent
     from isthmus.app.acp_place import ServerPlace
 
+    # The server's own mode is not known here: each prompt states the mode that the client shows.
+    options = FrontOptions(__version__, SessionOptions().of_reopened({}))
     agent = await RemoteAgent.connect(url, token, ca_file=ca_file)
     try:
-        await serve_front(FrontServer(agent, ServerPlace(), FrontOptions(__version__)), incoming, outgoing)
+        await serve_front(FrontServer(agent, ServerPlace(), options), incoming, outgoing)
     finally:
         await agent.aclose()
 
