@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from support.acp_front import ALLOW
 from support.acp_program import acp_arguments, acp_program
 from support.isthmus_program import ISTHMUS
 from support.waiting import eventually_async
@@ -72,6 +73,28 @@ async def test_a_turn_that_a_signal_interrupts_goes_on_in_the_next_process(tmp_p
         assert program.client.text().count("Done.") == 1
         listed = await program.client.call("session/list")
         assert [item["sessionId"] for item in listed["sessions"]] == [session]
+
+
+async def test_two_processes_ask_about_one_edit_and_the_first_answer_writes_the_file(tmp_path: Path) -> None:
+    """As two editors do, or one whose earlier process has not ended."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    async with acp_program(tmp_path) as one, acp_program(tmp_path) as two:
+        await one.initialize()
+        await two.initialize()
+        session = await one.client.new(workspace)
+        turn = await one.client.begin_prompt(session, "write")
+        question = await one.client.question()
+        await two.client.load(session, workspace)
+        await two.client.respond(await two.client.question(), ALLOW)
+        assert await asyncio.wait_for(turn, 30) == {"stopReason": "end_turn"}
+        assert one.client.withdrawn == [question["id"]]
+        assert (workspace / "new.txt").read_text(encoding="utf-8") == "one\n"
+        for client in (one.client, two.client):
+            await eventually_async(lambda c=client: c.text() == "Written.")
+            statuses = [update["status"] for update in client.of_kind("tool_call_update") if "status" in update]
+            assert statuses.count("completed") == 1
+            assert len(client.questions) == 1
 
 
 async def test_the_end_of_the_input_ends_it_while_a_turn_runs(tmp_path: Path) -> None:

@@ -20,6 +20,10 @@ scenarios:
   - prompt: 'endless'
     replies:
       - steps: [{text: 'Begun. '}, {delay: 300}]
+  - prompt: 'write'
+    replies:
+      - call: {name: write_file, arguments: {file_path: '{{workspace}}/new.txt', content: "one\\n"}}
+      - text: 'Written.'
   - prompt: '.'
     replies:
       - text: 'You said: {{prompt}}'

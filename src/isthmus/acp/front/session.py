@@ -142,7 +142,8 @@ class FrontSession:
         self._is_cancelled = True
         if self._preparing is not None:
             self._preparing.cancel()
-        turns = [*self._background.values(), *([self._turn] if self._turn is not None else [])]
+        found = (turn for turn, _ in self._found)
+        turns = [*self._background.values(), *found, *([self._turn] if self._turn is not None else [])]
         await asyncio.gather(*(turn.cancel() for turn in turns))
 
     async def replay(self) -> None:
@@ -219,6 +220,8 @@ class FrontSession:
         return SessionTurn(self._agent, stream, self._encoder, client, self._timeouts, has_response=has_response)
 
     async def _begin(self, prompt: ReadPrompt, content: tuple[ContentBlock, ...]) -> BegunPrompt:
+        async with self._opening:
+            await self.go_on()  # with what a load has found whose response is being sent
         waiting = await self._leave_background() or await self._left_open()
         if self._is_cancelled:
             return BegunPrompt(content, None, reason=StopReason.CANCELLED)
