@@ -161,6 +161,10 @@ class FrontClient:
             result.set_result(message["result"])
 
 
+_OPEN: set[int] = set()
+"""Fronts that are open in this process."""
+
+
 @asynccontextmanager
 async def front(
     agent: AgentClient,
@@ -171,10 +175,11 @@ async def front(
     name: str = "editor",
     capabilities: Mapping[str, Any] | None = None,
 ) -> AsyncGenerator[FrontClient]:
-    """Serve an agent to a client that has said hello; at the end nothing of the front may be left."""
+    """Serve an agent to a client that has said hello; at the end of the last front nothing of them may be left."""
     chunks: asyncio.Queue[bytes] = asyncio.Queue()
     client = FrontClient(chunks.put, answer)
     server = FrontServer(agent, place or LocalPlace({}), options)
+    _OPEN.add(id(server))
     connection = AcpConnection(server, client.receive)
     server.attach(connection)
     reading = asyncio.create_task(connection.read(_until_empty(chunks)), name="reading of the front")
@@ -192,7 +197,16 @@ async def front(
         await server.aclose()
         for _, result in client.waiting.values():
             result.cancel()
-    await eventually_async(lambda: not running_tasks(), 5, what="no task of the front is left")
+        _OPEN.discard(id(server))
+    if not _OPEN:
+        await eventually_async(nothing_runs, 5)
+
+
+def nothing_runs() -> bool:
+    """Fail if a task of a front has not ended."""
+    left = running_tasks()
+    assert left == [], left
+    return True
 
 
 def running_tasks() -> list[str]:

@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+from isthmus.acp.front.session import FrontSession
+from isthmus.acp.front.session_options import SessionOptions
+from isthmus.acp.front.turn import ClientPort
+from isthmus.acp.v1.connection import ElicitationCapabilities
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest
 from isthmus.events import TaskState, TextContent
-from support.acp_front import ALLOW, FrontClient, front
+from support.acp_front import ALLOW, FrontClient, RefusedError, front
 from support.memory_agent import Ask, MemoryAgent, Step, Wait, write_file_call
 from support.waiting import eventually_async
 
@@ -136,6 +140,25 @@ async def test_a_cancellation_during_a_load_stops_what_it_finds(
         assert task.state is TaskState.CANCELED
 
 
+@pytest.mark.parametrize("asks", [False, True])
+async def test_a_session_that_is_being_closed_takes_no_prompt_and_is_closed_after_its_own(
+    asks: bool, agent: MemoryAgent, workspace: Path
+) -> None:
+    async with front(agent) as client:
+        session = await client.new(workspace)
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "edit" if asks else "slow"}]}
+        first, closed, second = await send_at_once(
+            client, ("session/prompt", prompt), ("session/close", {"sessionId": session}), ("session/prompt", prompt)
+        )
+        assert await asyncio.wait_for(first, 10) == {"stopReason": "cancelled"}
+        assert await asyncio.wait_for(closed, 10) == {}
+        with pytest.raises(RefusedError, match="there is no session"):
+            await asyncio.wait_for(second, 10)
+        ids = [message["id"] for message in client.messages if "id" in message and "method" not in message]
+        assert ids.index(3) < ids.index(4)
+        assert len(await agent.tasks()) <= 1
+
+
 @pytest.mark.parametrize("text", ["slow", "edit"])
 async def test_a_client_that_ends_leaves_no_follower(text: str, agent: MemoryAgent, workspace: Path) -> None:
     session = await begun(agent, workspace, text)
@@ -146,6 +169,22 @@ async def test_a_client_that_ends_leaves_no_follower(text: str, agent: MemoryAge
     async with front(agent) as client:
         await client.begin("session/load", sessionId=session, cwd=str(workspace), mcpServers=[])
     await eventually_async(lambda: agent.followers == 0)
+
+
+async def test_a_session_that_ends_in_the_moment_in_which_it_goes_on_leaves_no_follower(
+    agent: MemoryAgent, workspace: Path
+) -> None:
+    session_id = await begun(agent, workspace, "slow")
+
+    async def nothing(_: object) -> None:
+        return
+
+    port = ClientPort(nothing, nothing, nothing, ElicitationCapabilities(), "editor")
+    session = FrontSession(agent, port, session_id, {"workspace_path": str(workspace)}, SessionOptions())
+    await session.replay()
+    await session.go_on()
+    await session.aclose()
+    await eventually_async(lambda: agent.followers == 0, 5)
 
 
 async def test_many_sessions_are_opened_and_closed_without_a_follower_left(agent: MemoryAgent, workspace: Path) -> None:

@@ -274,15 +274,13 @@ class FrontServer:
 
     async def _close(self, request: sessions.CloseSessionRequest) -> JsonObject:
         session = self._session(request.session_id)
-        await session.cancel()
-        await session.aclose()
-        self._sessions.pop(session.session_id, None)
+        del self._sessions[session.session_id]  # first, or it would take another prompt meanwhile
+        await session.close()
         return {}
 
     async def _delete(self, request: sessions.DeleteSessionRequest) -> JsonObject:
         if (session := self._sessions.pop(request.session_id, None)) is not None:
-            await session.cancel()
-            await session.aclose()
+            await session.close()
         await self._place.delete(request.session_id)
         return {}
 

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,8 @@ class FrontSession:
         self._found: list[tuple[SessionTurn, ReplayedUpdates | None]] = []
         self._opening = asyncio.Lock()
         self._background: dict[asyncio.Task[None], SessionTurn] = {}
-        self._is_prompting = False
+        self._without_prompt = asyncio.Event()
+        self._without_prompt.set()
         self._is_cancelled = False
         self._preparing: asyncio.Future[None] | None = None
         self._unasked: str | None = None
@@ -108,13 +110,14 @@ class FrontSession:
                 INVALID_REQUEST, "a prompt is running in this session: wait for its response, or send session/cancel"
             )
         prompt = read_prompt(blocks, self.workspace)
-        self._is_prompting, self._is_cancelled = True, False
+        self._is_cancelled = False
+        self._without_prompt.clear()
         try:
             if prepare is not None:
                 await self._prepare(prepare)
             return await self._begin(prompt, tuple(blocks))
         except BaseException:
-            self._is_prompting = False
+            self._without_prompt.set()
             raise
 
     async def finish_prompt(self, begun: BegunPrompt) -> StopReason:
@@ -130,7 +133,7 @@ class FrontSession:
             ended = error
         finally:
             self._turn = None
-            self._is_prompting = False
+            self._without_prompt.set()
         if isinstance(ended, IsthmusError):
             await self._client.report(StateReport(TurnState.IDLE, FAILED, str(ended)))
             raise ended
@@ -197,15 +200,30 @@ class FrontSession:
             self._tree = tree
             await self._client.update(CommandsUpdate(available_commands(tree)))
 
+    async def close(self) -> None:
+        """Stop what runs in the session, and wait until its prompt has ended."""
+        try:
+            await self.cancel()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._timeouts.cancel_seconds):
+                    await self._without_prompt.wait()
+        finally:
+            await self.aclose()
+
     async def aclose(self) -> None:
         """Stop showing what runs in the session; it goes on."""
         running = list(self._background)
-        for task in running:
+        for task, turn in self._background.items():
             task.cancel()
+            turn.leave()  # if the task has not begun
         self._leave_found()
         await asyncio.gather(*running, return_exceptions=True)
 
     # --- inside ---
+
+    @property
+    def _is_prompting(self) -> bool:
+        return not self._without_prompt.is_set()
 
     @property
     def _all_settings(self) -> JsonObject:

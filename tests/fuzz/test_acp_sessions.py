@@ -1,0 +1,159 @@
+"""Random clients on the same sessions: every request is answered, no text is shown twice, nothing is left running."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.client import PromptMessage
+from isthmus.events import TextContent
+from support import acp_frames
+from support.acp_front import ALLOW, CANCELLED, REJECT, FrontClient, RefusedError, front
+from support.fuzzing import TIMEOUT, cases
+from support.memory_agent import Ask, MemoryAgent, Step, write_file_call
+from support.waiting import eventually_async
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(TIMEOUT)]
+
+SHARE = 0.04
+ACTIONS = 40
+REFUSALS = (-32002, -32600, -32603, -32800)
+"""Codes of refusals that are part of the game: a session that is not open, a prompt that runs, a turn that failed."""
+
+
+@dataclass
+class Player:
+    """A client that acts at random. ``loaded`` is where its last load began among its messages, for each session."""
+
+    client: FrontClient
+    workspace: Path
+    loaded: dict[str, int] = field(default_factory=dict[str, int])
+    open: "list[asyncio.Future[Any]]" = field(default_factory=list["asyncio.Future[Any]"])
+    answered: int = 0
+
+    async def act(self, chance: random.Random, sessions: Sequence[str]) -> None:
+        """Do one thing in one of the sessions."""
+        session = chance.choice(sessions)
+        match chance.choice(
+            ["load", "load", "resume", "prompt", "prompt", "prompt", "cancel", "close", "answer", "answer"]
+        ):
+            case "load":
+                self.loaded[session] = len(self.client.messages)
+                await self.request("session/load", sessionId=session, cwd=str(self.workspace), mcpServers=[])
+            case "resume":
+                self.loaded[session] = len(self.client.messages)
+                await self.request("session/resume", sessionId=session, cwd=str(self.workspace))
+            case "prompt":
+                text = chance.choice(["edit", "edit twice", "talk"])
+                await self.begin("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
+            case "cancel":
+                await self.client.notify("session/cancel", sessionId=session)
+            case "close":
+                await self.request("session/close", sessionId=session)
+            case _:
+                await self.answer(chance)
+        for _ in range(chance.randrange(6)):
+            await asyncio.sleep(0)
+
+    async def answer(self, chance: random.Random) -> None:
+        """Answer the next question in some way."""
+        if self.answered < len(self.client.questions):
+            question = self.client.questions[self.answered]
+            self.answered += 1
+            good: dict[str, Any] = {"result": chance.choice([ALLOW, ALLOW, REJECT, CANCELLED])}
+            members = good if chance.random() < 0.7 else acp_frames.answer(chance, "proceed_once")
+            await self.client.send({"id": question["id"], **members})
+
+    async def begin(self, method: str, **params: Any) -> None:
+        """Send a request without waiting for its answer."""
+        _, result = await self.client.begin(method, **params)
+        self.open.append(result)
+
+    async def request(self, method: str, **params: Any) -> None:
+        """Send a request, and wait for its answer, whatever it is."""
+        try:
+            await self.client.call(method, **params)
+        except RefusedError as error:
+            assert error.code in REFUSALS, error  # noqa: PT017
+
+    async def settle(self) -> None:
+        """Allow what is asked until all requests are answered."""
+
+        async def all_answered() -> bool:
+            for question in self.client.questions[self.answered :]:
+                self.answered += 1
+                await self.client.respond(question, ALLOW)
+            return all(result.done() for result in self.open)
+
+        await eventually_async(all_answered, 20, what="all requests are answered")
+        for result in self.open:
+            error = result.exception()
+            assert error is None or (isinstance(error, RefusedError) and error.code in REFUSALS), error
+
+    def shows_nothing_twice(self) -> None:
+        """Fail if a text came twice, apart from those that a load sends again: from the first prompt that it sends."""
+        seen: dict[str, set[str]] = {}
+        loaded = dict(self.loaded)
+        for index, message in enumerate(self.client.messages):
+            update = message.get("params", {}).get("update", {})
+            session = message.get("params", {}).get("sessionId", "")
+            if update.get("sessionUpdate") == "user_message_chunk" and index >= loaded.get(session, index + 1):
+                del loaded[session]
+                seen[session] = set()
+            if update.get("sessionUpdate") == "agent_message_chunk":
+                text = update["content"]["text"]
+                assert session in loaded or text not in seen.get(session, ()), text
+                seen.setdefault(session, set()).add(text)
+
+
+async def test_random_clients_get_every_answer_and_no_text_twice(workspace: Path) -> None:
+    for chance in cases("acp sessions", SHARE, least=5):
+        await play(chance, workspace)
+
+
+async def play(chance: random.Random, workspace: Path) -> None:
+    """Let two clients act on two sessions, with an agent whose texts are all different."""
+    agent = MemoryAgent(numbered)
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(front(agent)) for _ in range(2)]
+        sessions = [await clients[0].new(workspace) for _ in range(2)]
+        players = [Player(client, workspace) for client in clients]
+        for _ in range(ACTIONS):
+            await chance.choice(players).act(chance, sessions)
+        for player in players:
+            await player.settle()
+        for player in players:
+            player.shows_nothing_twice()
+    await eventually_async(lambda: agent.followers == 0, 10)
+    tasks = [await agent.get(task.task_id) for task in await agent.tasks()]
+    async with front(agent) as client:
+        for session in sessions:
+            client.messages.clear()
+            await client.load(session, workspace)
+            whole = [task for task in tasks if task.context_id == session]
+            expected = sorted(message.text for task in whole for message in task.history if message.role == "agent")
+            if all(task.state.is_terminal for task in whole):
+                shown: dict[str, str] = {}
+                for update in client.of_kind("agent_message_chunk"):
+                    name = update["messageId"]
+                    shown[name] = shown.get(name, "") + update["content"]["text"]
+                assert sorted(shown.values()) == expected
+    await agent.aclose()
+
+
+def numbered(message: PromptMessage) -> Sequence[Step]:
+    """Return a script of texts that no other prompt has."""
+    said = [TextContent(f"{message.message_id}-{n}", f"{message.message_id}-{n} ") for n in range(4)]
+    calls = [write_file_call(f"{message.message_id}-call-{n}") for n in range(2)]
+    match message.text:
+        case "edit":
+            return (said[0], Ask((calls[0],)), said[1])
+        case "edit twice":
+            return (said[0], Ask(tuple(calls)), said[1], said[2])
+        case _:
+            return said
