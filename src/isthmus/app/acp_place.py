@@ -96,7 +96,10 @@ class ServerPlace:
             RpcError: ``cwd`` is not an absolute path, or something is not supported.
         """
         refuse_further_folders(extra)
-        refused = "and the server's machine runs no commands of its clients: give a url, or configure it there"
+        refused = (
+            "and a server runs no commands of its clients: configure it where the agent runs, give a url, or run the"
+            " agent in the editor by `isthmus acp --in-process`"
+        )
         return {"workspace_path": absolute_folder(cwd), **server_settings(servers, refused)}
 
     async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
