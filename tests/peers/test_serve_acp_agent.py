@@ -14,6 +14,7 @@ import pytest
 from isthmus.client import PromptMessage
 from isthmus.events import TaskState
 from support.acp_hosting import PROGRAM, prompts, received, running_agents, seen_of
+from support.acp_wire import acp_program
 from support.isthmus_program import ISTHMUS
 from support.pty_program import pty_program
 from support.serve_program import ServeProgram, serve_program
@@ -55,6 +56,22 @@ async def test_after_kill_9_the_question_is_lost_and_the_session_loaded(tmp_path
     methods = [item.get("method") for item in received()]
     assert (methods.count("session/new"), methods.count("session/load")) == (1, 1)
     assert list(prompts()) == ["shell", "hello"]
+
+
+@pytest.mark.slow
+async def test_a_client_of_acp_reaches_it_through_the_server_and_sees_no_modes_of_ours(tmp_path: Path) -> None:
+    workspace = str(tmp_path / "workspace")
+    async with served(tmp_path, "--trust-agent") as program:
+        connecting = ("--connect", program.url, "--token-file", str(tmp_path / "token"))
+        async with acp_program(tmp_path / "workspace", *connecting) as client:
+            await client.initialized()
+            opened = await client.request("session/new", cwd=workspace, mcpServers=[])
+            prompt = [{"type": "text", "text": "hello"}]
+            session = opened["result"]["sessionId"]
+            response = await client.request("session/prompt", sessionId=session, prompt=prompt)
+            assert response["result"] == {"stopReason": "end_turn"}
+            assert client.text() == "You said: hello"
+    assert "modes" not in opened["result"]
 
 
 @pytest.mark.slow

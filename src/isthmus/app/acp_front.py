@@ -74,9 +74,10 @@ async def serve_remote(url: str, token: str | None, ca_file: Path | None, incomi
     from isthmus.a2a.client.remote_agent import RemoteAgent
     from isthmus.app.acp_place import ServerPlace
 
-    # The server's own mode is not known here: each prompt states the mode that the client shows.
-    options = FrontOptions(__version__, SessionOptions().of_reopened({}))
     agent = await RemoteAgent.connect(url, token, ca_file=ca_file)
+    # A hosted agent, which has settings of its own, has a folder for sessions that name none; our own has not. The mode
+    # of the server is not known here, so each prompt states the one that the client shows.
+    options = FrontOptions(__version__, SessionOptions(has_modes=not agent.profile.has_workspace).of_reopened({}))
     try:
         await serve_front(FrontServer(agent, ServerPlace(), options), incoming, outgoing)
     finally:
