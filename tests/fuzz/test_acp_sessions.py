@@ -1,6 +1,7 @@
 """Random clients on the same sessions: every request is answered, no text is shown twice, nothing is left running."""
 
 import asyncio
+import itertools
 import random
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -10,17 +11,18 @@ from typing import Any
 
 import pytest
 
-from isthmus.client import PromptMessage
+from isthmus.client import AgentClient, PromptMessage
 from isthmus.events import TextContent
 from support import acp_frames
 from support.acp_front import ALLOW, CANCELLED, REJECT, FrontClient, RefusedError, front
 from support.fuzzing import TIMEOUT, cases
 from support.memory_agent import Ask, MemoryAgent, Step, write_file_call
+from support.script_agent import engine_playing
 from support.waiting import eventually_async
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(TIMEOUT)]
 
-SHARE = 0.04
+SHARE = 0.02
 ACTIONS = 40
 REFUSALS = (-32002, -32600, -32603, -32800)
 """Codes of refusals that are part of the game: a session that is not open, a prompt that runs, a turn that failed."""
@@ -111,14 +113,26 @@ class Player:
                 seen.setdefault(session, set()).add(text)
 
 
-async def test_random_clients_get_every_answer_and_no_text_twice(workspace: Path) -> None:
-    for chance in cases("acp sessions", SHARE, least=5):
-        await play(chance, workspace)
+@pytest.mark.parametrize("kind", ["in memory", "real engine"])
+async def test_random_clients_get_every_answer_and_no_text_twice(kind: str, workspace: Path) -> None:
+    for number, chance in enumerate(cases(f"acp sessions, {kind}", SHARE, least=5)):
+        if kind == "in memory":
+            agent = MemoryAgent(Numbered())
+            await play(chance, agent, workspace)
+            await eventually_async(lambda a=agent: a.followers == 0, 10)
+            await agent.aclose()
+        else:
+            folder = workspace.parent / str(number)
+            folder.mkdir()
+            async with engine_playing(Numbered(), folder) as engine:
+                try:
+                    await play(chance, engine, workspace)
+                finally:
+                    await engine.aclose()
 
 
-async def play(chance: random.Random, workspace: Path) -> None:
+async def play(chance: random.Random, agent: AgentClient, workspace: Path) -> None:
     """Let two clients act on two sessions, with an agent whose texts are all different."""
-    agent = MemoryAgent(numbered)
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(front(agent)) for _ in range(2)]
         sessions = [await clients[0].new(workspace) for _ in range(2)]
@@ -129,31 +143,36 @@ async def play(chance: random.Random, workspace: Path) -> None:
             await player.settle()
         for player in players:
             player.shows_nothing_twice()
-    await eventually_async(lambda: agent.followers == 0, 10)
-    tasks = [await agent.get(task.task_id) for task in await agent.tasks()]
+    tasks = [await agent.get(task.task_id, 1000) for task in await agent.tasks()]
     async with front(agent) as client:
         for session in sessions:
             client.messages.clear()
             await client.load(session, workspace)
             whole = [task for task in tasks if task.context_id == session]
-            expected = sorted(message.text for task in whole for message in task.history if message.role == "agent")
+            said = {message.text for task in whole for message in task.history if message.role == "agent"}
             if all(task.state.is_terminal for task in whole):
                 shown: dict[str, str] = {}
                 for update in client.of_kind("agent_message_chunk"):
                     name = update["messageId"]
                     shown[name] = shown.get(name, "") + update["content"]["text"]
-                assert sorted(shown.values()) == expected
-    await agent.aclose()
+                assert sorted(shown.values()) == sorted(said)
 
 
-def numbered(message: PromptMessage) -> Sequence[Step]:
-    """Return a script of texts that no other prompt has."""
-    said = [TextContent(f"{message.message_id}-{n}", f"{message.message_id}-{n} ") for n in range(4)]
-    calls = [write_file_call(f"{message.message_id}-call-{n}") for n in range(2)]
-    match message.text:
-        case "edit":
-            return (said[0], Ask((calls[0],)), said[1])
-        case "edit twice":
-            return (said[0], Ask(tuple(calls)), said[1], said[2])
-        case _:
-            return said
+class Numbered:
+    """A script of texts and calls that no other prompt has."""
+
+    def __init__(self) -> None:
+        self._prompts = itertools.count()
+
+    def __call__(self, message: PromptMessage) -> Sequence[Step]:
+        """Return the steps for a prompt."""
+        prompt = next(self._prompts)
+        said = [TextContent(f"{prompt}-{n}", f"{prompt}-{n} ") for n in range(4)]
+        calls = [write_file_call(f"{prompt}-call-{n}") for n in range(2)]
+        match message.text:
+            case "edit":
+                return (said[0], Ask((calls[0],)), said[1])
+            case "edit twice":
+                return (said[0], Ask(tuple(calls)), said[1], said[2])
+            case _:
+                return said
