@@ -9,11 +9,13 @@ import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from isthmus.encoding.codec import from_json, to_json
 from isthmus.errors import DecodeError
 from isthmus.files.locations import make_private_directory, require_own_directory, runtime_directory, write_private
 from isthmus.ide.discovery_file import UnusableFileError, named_files, read_object
+from isthmus.network.loopback import another_user_at
 
 FOLDER = "servers"
 _NAME = re.compile(r"server-[0-9]+\.json")
@@ -54,13 +56,17 @@ def announced(server: RunningServer, environment: Mapping[str, str] = os.environ
 
 
 def running_servers(environment: Mapping[str, str] = os.environ) -> Sequence[RunningServer]:
-    """Return the servers whose processes are alive, the newest file first. Reads files and blocks."""
+    """Return the servers whose processes are alive, the newest file first. Reads files and blocks.
+
+    A server that was killed leaves its file. If another user has its port now, it is not returned: a client would send
+    that user its token.
+    """
     folder = runtime_directory(environment) / FOLDER
     found: list[tuple[float, RunningServer]] = []
     for path in named_files(folder, _NAME):
         try:
             server = from_json(RunningServer, read_object(path), path.name)
-            if _is_alive(server.pid):
+            if _is_alive(server.pid) and _is_ours(server.url):
                 found.append((path.stat().st_mtime, server))
         except (UnusableFileError, DecodeError, OSError):
             continue  # of another version, or removed meanwhile
@@ -72,6 +78,14 @@ def _remove_those_of_dead_processes(folder: Path) -> None:
         if not _is_alive(int(path.stem.removeprefix("server-"))):
             with contextlib.suppress(OSError):
                 path.unlink()
+
+
+def _is_ours(url: str) -> bool:
+    try:
+        port = urlsplit(url).port
+    except ValueError:
+        return False
+    return port is not None and another_user_at(port) is None
 
 
 def _is_alive(pid: int) -> bool:
