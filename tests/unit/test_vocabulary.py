@@ -247,6 +247,11 @@ FIELDS = [
     pytest.param(development_tool.McpServerSettings, "name", "", "string", 1),
     pytest.param(development_tool.McpServerSettings, "url", "optional", "string", 2),
     pytest.param(development_tool.McpServerSettings, "headers", "optional", "Struct", 3),
+    pytest.param(development_tool.McpServerSettings, "command", "optional", "string", 4),
+    pytest.param(development_tool.McpServerSettings, "args", "repeated", "string", 5),
+    pytest.param(development_tool.McpServerSettings, "env", "optional", "Struct", 6),
+    # And one that it adds to options.
+    pytest.param(development_tool.ConfirmationOption, "kind", "optional", "string", 101),
 ]
 """Every field as in the extension's text: message, name, label, type, number."""
 
