@@ -72,10 +72,12 @@ def test_a_session_is_continued_queued_for_and_cancelled(acpx: Acpx, tmp_path: P
     with slow:
         try:
             eventually(lambda: "I begin." in (tmp_path / "slow.txt").read_text(encoding="utf-8"))
-            assert acpx.run("prompt", "--no-wait", "write queued.txt").startswith("[queued]")
+            assert acpx.run("prompt", "--no-wait", "say hello again").startswith("[queued]")
             acpx.run("cancel")
             assert slow.wait(30) == 0
         finally:
             slow.kill()
     assert "[done] cancelled" in (tmp_path / "slow.txt").read_text(encoding="utf-8")
-    eventually(lambda: "It was refused." in acpx.run("sessions", "read"))
+    # It waits for what was queued before it.
+    assert "Hello from the agent." in acpx.run("prompt", "say hello")
+    assert acpx.run("sessions", "read").count("Hello from the agent.") == 3
