@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from isthmus.acp.host.known_agent import KnownAgent
-from isthmus.client import CommandMessage, CommandScope, Turn
+from isthmus.client import CommandMessage, CommandScope, PromptMessage, Turn
 from isthmus.development_tool import (
     AgentThought,
     ConfirmationOption,
@@ -169,6 +169,51 @@ async def _ended(hosting: AcpHosting, task_id: str) -> None:
         return (await hosting.agent.get(task_id)).state.is_terminal
 
     await eventually_async(has_ended, what="the end of the task")
+
+
+async def test_an_agent_that_dies_at_work_fails_the_task_and_not_the_conversation(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("die")
+    assert (seen.state, seen.view.reason) == (TaskState.FAILED, "agent_lost")
+    assert seen.call("d").status is ToolCallStatus.FAILED
+    again = await hosting.prompt("hello", seen.context_id)
+    (idle,) = running_agents()
+    psutil.Process(idle).kill()
+    await eventually_async(lambda: not psutil.pid_exists(idle), what="the end of the idle agent")
+    more = await hosting.prompt("more", seen.context_id)
+    assert [again.text, more.text] == ["You said: hello", "You said: more"]
+    assert [item.get("method") for item in received()].count("session/load") == 2
+
+
+async def test_a_task_is_cancelled_while_its_agent_starts(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path, "silent") as hosting:
+        turn = await hosting.turn("hello")
+        await eventually_async(running_agents, what="the agent")
+        assert (await hosting.agent.cancel(turn.snapshot.task_id)).state is TaskState.CANCELED
+        await eventually_async(lambda: not running_agents(), what="the end of the agent")
+
+
+async def test_of_two_tasks_of_a_new_conversation_one_is_refused(hosting: AcpHosting) -> None:
+    settings = {"workspace_path": str(hosting.workspace)}
+    messages = [PromptMessage(f"{number} edit", context_id="both", settings=settings) for number in (1, 2)]
+    turns = await asyncio.gather(*(hosting.agent.prompt(message) for message in messages))
+    seen = await asyncio.gather(*(seen_of(hosting.agent, turn) for turn in turns))
+    assert sorted(item.state for item in seen) == [TaskState.FAILED, TaskState.INPUT_REQUIRED]
+    assert {item.view.reason for item in seen} == {None, "agent_busy"}
+    asked = next(item for item in seen if item.state is TaskState.INPUT_REQUIRED)
+    assert (await hosting.answer(asked, "once")).state is TaskState.COMPLETED
+
+
+async def test_an_idle_agent_makes_room_for_another_one_and_a_waiting_one_does_not(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path, limits=replace(LIMITS, processes=1)) as hosting:
+        first = await hosting.prompt("hello")
+        second = await hosting.prompt("shell")
+        assert second.state is TaskState.INPUT_REQUIRED
+        assert len(running_agents()) == 1
+        refused = await hosting.prompt("more", first.context_id)
+        assert (refused.state, refused.view.reason) == (TaskState.FAILED, "agent_error")
+        assert "1 conversations with the agent are at work" in (refused.view.error or "")
+        await hosting.answer(second, "once")
+        assert (await hosting.prompt("more", first.context_id)).text == "You said: more"
 
 
 async def test_two_questions_are_answered_one_after_the_other(hosting: AcpHosting) -> None:

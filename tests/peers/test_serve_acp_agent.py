@@ -35,7 +35,7 @@ async def served(folder: Path, *arguments: str) -> AsyncGenerator[ServeProgram]:
 
 
 @pytest.mark.slow
-async def test_after_kill_9_the_question_is_lost_and_the_session_loaded(tmp_path: Path) -> None:
+async def test_after_kill_9_a_question_and_work_are_lost_and_the_session_loaded(tmp_path: Path) -> None:
     async with served(tmp_path, "--trust-agent") as program, program.client() as client:
         turn = await client.prompt(PromptMessage("shell", settings={"workspace_path": str(tmp_path / "workspace")}))
         asked = await seen_of(client, turn)
@@ -53,9 +53,16 @@ async def test_after_kill_9_the_question_is_lost_and_the_session_loaded(tmp_path
         message = PromptMessage("hello", context_id=asked.context_id)
         again = await seen_of(client, await client.prompt(message))
         assert again.text == "You said: hello"
+        message = PromptMessage("wait", context_id=asked.context_id)
+        working = await client.prompt(message)
+        await eventually_async(lambda: prompts()[-1] == "wait", what="the prompt")
+        await program.end(signal.SIGKILL)
+    async with served(tmp_path) as program, program.client() as client:
+        cut = await seen_of(client, await client.follow(working.snapshot.task_id, 0))
+        assert (cut.state, cut.view.reason) == (TaskState.FAILED, "agent_lost")
     methods = [item.get("method") for item in received()]
     assert (methods.count("session/new"), methods.count("session/load")) == (1, 1)
-    assert list(prompts()) == ["shell", "hello"]
+    assert list(prompts()) == ["shell", "hello", "wait"]
 
 
 @pytest.mark.slow

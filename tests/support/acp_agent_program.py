@@ -206,6 +206,10 @@ class ScriptedAgent:
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGKILL)
 
+    def die(self, text: str) -> None:
+        self.update("tool_call", toolCallId="d", title="Die", kind="execute", status="in_progress")
+        os.kill(os.getpid(), signal.SIGKILL)
+
     def two(self, text: str) -> None:
         """Ask two questions at once, and do each when it is answered."""
         for call_id in ("first", "second"):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.acp.host.agent_link import AgentLaunch, LoginRequiredError
+from isthmus.acp.host.agent_session import TurnRunningError
 from isthmus.acp.host.commands import command_tree, prompt_text
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.host.prompt_blocks import prompt_blocks
@@ -32,7 +33,7 @@ from isthmus.app.acp_sessions import AcpSessions, OpenedSession, SessionKey
 from isthmus.development_tool import AgentSettings, ErrorDetails, McpServerSettings, SlashCommand, ToolCallStatus
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
-from isthmus.events import AgentMessage, AgentRecord, Prompt, StateChange, TaskState, ToolCallUpdate
+from isthmus.events import AgentEvent, AgentMessage, AgentRecord, Prompt, StateChange, TaskState, ToolCallUpdate
 
 INTERRUPTED = "The agent's process ended while this call ran; whether it had an effect is not known."
 LOST = (
@@ -94,27 +95,29 @@ class AcpAgent:
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the session's task up to its end or a question, and return that state."""
         session = turn.session
+        news: tuple[AgentEvent, ...] = ()
         if session.state is TaskState.SUBMITTED:
             await turn.emit(StateChange(TaskState.WORKING))
             begun = await self._begin(turn)
             if isinstance(begun, StateChange):
                 return begun
-            work = self._work[session.task_id] = begun
+            work, news = begun
         elif (found := self._work.get(session.task_id)) is not None and not found.turn.is_abandoned:
             work = found
         else:
             return await self._lost(turn)
         segment = AcpSegment(turn, work, self.suspended)
         try:
+            await turn.emit(*news)
             await segment.pass_on_answers()
             end = await segment.follow()
+            if work.turn.notes:
+                kept = Kept.of(session.record, self._name)
+                await turn.emit(replace(kept, notes=(*kept.notes, *work.turn.notes)).record)
+                work.turn.notes.clear()
         except BaseException:
             work.end()
             raise
-        kept = Kept.of(session.record, self._name)
-        if work.turn.notes:
-            await turn.emit(replace(kept, notes=(*kept.notes, *work.turn.notes)).record)
-            work.turn.notes.clear()
         if end.state is not TaskState.INPUT_REQUIRED:
             work.end()
         return end
@@ -132,40 +135,39 @@ class AcpAgent:
         self._work.pop(task_id, None)
         self._sessions.rest(key)
 
-    async def _begin(self, turn: AgentTurn) -> Work | StateChange:
-        """Send the task's message to the agent; return the end of the task if that is impossible."""
+    async def _begin(self, turn: AgentTurn) -> tuple[Work, tuple[AgentEvent, ...]] | StateChange:
+        """Send the task's message to the agent, and return what is to be emitted; or the end of the task."""
         session = turn.session
         key, folder = (session.user, session.context_id), Path(session.workspace)
         await self.suspended.discard(session.task_id)
         self._work.pop(session.task_id, None)
         live = self._sessions.find(key)
-        if live is not None and live.turn is not None and not live.turn.is_abandoned:
-            if live.turn.task_id != session.task_id:
-                text = (
-                    f"The agent is at work on task {live.turn.task_id} of this conversation, and takes one message"
-                    " after the other: wait for its end, answer its question, cancel it, or begin another conversation."
-                )
-                return StateChange(TaskState.FAILED, text, "agent_busy")
+        if live is not None and live.turn is not None and live.turn.task_id == session.task_id:
             live.abandon(live.turn)
         kept = Kept.of(session.record, self._name)
         try:
+            if live is not None:
+                live.require_free()
             opened = await self._sessions.open(key, folder, kept.session or None, self._servers_of(session))
             blocks, kept = self._message(session, opened, kept)
+            prompted = opened.session.prompt(session.task_id, blocks)
         except LoginRequiredError as error:
             if session.message is not None:
                 await turn.emit(replace(kept, sent=session.message.message_id).record)  # the user sends it again
             return login_required(error, self._launch.agent.login)
+        except TurnRunningError as error:
+            return StateChange(TaskState.FAILED, str(error), "agent_busy")
         except IsthmusError as error:
             return StateChange(TaskState.FAILED, str(error), "agent_error")
-        if opened.loss:
-            text = (
-                f"The agent could not continue its earlier session ({opened.loss}). It has begun a new one, and does"
-                " not know what was said before."
-            )
-            await turn.emit(AgentMessage(f"loss-{opened.session.session_id}", text))
-        await turn.emit(kept.record)
         on_end = partial(self._let_go, session.task_id, key)
-        return Work(opened.session, opened.session.prompt(session.task_id, blocks), WorkspaceFiles(folder), on_end)
+        work = self._work[session.task_id] = Work(opened.session, prompted, WorkspaceFiles(folder), on_end)
+        if not opened.loss:
+            return work, (kept.record,)
+        text = (
+            f"The agent could not continue its earlier session ({opened.loss}). It has begun a new one, and does"
+            " not know what was said before."
+        )
+        return work, (AgentMessage(f"loss-{opened.session.session_id}", text), kept.record)
 
     def _message(self, session: Session, opened: OpenedSession, kept: Kept) -> tuple[tuple[ContentBlock, ...], Kept]:
         """Return the blocks of the messages that the agent has not received, and what is kept afterwards."""

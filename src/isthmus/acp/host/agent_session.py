@@ -57,6 +57,10 @@ POLL_SECONDS = 0.05
 log = logging.getLogger(__name__)
 
 
+class TurnRunningError(IsthmusError):
+    """The session has a turn that has not ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class JustAnswered:
     """An answer whose members are not used."""
@@ -167,8 +171,25 @@ class AgentSession:
         await self._link.aclose()
         await asyncio.gather(*work, return_exceptions=True)
 
+    def require_free(self) -> None:
+        """Check that the agent can take a prompt.
+
+        Raises:
+            TurnRunningError: it works for a task, or waits for its answer.
+        """
+        if self.turn is not None and not self.turn.is_abandoned:
+            raise TurnRunningError(
+                f"The agent is at work on task {self.turn.task_id} of this conversation, and takes one message after"
+                " the other: wait for its end, answer its question, cancel it, or begin another conversation."
+            )
+
     def prompt(self, task_id: str, blocks: tuple[ContentBlock, ...]) -> PromptTurn:
-        """Begin a turn and return it."""
+        """Begin a turn and return it.
+
+        Raises:
+            TurnRunningError: another one has not ended.
+        """
+        self.require_free()
         turn = self.turn = PromptTurn(task_id, UpdateReader(self.launch.agent, self.limits))
         self._begin(self._prompt(turn, PromptRequest(self.session_id, blocks)))
         return turn
