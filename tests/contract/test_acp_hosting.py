@@ -16,6 +16,7 @@ from isthmus.development_tool import (
     ConfirmationOption,
     ExecuteDetails,
     FileDiff,
+    ModifiedFileDetails,
     ToolCallConfirmation,
     ToolCallStatus,
     ToolOutput,
@@ -91,6 +92,16 @@ async def test_the_text_of_the_user_is_written_and_the_agent_is_told(hosting: Ac
     assert told.endswith("\n\nand now")
     await hosting.prompt("again", seen.context_id)
     assert prompts()[-1] == "again"
+
+
+async def test_the_agent_is_told_of_a_change_also_after_its_turn_was_cancelled(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("edit-then-wait")
+    confirmation = ToolCallConfirmation("edit-1", "once", ModifiedFileDetails("one\nMINE\nthree\n"))
+    await _text(await hosting.agent.answer(seen.task_id, [confirmation], answered_by="user"), "Written.")
+    await hosting.agent.cancel(seen.task_id)
+    assert content(hosting) == "one\nMINE\nthree\n"
+    await hosting.prompt("and now", seen.context_id)
+    assert "-TWO\n+MINE\n" in prompts()[-1]
 
 
 async def test_a_file_that_changed_meanwhile_keeps_its_text(hosting: AcpHosting) -> None:

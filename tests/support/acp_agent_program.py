@@ -173,6 +173,10 @@ class ScriptedAgent:
         self.update("tool_call_update", toolCallId="edit-1", status="completed", content=[diff])
         self.say("Written.")
 
+    def edit_then_wait(self, text: str) -> None:
+        self.edit(text)
+        self.wait(text)
+
     def snippet(self, text: str) -> None:
         """Ask with the passage alone, then write the file without the client."""
         path = self.cwd / "a.txt"

@@ -16,6 +16,7 @@ from isthmus.acp.host.agent_session import TurnRunningError
 from isthmus.acp.host.commands import command_tree, prompt_text
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.host.prompt_blocks import prompt_blocks
+from isthmus.acp.host.prompt_turn import PromptTurn
 from isthmus.acp.v1.content import ContentBlock, TextBlock
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.session import Session
@@ -86,6 +87,8 @@ class AcpAgent:
         self._sessions = AcpSessions(launch, self._limits)
         self._work: dict[str, Work] = {}
         """The turns that work or wait, by task."""
+        self._untold: dict[SessionKey, tuple[str, ...]] = {}
+        """Notes of turns that were cancelled before the notes were stored."""
         self.suspended = SuspendedCalls(self._limits.answer_seconds, asks_only_here=True)
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
@@ -106,15 +109,11 @@ class AcpAgent:
             work = found
         else:
             return await self._lost(turn)
-        segment = AcpSegment(turn, work, self.suspended)
+        segment = AcpSegment(turn, work, self.suspended, partial(self._keep_notes, turn))
         try:
             await turn.emit(*news)
             await segment.pass_on_answers()
             end = await segment.follow()
-            if work.turn.notes:
-                kept = Kept.of(session.record, self._name)
-                await turn.emit(replace(kept, notes=(*kept.notes, *work.turn.notes)).record)
-                work.turn.notes.clear()
         except BaseException:
             work.end()
             raise
@@ -126,13 +125,19 @@ class AcpAgent:
         """End every process of the agent."""
         await self._sessions.aclose()
 
+    async def _keep_notes(self, turn: AgentTurn, notes: Sequence[str]) -> None:
+        kept = Kept.of(turn.session.record, self._name)
+        await turn.emit(replace(kept, notes=(*kept.notes, *notes)).record)
+
     def _servers_of(self, session: Session) -> tuple[McpServerSettings, ...]:
         if not self._passes_servers or session.settings is None:
             return ()
         return tuple(server for server in session.settings.mcp_servers if server.is_own)
 
-    def _let_go(self, task_id: str, key: SessionKey) -> None:
-        self._work.pop(task_id, None)
+    def _let_go(self, turn: PromptTurn, key: SessionKey) -> None:
+        self._work.pop(turn.task_id, None)
+        if notes := turn.take_notes():
+            self._untold[key] = (*self._untold.get(key, ()), *notes)
         self._sessions.rest(key)
 
     async def _begin(self, turn: AgentTurn) -> tuple[Work, tuple[AgentEvent, ...]] | StateChange:
@@ -145,6 +150,7 @@ class AcpAgent:
         if live is not None and live.turn is not None and live.turn.task_id == session.task_id:
             live.abandon(live.turn)
         kept = Kept.of(session.record, self._name)
+        kept = replace(kept, notes=(*kept.notes, *self._untold.pop(key, ())))
         try:
             if live is not None:
                 live.require_free()
@@ -159,7 +165,7 @@ class AcpAgent:
             return StateChange(TaskState.FAILED, str(error), "agent_busy")
         except IsthmusError as error:
             return StateChange(TaskState.FAILED, str(error), "agent_error")
-        on_end = partial(self._let_go, session.task_id, key)
+        on_end = partial(self._let_go, prompted, key)
         work = self._work[session.task_id] = Work(opened.session, prompted, WorkspaceFiles(folder), on_end)
         if not opened.loss:
             return work, (kept.record,)

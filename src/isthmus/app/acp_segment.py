@@ -3,7 +3,7 @@
 Not here: beginning turns, see :mod:`isthmus.app.acp_agent`.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -58,9 +58,16 @@ class Work:
 
 
 class AcpSegment:
-    """A run of a task on a turn."""
+    """A run of a task on a turn; ``keep_notes`` stores what the agent must be told with its next prompt."""
 
-    def __init__(self, task: AgentTurn, work: Work, suspended: SuspendedCalls) -> None:
+    def __init__(
+        self,
+        task: AgentTurn,
+        work: Work,
+        suspended: SuspendedCalls,
+        keep_notes: Callable[[Sequence[str]], Awaitable[None]],
+    ) -> None:
+        self._keep_notes = keep_notes
         self._task = task
         self._work = work
         self._turn = work.turn
@@ -88,6 +95,8 @@ class AcpSegment:
         """Emit what the agent sends, and return the state in which the segment ends."""
         limits = self._work.session.limits
         while True:
+            if notes := self._turn.take_notes():
+                await self._keep_notes(notes)
             seconds = None
             if self._turn.open:
                 seconds = limits.working_seconds if self._calls.is_working else limits.gather_seconds

@@ -141,6 +141,11 @@ class PromptTurn:
             permission.answer(Cancelled())
         self._items.clear()
 
+    def take_notes(self) -> tuple[str, ...]:
+        """Return the notes that have come up since the last call."""
+        notes, self.notes = tuple(self.notes), []
+        return notes
+
     def expect_edit(self, edit: UserEdit) -> None:
         """Have the user's text written when the agent writes this file."""
         self._edits.append(edit)
