@@ -138,4 +138,10 @@ def _show_setup(given: GivenOptions) -> int:
 
     setup = decide(given, may_ask=True)
     click.echo(model_line(setup))
-    return 0 if setup.model.provider != "demo" else 1
+    if setup.model.provider != "demo":
+        return 0
+    click.echo(
+        "To choose a model, set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment of the editor, run"
+        " Ollama on this machine, or name one: isthmus acp -m gemini:gemini-3.8-flash"
+    )
+    return 1
