@@ -141,7 +141,7 @@ def _show_setup(given: GivenOptions) -> int:
     if setup.model.provider != "demo":
         return 0
     click.echo(
-        "To choose a model, set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment of the editor, run"
-        " Ollama on this machine, or name one: isthmus acp -m gemini:gemini-3.8-flash"
+        "To choose a model, set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment of the editor,"
+        " run Ollama on this machine, or name one: isthmus acp -m gemini:gemini-3.8-flash"
     )
     return 1
