@@ -1,9 +1,11 @@
 """``isthmus acp`` with acpx, a headless client: one prompt, and a session that its background process keeps."""
 
+import json
 import os
+import re
 import shlex
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,12 +25,20 @@ class Acpx:
         program = node_package("acpx") / "dist" / "cli.js"
         agent = shlex.join(acp_command(folder))
         self._workspace = workspace
-        self._command = (str(require("node")), str(program), "--ttl", SECONDS_KEPT, "--agent", agent)
+        self._program = (str(require("node")), str(program))
+        self._command = (*self._program, "--ttl", SECONDS_KEPT, "--agent", agent)
 
     def run(self, *arguments: str, status: int = 0) -> str:
         """Run a command to its end, and return what it printed."""
+        return self._run([*self._command, *arguments], status)
+
+    def run_named(self, *arguments: str) -> str:
+        """Run a command that names the agent of its settings, and return what it printed."""
+        return self._run([*self._program, *arguments], 0)
+
+    def _run(self, command: Sequence[str], status: int) -> str:
         ended = subprocess.run(
-            [*self._command, *arguments],
+            command,
             cwd=self._workspace, capture_output=True, encoding="utf-8", timeout=60, check=False,
         )  # fmt: skip
         assert ended.returncode == status, ended.stdout + ended.stderr
@@ -44,7 +54,7 @@ class Acpx:
 def acpx(tmp_path: Path, workspace: Path) -> Generator[Acpx]:
     running = Acpx(tmp_path, workspace)
     yield running
-    if (Path(os.environ["HOME"]) / ".acpx").exists():
+    if (Path(os.environ["HOME"]) / ".acpx" / "sessions").exists():
         running.run("sessions", "close")
 
 
@@ -58,6 +68,19 @@ def test_a_single_prompt_writes_what_is_allowed_alone(acpx: Acpx, workspace: Pat
     assert "[tool] Write refused.txt (failed)" in refused
     assert "It was refused." in refused
     assert [file.name for file in workspace.iterdir()] == ["allowed.txt"]
+
+
+def test_settings_from_the_guide_give_the_agent_a_name(acpx: Acpx, tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "acp.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"`~/.acpx/config.json`:\n\n```json\n(.*?)```", page, flags=re.DOTALL)
+    settings = json.loads(block)
+    assert settings == {"agents": {"isthmus": {"argv": ["isthmus", "acp"]}}}
+    settings["agents"]["isthmus"]["argv"] = list(acp_command(tmp_path))
+    folder = Path(os.environ["HOME"]) / ".acpx"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+
+    assert "Hello from the agent." in acpx.run_named("isthmus", "exec", "say hello")
 
 
 def test_a_session_is_continued_queued_for_and_cancelled(acpx: Acpx, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ the test is skipped: plugins of Neovim are not packages that tests may install.
 """
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -17,24 +18,15 @@ pytestmark = pytest.mark.anyio
 
 PLUGINS = os.environ.get("ISTHMUS_CODECOMPANION", "")
 """Read once: tests do not see the variables of the developer."""
-_SETUP = """
-local command = ...
-require("codecompanion").setup({
-  adapters = {
-    acp = {
-      isthmus = function()
-        local gemini = require("codecompanion.adapters.acp.gemini_cli")
-        local changes = { name = "isthmus", formatted_name = "Isthmus", commands = { default = command }, env = {} }
-        local adapter = vim.tbl_deep_extend("force", vim.deepcopy(gemini), changes)
-        adapter.defaults.auth_method = nil
-        return adapter
-      end,
-    },
-  },
-  interactions = { chat = { adapter = "isthmus" } },
-})
-vim.cmd.CodeCompanionChat()
-"""
+_PAGE = (Path(__file__).resolve().parents[3] / "docs" / "how-to" / "acp.md").read_text(encoding="utf-8")
+
+
+def setup() -> str:
+    """Return the settings that the page tells users to paste, for the command in the first argument."""
+    (block,) = re.findall(r'```lua\n(require\("codecompanion"\).*?)```', _PAGE, flags=re.DOTALL)
+    settings = block.replace('{ "isthmus", "acp" }', "command")
+    assert settings != block
+    return f"local command = ...\n{settings}vim.cmd.CodeCompanionChat()"
 
 
 async def ask(neovim: RunningNeovim, words: str) -> None:
@@ -60,7 +52,7 @@ async def shown(neovim: RunningNeovim, words: str) -> str:
 async def test_a_chat_streams_an_answer_and_asks_before_it_writes(tmp_path: Path, workspace: Path) -> None:
     paths = ("--cmd", f"set runtimepath^={PLUGINS.replace(':', ',')}")
     async with running_neovim(workspace, *paths) as neovim:
-        await neovim.lua(_SETUP, list(acp_command(tmp_path)))
+        await neovim.lua(setup(), list(acp_command(tmp_path)))
         await ask(neovim, "say hello")
         await shown(neovim, "Hello from the agent.")
         await ask(neovim, "write new.txt")
