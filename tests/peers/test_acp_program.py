@@ -23,12 +23,12 @@ import isthmus.app.acp_front as front
 
 serve = front.serve_local
 
-async def noisy(*arguments):
+async def noisy(*arguments, **options):
     print("noise by print", flush=True)
     sys.stdout.write("noise by write")
     os.write(1, b"noise by the system")
     subprocess.run(["echo", "noise by a program"])
-    await serve(*arguments)
+    await serve(*arguments, **options)
 
 front.serve_local = noisy
 from isthmus.__main__ import main

@@ -40,6 +40,7 @@ class FrontClient:
 
     write: Callable[[bytes], Awaitable[None]]
     answer: Mapping[str, Any] | None = None
+    version: int = 1
     messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     waiting: dict[int, tuple[str, "asyncio.Future[Any]"]] = field(
         default_factory=dict[int, "tuple[str, asyncio.Future[Any]]"]
@@ -141,7 +142,7 @@ class FrontClient:
         self.messages.append(message)
         number = message.get("id")
         if "method" in message:
-            acp_schema.check_message(message)
+            acp_schema.check_message(message, version=self.version)
             if "id" in message and self.answer is not None:
                 await self.respond(message, self.answer)
             return
@@ -149,7 +150,7 @@ class FrontClient:
         if result is None:
             return  # an error without an id, or of a request that the test wrote by itself
         try:
-            acp_schema.check_message(message, method)
+            acp_schema.check_message(message, method, self.version)
         except AssertionError as error:
             result.set_exception(error)
             return
@@ -174,22 +175,20 @@ async def front(
     place: FrontPlace | None = None,
     name: str = "editor",
     capabilities: Mapping[str, Any] | None = None,
+    version: int = 1,
 ) -> AsyncGenerator[FrontClient]:
     """Serve an agent to a client that has said hello; at the end of the last front nothing of them may be left."""
     chunks: asyncio.Queue[bytes] = asyncio.Queue()
-    client = FrontClient(chunks.put, answer)
+    client = FrontClient(chunks.put, answer, version)
     server = FrontServer(agent, place or LocalPlace({}), options)
     _OPEN.add(id(server))
     connection = AcpConnection(server, client.receive)
     server.attach(connection)
     reading = asyncio.create_task(connection.read(_until_empty(chunks)), name="reading of the front")
     try:
-        await client.call(
-            "initialize",
-            protocolVersion=1,
-            clientInfo={"name": name, "version": "1"},
-            clientCapabilities=capabilities or {},
-        )
+        info, able = ("clientInfo", "clientCapabilities") if version == 1 else ("info", "capabilities")
+        about = {info: {"name": name, "version": "1"}, able: capabilities or {}}
+        await client.call("initialize", protocolVersion=version, **about)
         yield client
     finally:
         await chunks.put(b"")

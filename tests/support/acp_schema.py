@@ -1,4 +1,4 @@
-"""The official schema of version 1 of the Agent Client Protocol, as the judge of what our side sends.
+"""The official schemas of the Agent Client Protocol, by version, as the judges of what our side sends.
 
 The schema allows unknown members, so that a misspelled one would pass: their names are checked as well.
 """
@@ -11,54 +11,60 @@ from typing import Any, cast
 
 from jsonschema import Draft202012Validator
 
-_SCHEMA: dict[str, Any] = json.loads((Path(__file__).parent / "acp_v1" / "schema.json").read_text(encoding="utf-8"))
 _FREE = frozenset({"_meta", "rawInput", "rawOutput", "requestedSchema", "data"})
 """Members whose values have any names inside."""
 
 
 @cache
-def definition_of(method: str, kind: str) -> str:
+def _definitions(version: int) -> dict[str, Any]:
+    return json.loads((Path(__file__).parent / f"acp_v{version}" / "schema.json").read_text(encoding="utf-8"))["$defs"]
+
+
+@cache
+def definition_of(method: str, kind: str, version: int = 1) -> str:
     """Return the name of the definition of a method's ``Request``, ``Response`` or ``Notification``."""
-    names = [name for name, body in _SCHEMA["$defs"].items() if body.get("x-method") == method and name.endswith(kind)]
+    found = _definitions(version).items()
+    names = [name for name, body in found if body.get("x-method") == method and name.endswith(kind)]
     assert len(names) == 1, f"the schema has {names} for {kind} of {method}"
     return names[0]
 
 
 @cache
-def _validator(name: str) -> Draft202012Validator:
-    return Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": _SCHEMA["$defs"]})
+def _validator(name: str, version: int) -> Draft202012Validator:
+    return Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": _definitions(version)})
 
 
-def check(name: str, value: object) -> None:
+def check(name: str, value: object, version: int = 1) -> None:
     """Fail unless a value fits a definition of the schema, and has only members that the schema knows."""
-    validator: Any = _validator(name)
+    validator: Any = _validator(name, version)
     problems = [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(value)]
     assert problems == [], f"{name}: {problems}"
-    unknown = sorted(set(_names(value)) - _known_names())
+    unknown = sorted(set(_names(value)) - _known_names(version))
     assert unknown == [], f"{name}: members that the schema does not have: {unknown}"
 
 
-def check_update(update: Mapping[str, Any]) -> None:
+def check_update(update: Mapping[str, Any], version: int = 1) -> None:
     """Fail unless a value is an update of a session."""
-    check("SessionNotification", {"sessionId": "s", "update": update})
+    name = definition_of("session/update", "Notification", version)
+    check(name, {"sessionId": "s", "update": update}, version)
 
 
-def check_message(message: Mapping[str, Any], answers: str = "") -> None:
+def check_message(message: Mapping[str, Any], answers: str = "", version: int = 1) -> None:
     """Fail unless a message of an agent fits the schema; a result is that of the method ``answers``."""
     assert message["jsonrpc"] == "2.0"
     match message:
         case {"method": "$/cancel_request", "params": params, **rest}:
             assert rest.keys() == {"jsonrpc"}
-            check("CancelRequestNotification", params)
+            check("CancelRequestNotification", params, version)
         case {"method": str(method), "params": params, **rest}:
             assert rest.keys() in ({"jsonrpc"}, {"jsonrpc", "id"})
-            check(definition_of(method, "Request" if "id" in message else "Notification"), params)
+            check(definition_of(method, "Request" if "id" in message else "Notification", version), params, version)
         case {"id": _, "result": result, **rest}:
             assert rest.keys() == {"jsonrpc"}
-            check(definition_of(answers, "Response"), result)
+            check(definition_of(answers, "Response", version), result, version)
         case {"id": _, "error": error, **rest}:
             assert rest.keys() == {"jsonrpc"}
-            check("Error", error)
+            check("Error", error, version)
         case _:
             raise AssertionError(f"not a message: {message}")
 
@@ -75,8 +81,8 @@ def _names(value: Any) -> Iterator[str]:
 
 
 @cache
-def _known_names() -> frozenset[str]:
-    return frozenset(_properties(_SCHEMA))
+def _known_names(version: int) -> frozenset[str]:
+    return frozenset(_properties(_definitions(version)))
 
 
 def _properties(schema: Any) -> Iterator[str]:

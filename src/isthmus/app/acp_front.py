@@ -10,6 +10,8 @@ from isthmus import __version__
 from isthmus.acp.connection import AcpConnection
 from isthmus.acp.front.server import FrontOptions, FrontServer
 from isthmus.acp.front.session_options import SessionOptions
+from isthmus.acp.front.wire import FrontWire
+from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v1.connection import AgentAuth, TerminalAuth
 from isthmus.app.setup import Setup
 from isthmus.runtime.standard_streams import StandardStreams
@@ -23,8 +25,8 @@ AUTH_METHODS = (
 )
 
 
-async def serve_local(setup: Setup, incoming: int, outgoing: int) -> None:
-    """Serve an agent in this process.
+async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: bool = False) -> None:
+    """Serve an agent in this process. ``has_draft``: also in the draft of version 2.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -45,12 +47,15 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int) -> None:
             __version__,
             SessionOptions(setup.policy.mode, setup.model.name),
             auth_methods=AUTH_METHODS,
+            wires=_wires(has_draft=has_draft),
         )
         servers.append(FrontServer(engine, LocalPlace(setup.environment), options))
         await serve_front(servers[0], incoming, outgoing)
 
 
-async def serve_hosted(setup: Setup, command: "HostedCommand", incoming: int, outgoing: int) -> None:
+async def serve_hosted(
+    setup: Setup, command: "HostedCommand", incoming: int, outgoing: int, *, has_draft: bool = False
+) -> None:
     """Serve another author's ACP agent, whose turns and questions are then kept by us.
 
     Raises:
@@ -61,11 +66,13 @@ async def serve_hosted(setup: Setup, command: "HostedCommand", incoming: int, ou
     from isthmus.engine.workspaces import WorkspaceRule
 
     async with hosted_engine(setup, command, WorkspaceRule(), is_server=False) as engine:
-        options = FrontOptions(__version__, SessionOptions(has_modes=False))
+        options = FrontOptions(__version__, SessionOptions(has_modes=False), wires=_wires(has_draft=has_draft))
         await serve_front(FrontServer(engine, HostedPlace(setup.environment), options), incoming, outgoing)
 
 
-async def serve_remote(url: str, token: str | None, ca_file: Path | None, incoming: int, outgoing: int) -> None:
+async def serve_remote(
+    url: str, token: str | None, ca_file: Path | None, incoming: int, outgoing: int, *, has_draft: bool = False
+) -> None:
     """Serve the agent behind an A2A server: its turns and their questions outlive this process.
 
     Raises:
@@ -77,11 +84,20 @@ async def serve_remote(url: str, token: str | None, ca_file: Path | None, incomi
     agent = await RemoteAgent.connect(url, token, ca_file=ca_file)
     # A hosted agent, which has settings of its own, has a folder for sessions that name none; our own has not. The mode
     # of the server is not known here, so each prompt states the one that the client shows.
-    options = FrontOptions(__version__, SessionOptions(has_modes=not agent.profile.has_workspace).of_reopened({}))
+    modes = SessionOptions(has_modes=not agent.profile.has_workspace).of_reopened({})
+    options = FrontOptions(__version__, modes, wires=_wires(has_draft=has_draft))
     try:
         await serve_front(FrontServer(agent, ServerPlace(), options), incoming, outgoing)
     finally:
         await agent.aclose()
+
+
+def _wires(*, has_draft: bool) -> tuple[FrontWire, ...]:
+    if not has_draft:
+        return (FrontWireV1(),)
+    from isthmus.acp.v2.wire import FrontWireV2
+
+    return (FrontWireV1(), FrontWireV2())
 
 
 async def serve_front(server: FrontServer, incoming: int, outgoing: int) -> None:

@@ -40,6 +40,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--trust-agent", is_flag=True, help="Run the command of --agent, now and later; needed the first time.")
 @click.option("--in-process", is_flag=True, help="Run the agent in this process, even if your `isthmus serve` runs.")
 @click.option("--setup", "only_setup", is_flag=True, help="Say which model is used and how to choose one, then exit.")
+@click.option(
+    "--draft-v2",
+    is_flag=True,
+    help="Also speak version 2 of the protocol, as drafted on 2 November 2026, with clients that ask for it.",
+)
 @agent_options
 def command(
     connect: str | None,
@@ -50,6 +55,7 @@ def command(
     trust_agent: bool,
     in_process: bool,
     only_setup: bool,
+    draft_v2: bool,
     **options: Any,
 ) -> int:
     """Serve the agent to an editor that speaks the Agent Client Protocol (ACP), on standard input and output.
@@ -84,16 +90,16 @@ def command(
         from isthmus.a2a.token_file import client_token
         from isthmus.app.acp_front import serve_remote
 
-        run_loop(serve_remote(connect, client_token(token_file, os.environ), ca_file, *streams))
+        run_loop(serve_remote(connect, client_token(token_file, os.environ), ca_file, *streams, has_draft=draft_v2))
         return 0
     if agent is not None:
-        return _serve_other(given, agent, agent_env, streams, is_trusted=trust_agent)
+        return _serve_other(given, agent, agent_env, streams, is_trusted=trust_agent, has_draft=draft_v2)
     if (server := None if in_process else _own_server(given)) is not None:
         from isthmus.a2a.token_file import read_token_file
         from isthmus.app.acp_front import serve_remote
 
         click.echo(f"isthmus: using the agent of your server at {server.url}", err=True)
-        run_loop(serve_remote(server.url, read_token_file(server.token_file), None, *streams))
+        run_loop(serve_remote(server.url, read_token_file(server.token_file), None, *streams, has_draft=draft_v2))
         return 0
     from isthmus.app.acp_front import serve_local
     from isthmus.app.setup import decide, notices
@@ -101,12 +107,18 @@ def command(
     setup = decide(given, may_ask=True)
     for line in notices(setup):
         click.echo(f"isthmus: {line}", err=True)
-    run_loop(serve_local(setup, *streams))
+    run_loop(serve_local(setup, *streams, has_draft=draft_v2))
     return 0
 
 
 def _serve_other(
-    given: GivenOptions, agent: str, variables: tuple[str, ...], streams: tuple[int, int], *, is_trusted: bool
+    given: GivenOptions,
+    agent: str,
+    variables: tuple[str, ...],
+    streams: tuple[int, int],
+    *,
+    is_trusted: bool,
+    has_draft: bool,
 ) -> int:
     from isthmus.app.acp_front import serve_hosted
     from isthmus.app.acp_serving import read_command, settle_consent
@@ -116,7 +128,7 @@ def _serve_other(
     command = read_command(agent, variables)
     setup = decide(given, may_ask=True)
     settle_consent(command, setup.data_dir, is_trusted=is_trusted)
-    run_loop(serve_hosted(setup, command, *streams))
+    run_loop(serve_hosted(setup, command, *streams, has_draft=has_draft))
     return 0
 
 

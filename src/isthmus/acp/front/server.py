@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from isthmus.acp.connection import CANCELLED
 from isthmus.acp.front.questions import ClientQuestion
 from isthmus.acp.front.session import FrontSession
 from isthmus.acp.front.session_options import SessionOptions
@@ -253,10 +254,14 @@ class FrontServer:
     async def _prompt(self, request: sessions.PromptRequest) -> JsonObject:
         session = self._session(request.session_id)
         begun = await session.begin_prompt(request.prompt, lambda: self._ask_first(session))
-        if self._wire.acknowledges_prompts:
+        early = self._wire.acknowledgement(begun.message_id or "")
+        if early is not None and begun.message_id is not None:
             self._do_later(session.finish_prompt(begun))  # after the response
-            return {}
-        return to_camel_json(sessions.PromptResponse((await session.finish_prompt(begun)).value))
+            return early
+        reason = await session.finish_prompt(begun)
+        if early is not None:
+            raise RpcError(CANCELLED, "session/prompt was cancelled before it began")
+        return to_camel_json(sessions.PromptResponse(reason.value))
 
     async def _set_mode(self, request: sessions.SetModeRequest) -> JsonObject:
         session = self._session(request.session_id)
@@ -368,9 +373,8 @@ class FrontServer:
 
 
 def _not_found(session_id: str) -> RpcError:
-    return RpcError(
-        RESOURCE_NOT_FOUND, f"there is no session {session_id[:100]!r}: begin one by session/new, or load one first"
-    )
+    problem = f"there is no session {session_id[:100]!r}: begin one by session/new, or load one first"
+    return RpcError(RESOURCE_NOT_FOUND, problem, {"sessionId": session_id})
 
 
 def _info(session: Conversation) -> sessions.SessionInfo:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from isthmus.acp.front.prompts import ReadPrompt, available_commands, command_of, read_prompt
 from isthmus.acp.front.replayed_updates import ReplayedUpdates
 from isthmus.acp.front.session_options import SessionOptions
-from isthmus.acp.front.turn import FAILED, ClientPort, SessionTurn, ended_by, stop_reason
+from isthmus.acp.front.turn import ClientPort, SessionTurn, ended_by, failed, stop_reason
 from isthmus.acp.front.updates import UpdateEncoder
 from isthmus.acp.front.wire import PromptAccepted, StateReport, TurnState
 from isthmus.acp.v1.content import ContentBlock, TextBlock
@@ -135,7 +135,7 @@ class FrontSession:
             self._turn = None
             self._without_prompt.set()
         if isinstance(ended, IsthmusError):
-            await self._client.report(StateReport(TurnState.IDLE, FAILED, str(ended)))
+            await self._client.report(failed(ended))
             raise ended
         await self._client.report(StateReport(TurnState.IDLE, ended.value))
         return ended
@@ -167,6 +167,7 @@ class FrontSession:
             self._found = [found for found in self._found if not found[0].is_over]
             if tasks:
                 self.options = self.options.of_reopened(self._encoder.settings)
+            await self._report_found()
 
     async def resume(self) -> None:
         """Continue the session without its past; what still runs or waits goes on after :meth:`go_on`.
@@ -182,11 +183,10 @@ class FrontSession:
                 if not task.state.is_terminal:
                     stream = TaskStream(self._agent, task, None, self._timeouts)
                     self._found.append((self._turn_of(stream, self._client, has_response=False), None))
+            await self._report_found()
 
     async def go_on(self) -> None:
         """Show what still runs, and ask what waits; called when the client knows the session."""
-        if not self._found and not self._is_prompting:
-            await self._client.report(StateReport(TurnState.IDLE))
         for turn, updates in self._found:
             task = asyncio.create_task(self._follow(turn, updates), name="ACP turn without a prompt")
             self._background[task] = turn
@@ -314,7 +314,7 @@ class FrontSession:
         if updates is not None:
             await updates.finish()
         if not self._is_prompting and len(self._background) == 1:  # this one
-            await self._client.report(StateReport(TurnState.IDLE, ended_by(turn.stream.view)))
+            await self._client.report(ended_by(turn.stream.view))
 
     async def _leave_background(self) -> str | None:
         """Wait for what runs without a prompt; return the task whose question a message answers instead, if any."""
@@ -349,6 +349,13 @@ class FrontSession:
             return None
         snapshot = await self._agent.get(task_id, 0)
         return task_id if snapshot.state is TaskState.INPUT_REQUIRED else None
+
+    async def _report_found(self) -> None:
+        """Report the state of the session that a client comes back to."""
+        turns = [turn for turn, _ in self._found if not turn.is_over]
+        asks = any(turn.stream.is_asking for turn in turns)
+        state = TurnState.REQUIRES_ACTION if asks else TurnState.RUNNING if turns else TurnState.IDLE
+        await self._client.report(StateReport(state))
 
     def _leave_found(self) -> None:
         for turn, _ in self._found:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from isthmus.acp.front.questions import ClientQuestion, answer_of, question_of
 from isthmus.acp.front.updates import UpdateEncoder
-from isthmus.acp.front.wire import StateReport, TurnReport, TurnState
+from isthmus.acp.front.wire import StateReport, TurnError, TurnReport, TurnState
 from isthmus.acp.v1.connection import ElicitationCapabilities
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.acp.v1.updates import SessionUpdate
@@ -25,8 +25,8 @@ from isthmus.task_view import TaskView
 AUTH_REQUIRED = SERVER_ERROR
 """Error code of a request that needs a login first."""
 
-FAILED = "_failed"
-"""Reason for the end of a turn that failed otherwise. The underscore marks a word that is not the protocol's."""
+_FAILED = "error"
+"""Reason for the end of a turn that failed otherwise, a word of version 2: version 1 has errors of requests instead."""
 
 _STOP_REASONS = {
     "output_limit": StopReason.MAX_TOKENS,
@@ -190,12 +190,18 @@ def stop_reason(view: TaskView) -> StopReason:
             return StopReason.END_TURN
 
 
-def ended_by(view: TaskView) -> str:
-    """Return the reason for the end of a turn, also of one that failed."""
+def ended_by(view: TaskView) -> StateReport:
+    """Return the report of the end of a turn, also of one that failed."""
     try:
-        return stop_reason(view).value
-    except RpcError:
-        return FAILED
+        return StateReport(TurnState.IDLE, stop_reason(view).value)
+    except RpcError as error:
+        return failed(error)
+
+
+def failed(error: IsthmusError) -> StateReport:
+    """Return the report of a turn that failed with an error."""
+    code = error.code if isinstance(error, RpcError) else INTERNAL_ERROR
+    return StateReport(TurnState.IDLE, _FAILED, TurnError(code or INTERNAL_ERROR, str(error)))
 
 
 async def _stop(*tasks: "asyncio.Future[object] | asyncio.Future[None]") -> None:

@@ -29,15 +29,20 @@ class TurnState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StateReport:
-    """The work in a session entered a state.
+class TurnError:
+    """Failure of a turn, as the error of a response."""
 
-    ``stop_reason`` is set when a turn has ended; ``error`` says why it failed, if nothing else has told the client.
-    """
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateReport:
+    """The work in a session entered a state; ``stop_reason`` is set when a turn has ended."""
 
     state: TurnState
     stop_reason: str | None = None
-    error: str | None = None
+    error: TurnError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +85,6 @@ class FrontWire(Protocol):
 
     version: ClassVar[int]
     """Number of the version, by which it is chosen."""
-    acknowledges_prompts: ClassVar[bool]
-    """Whether a prompt is answered when its turn begins; state reports then say how the turn ends."""
 
     def read_initialize(self, params: JsonObject) -> connection.InitializeRequest:
         """Return the first request of a client.
@@ -106,6 +109,13 @@ class FrontWire(Protocol):
 
     def session(self, session_id: str | None, options: SessionOptions) -> JsonObject:
         """Return the answer to a request that begins a session (``session_id``) or continues one."""
+        ...
+
+    def acknowledgement(self, message_id: str) -> JsonObject | None:
+        """Return the answer to a prompt whose turn has begun, if state reports tell the rest.
+
+        None: the prompt is answered when its turn has ended.
+        """
         ...
 
     def options(self, options: SessionOptions) -> JsonObject:

@@ -35,7 +35,6 @@ class FrontWireV1:
     """Version 1."""
 
     version: ClassVar[int] = connection.PROTOCOL_VERSION
-    acknowledges_prompts: ClassVar[bool] = False
 
     def read_initialize(self, params: JsonObject) -> connection.InitializeRequest:
         """Return the first request of a client."""
@@ -74,6 +73,9 @@ class FrontWireV1:
         if session_id is not None:
             return to_camel_json(sessions.NewSessionResponse(session_id, options.modes, options.config_options))
         return to_camel_json(sessions.SessionStateResponse(options.modes, options.config_options))
+
+    def acknowledgement(self, message_id: str) -> JsonObject | None:
+        """Return None: a prompt is answered when its turn has ended."""
 
     def options(self, options: SessionOptions) -> JsonObject:
         """Return the answer to ``session/set_config_option``."""
