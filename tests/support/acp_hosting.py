@@ -1,5 +1,6 @@
 """A hosted ACP agent behind a real A2A server in the test's event loop, and clients of it."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -21,12 +22,13 @@ from isthmus.client import AgentClient, PromptMessage, Turn
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import TaskState
+from isthmus.events import TaskState, TextContent
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.task_view import TaskView
 from support.a2a_serving import TOKEN, RawClient, serving
 from support.remote_agents import remote_agent
 from support.turns import all_of, view_of
+from support.waiting import eventually_async
 
 PROGRAM = Path(__file__).with_name("acp_agent_program.py")
 LIMITS = HostLimits(initialize_seconds=30, session_seconds=30, load_seconds=30, cancel_seconds=0.5, exit_seconds=0.3)
@@ -111,6 +113,24 @@ def prompts() -> Sequence[str]:
     """Return the text of every prompt that the scripted agents of this test received."""
     blocks = [item["params"]["prompt"] for item in received() if item.get("method") == "session/prompt"]
     return ["\n\n".join(block["text"] for block in block_list) for block_list in blocks]
+
+
+async def ended(hosting: AcpHosting, task_id: str) -> None:
+    """Wait until a task has ended."""
+
+    async def has_ended() -> bool:
+        return (await hosting.agent.get(task_id)).state.is_terminal
+
+    await eventually_async(has_ended, what="the end of the task")
+
+
+async def text_of(turn: Turn, text: str) -> str:
+    """Return the text of a turn once it has a part; the turn is not read further."""
+    async with asyncio.timeout(30):
+        async for delivery in turn.deliveries:
+            if isinstance(delivery.event, TextContent) and text in delivery.event.text:
+                return delivery.event.text
+    raise AssertionError(text)
 
 
 def running_agents() -> Sequence[int]:
