@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from isthmus.acp.front.session import FrontSession
 from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.front.turn import ClientPort
 from isthmus.acp.v1.connection import ElicitationCapabilities
-from isthmus.client import PromptMessage
+from isthmus.client import PromptMessage, TaskList, TaskQuery, Turn
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest
-from isthmus.events import TaskState, TextContent
+from isthmus.events import TextContent
 from support.acp_front import ALLOW, FrontClient, RefusedError, front
-from support.memory_agent import Ask, MemoryAgent, Step, Wait, write_file_call
+from support.memory_agent import Ask, MemoryAgent, Script, Step, Wait, write_file_call
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -126,18 +127,72 @@ async def test_a_prompt_behind_a_load_answers_the_waiting_question_in_words(
         assert client.text() == "next "
 
 
-async def test_a_cancellation_during_a_load_stops_what_it_finds(
-    agent: MemoryAgent, release: asyncio.Event, workspace: Path
-) -> None:
-    session = await begun(agent, workspace, "slow")
-    async with front(agent) as client:
-        await client.load(session, workspace)
+class LateAgent(MemoryAgent):
+    """An agent whose sessions take time to load, since it says that there are more events, and to take a prompt."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(script)
+        self.asked = asyncio.Event()
+        self.takes = asyncio.Event()
+
+    @override
+    async def list_tasks(self, query: TaskQuery) -> TaskList:
+        found = await super().list_tasks(query)
+        return replace(found, tasks=[replace(task, seq=task.seq + 1) for task in found.tasks])
+
+    @override
+    async def prompt(self, message: PromptMessage) -> Turn:
+        self.asked.set()
+        await self.takes.wait()
+        return await super().prompt(message)
+
+
+@pytest.fixture
+async def late(release: asyncio.Event) -> AsyncGenerator[LateAgent]:
+    agent = LateAgent(lambda _: (TextContent("t1", "one "), TextContent("t2", "two "), Wait(release)))
+    yield agent
+    await agent.aclose()
+
+
+async def test_a_cancellation_during_a_load_stops_what_it_finds(late: LateAgent, workspace: Path) -> None:
+    late.takes.set()
+    session = await begun(late, workspace, "slow")
+    await eventually_async(lambda: late.followers == 0)
+    async with front(late) as client:
         _, result = await client.begin("session/load", sessionId=session, cwd=str(workspace), mcpServers=[])
+        await eventually_async(lambda: late.followers == 1)
         await client.notify("session/cancel", sessionId=session)
+        await eventually_async(lambda: all_ended(late))
         await asyncio.wait_for(result, 10)
-        await eventually_async(agent.tasks)
-        (task,) = await agent.tasks()
-        assert task.state is TaskState.CANCELED
+
+
+async def all_ended(agent: MemoryAgent) -> bool:
+    return all(task.state.is_terminal for task in await agent.tasks())
+
+
+async def test_a_load_that_is_cancelled_follows_nothing(late: LateAgent, workspace: Path) -> None:
+    late.takes.set()
+    session = await begun(late, workspace, "slow")
+    await eventually_async(lambda: late.followers == 0)
+    async with front(late) as client:
+        number, result = await client.begin("session/load", sessionId=session, cwd=str(workspace), mcpServers=[])
+        await eventually_async(lambda: late.followers == 1)
+        await client.notify("$/cancel_request", requestId=number)
+        with pytest.raises(RefusedError, match="session/load was cancelled"):
+            await asyncio.wait_for(result, 10)
+        await eventually_async(lambda: late.followers == 0, 5)
+
+
+async def test_a_prompt_that_is_cancelled_while_the_agent_takes_it_is_stopped(late: LateAgent, workspace: Path) -> None:
+    async with front(late) as client:
+        session = await client.new(workspace)
+        turn = await client.begin_prompt(session, "slow")
+        await late.asked.wait()
+        await client.notify("session/cancel", sessionId=session)
+        await client.call("session/list")
+        late.takes.set()
+        assert await asyncio.wait_for(turn, 10) == {"stopReason": "cancelled"}
+        assert await all_ended(late)
 
 
 @pytest.mark.parametrize("asks", [False, True])
