@@ -1,10 +1,7 @@
 """Messages of the draft of version 2. What goes out stands here as JSON, and fits the draft's schema."""
 
 import itertools
-import shutil
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +15,6 @@ from isthmus.acp.v1 import connection, sessions
 from isthmus.acp.v1.connection import ElicitationCapabilities, Present
 from isthmus.acp.v1.content import TextBlock
 from isthmus.acp.v1.updates import CommandsUpdate, ConfigOptionsUpdate, ModeUpdate, SessionInfoUpdate, UsageUpdate
-from isthmus.acp.v2.tool_calls import git_patch
 from isthmus.acp.v2.wire import FrontWireV2
 from isthmus.development_tool import (
     AgentThought,
@@ -357,59 +353,3 @@ def test_forms_are_as_in_version_1() -> None:
         "sessionId": "s1",
         "toolCallId": "c1",
     }
-
-
-# --- patches ---
-
-
-def test_a_new_file_is_an_addition() -> None:
-    call = replace(
-        EDIT, confirmation_request=ConfirmationRequest(OPTIONS, file_edit_details=FileDiff("b", "/w/b", "x"))
-    )
-    (sent,) = written(*UpdateEncoder("/w").call(call))
-    patch = "diff --git /w/b /w/b\nnew file mode 100644\n--- /dev/null\n+++ /w/b\n@@ -0,0 +1 @@\n+x\n"
-    assert sent["content"] == [
-        {
-            "type": "diff",
-            "changes": [{"operation": "add", "path": "/w/b", "fileType": "text"}],
-            "patch": {"format": "git_patch", "text": patch + "\\ No newline at end of file\n"},
-        }
-    ]
-
-
-def test_a_change_without_a_useful_patch_has_none() -> None:
-    assert git_patch("/w/a", "same", "same") == ""
-    assert git_patch("/w/a", None, "") == ""
-    assert git_patch("/w/a", "", "x\n" * 600_000) == ""
-    large = replace(
-        EDIT,
-        confirmation_request=ConfirmationRequest(OPTIONS, file_edit_details=FileDiff("a", "/w/a", "x\n" * 600_000, "")),
-    )
-    (sent,) = written(*UpdateEncoder("/w").call(large))
-    assert sent["content"] == [
-        {"type": "diff", "changes": [{"operation": "modify", "path": "/w/a", "fileType": "text"}]}
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("a.txt", "one\ntwo\n", "one\nthree\n"),
-        ("with space.txt", None, "x\r\ny"),
-        ('quote".txt', "a\n", ""),
-        ("back\\slash", "", "a"),
-        ("tab\tline\nend", "end", "end\n"),
-        ("ümlaut", None, "ü\n"),
-    ],
-)
-def test_git_applies_our_patches(name: str, old: str | None, new: str, tmp_path: Path) -> None:
-    file = tmp_path / name
-    if old is not None:
-        file.write_bytes(old.encode())
-    git = shutil.which("git")
-    assert git is not None
-    patch = git_patch(str(file), old, new)
-    # -p1 takes the leading slash of the absolute paths away.
-    done = subprocess.run([git, "apply", "-p1"], cwd="/", input=patch.encode(), capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert file.read_bytes() == new.encode()

@@ -3,6 +3,7 @@
 Each message of the front is checked against the draft's schema by the client.
 """
 
+import asyncio
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from isthmus.acp.front.server import AskClient, FrontPlace
 from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v2.wire import FrontWireV2
 from isthmus.agent.turn import AgentTurn
+from isthmus.app.acp_place import LocalPlace
 from isthmus.client import AgentClient
 from isthmus.development_tool import FileDiff
 from isthmus.events import StateChange, TaskState
@@ -33,12 +36,21 @@ class FailingAgent:
         return StateChange(TaskState.FAILED, "no model", "model")
 
 
+class AskingPlace(LocalPlace):
+    """A place whose question before the first prompt is never answered."""
+
+    async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
+        await asyncio.Event().wait()
+
+
 BOTH = replace(OPTIONS, wires=(FrontWireV1(), FrontWireV2()))
 
 
-def front(agent: AgentClient, version: int = 2) -> AbstractAsyncContextManager[FrontClient]:
+def front(
+    agent: AgentClient, version: int = 2, place: FrontPlace | None = None
+) -> AbstractAsyncContextManager[FrontClient]:
     """Serve an agent to a client of a version, by a front that speaks both."""
-    return acp_front.front(agent, options=BOTH, version=version)
+    return acp_front.front(agent, options=BOTH, version=version, place=place)
 
 
 def states(client: FrontClient) -> list[str]:
@@ -140,6 +152,19 @@ async def test_a_turn_at_work_is_cancelled(workspace: Path) -> None:
         await client.notify("session/cancel", sessionId=session)
         await until(client, "running", "idle cancelled")
         assert agent.stopped.is_set()
+
+
+async def test_a_prompt_whose_request_is_cancelled_at_once_never_begins(workspace: Path) -> None:
+    async with engine_on(workspace, EchoAgent()) as engine, front(engine, place=AskingPlace({})) as client:
+        session = await client.new(workspace)
+        blocks = [{"type": "text", "text": "work"}]
+        number, result = await client.begin("session/prompt", sessionId=session, prompt=blocks)
+        await client.notify("$/cancel_request", requestId=number)
+        with pytest.raises(RefusedError) as caught:
+            await asyncio.wait_for(result, 10)
+        assert caught.value.code == -32800
+        await until(client, "idle cancelled")
+        assert await engine.tasks() == []
 
 
 @pytest.mark.parametrize("answers", [True, False])
