@@ -34,7 +34,7 @@ class ConnectionLimits:
     """Maximum number of the peer's requests that are carried out at the same time."""
 
 
-class Handler(Protocol):
+class RequestHandler(Protocol):
     """Carries out the requests and notifications of the peer."""
 
     async def request(self, method: str, params: JsonObject) -> JsonObject:
@@ -59,7 +59,7 @@ class AcpConnection:
 
     def __init__(
         self,
-        handler: Handler,
+        handler: RequestHandler,
         write: Callable[[bytes], Awaitable[None]],
         limits: ConnectionLimits = ConnectionLimits(),
         log_name: str = "ACP",

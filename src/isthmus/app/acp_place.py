@@ -17,7 +17,7 @@ from isthmus.acp.v1.client_requests import (
 )
 from isthmus.acp.v1.content import TextBlock
 from isthmus.acp.v1.sessions import CommandServer, McpServer, NamedValue
-from isthmus.acp.v1.updates import BlockContent, CallKind, CallStatus, ToolCallState
+from isthmus.acp.v1.updates import AcpCallStatus, BlockContent, CallKind, ToolCallState
 from isthmus.app.project_programs import project_programs
 from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust
@@ -63,7 +63,7 @@ class LocalPlace:
             f"trust-{session_id}",
             title=f"Do you trust {visible_line(cwd)}?",
             kind=CallKind.OTHER.value,
-            status=CallStatus.PENDING.value,
+            status=AcpCallStatus.PENDING.value,
             content=(BlockContent(TextBlock(f"Its files would start on this machine:\n{shown}")),),
         )
         options = tuple(PermissionOption(name, text, kind.value) for name, (_, kind, text) in _TRUST.items())

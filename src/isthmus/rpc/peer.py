@@ -1,7 +1,7 @@
 """One end of a JSON-RPC 2.0 connection on a byte stream: bytes in, messages out, and back. No I/O.
 
 Both ends may send requests. A malformed frame does not affect the next one. Where a message ends is the business of a
-:class:`Framing`: :mod:`isthmus.rpc.lsp` and :mod:`isthmus.rpc.json_lines` have one each.
+:class:`MessageFraming`: :mod:`isthmus.rpc.lsp` and :mod:`isthmus.rpc.json_lines` have one each.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class BrokenPeerError(IsthmusError):
     """The peer does not speak JSON-RPC; nothing more is read from it."""
 
 
-class Framing(Protocol):
+class MessageFraming(Protocol):
     """The frames of a byte stream, one message each."""
 
     @property
@@ -50,7 +50,7 @@ class Framing(Protocol):
 class JsonRpcPeer:
     """One end of a connection: the bytes received so far, and the ids of our requests."""
 
-    def __init__(self, framing: Framing) -> None:
+    def __init__(self, framing: MessageFraming) -> None:
         self._framing = framing
         self._malformed = 0
         self._last_id = 0

@@ -153,7 +153,7 @@ def test_a_session_begins_with_servers_that_all_name_their_type() -> None:
     first, second = request.mcp_servers
     assert isinstance(first, sessions.CommandServer)
     assert first.command == "/bin/a"
-    assert isinstance(second, sessions.HttpServer)
+    assert isinstance(second, sessions.HttpMcpServer)
     for kind in ({}, {"type": "sse"}, {"type": "_carrier-pigeon"}):
         server = {"name": "c", "url": "https://c.example/", **kind}
         with pytest.raises(DecodeError, match="expected one of http, stdio"):

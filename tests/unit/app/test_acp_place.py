@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from isthmus.acp.v1.sessions import CommandServer, HttpServer, McpServer, NamedValue, SseServer
+from isthmus.acp.v1.sessions import CommandServer, HttpMcpServer, McpServer, NamedValue, SseServer
 from isthmus.app.acp_place import LocalPlace, ServerPlace
 from isthmus.rpc.messages import RpcError
 
 COMMAND = CommandServer("files", "npx", ("-y", "files"), (NamedValue("KEY", "1"),))
-URL = HttpServer("crm", "https://crm.example.org/mcp", (NamedValue("X-Key", "2"),))
+URL = HttpMcpServer("crm", "https://crm.example.org/mcp", (NamedValue("X-Key", "2"),))
 OLDER_URL = SseServer("old", "https://old.example.org/sse")
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from isthmus.acp.front.tool_calls import call_state
 from isthmus.acp.v1.client_requests import (
-    Cancelled,
+    CancelledOutcome,
     ElicitationResponse,
     FormElicitation,
     PermissionKind,
@@ -63,7 +63,7 @@ def answer_of(question: ClientQuestion, call: ToolCall, result: object) -> ToolC
     if isinstance(question, PermissionRequest):
         response = from_json(PermissionResponse, result)
         match response.outcome:
-            case Cancelled():
+            case CancelledOutcome():
                 return None
             case Selected(option_id):
                 edited = _edited(response) if _is_edit(call) else None

@@ -47,7 +47,7 @@ _NEW_ID = re.compile(r"session-[0-9a-f]{32}")
 """Ids that this module gives to new sessions. Such a session exists before its first prompt, though no agent has it."""
 
 
-class Client(Protocol):
+class ClientRequests(Protocol):
     """The connection to the client."""
 
     async def request(self, method: str, params: JsonObject, *, timeout: float | None) -> Any:
@@ -100,7 +100,7 @@ class FrontServer:
         self._agent = agent
         self._place = place
         self._options = options
-        self._client: Client | None = None
+        self._client: ClientRequests | None = None
         self._wire = options.wires[0]
         self._capabilities = connection.ClientCapabilities()
         self._client_name = "ACP"
@@ -108,11 +108,11 @@ class FrontServer:
         self._asked_first: set[str] = set()
         self._later: set[asyncio.Task[None]] = set()
 
-    def attach(self, client: Client) -> None:
+    def attach(self, client: ClientRequests) -> None:
         """Set the connection to the client."""
         self._client = client
 
-    # --- Handler ---
+    # --- RequestHandler ---
 
     async def request(self, method: str, params: JsonObject) -> JsonObject:
         """Return the result of a request."""

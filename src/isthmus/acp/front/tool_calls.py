@@ -9,7 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from isthmus.acp.v1.content import TextBlock
-from isthmus.acp.v1.updates import BlockContent, CallContent, CallKind, CallStatus, DiffContent, Location, ToolCallState
+from isthmus.acp.v1.updates import (
+    AcpCallStatus,
+    BlockContent,
+    CallContent,
+    CallKind,
+    DiffContent,
+    Location,
+    ToolCallState,
+)
 from isthmus.development_tool import (
     ConfirmationDetails,
     ExecuteDetails,
@@ -36,13 +44,13 @@ _KINDS: Mapping[str, CallKind] = {
     "search_mcp_tools": CallKind.SEARCH,
     "write_file": CallKind.EDIT,
 }
-_STATUSES: Mapping[ToolCallStatus, CallStatus] = {
-    ToolCallStatus.STATUS_UNSPECIFIED: CallStatus.PENDING,
-    ToolCallStatus.PENDING: CallStatus.PENDING,
-    ToolCallStatus.EXECUTING: CallStatus.IN_PROGRESS,
-    ToolCallStatus.SUCCEEDED: CallStatus.COMPLETED,
-    ToolCallStatus.FAILED: CallStatus.FAILED,
-    ToolCallStatus.CANCELLED: CallStatus.CANCELLED,
+_STATUSES: Mapping[ToolCallStatus, AcpCallStatus] = {
+    ToolCallStatus.STATUS_UNSPECIFIED: AcpCallStatus.PENDING,
+    ToolCallStatus.PENDING: AcpCallStatus.PENDING,
+    ToolCallStatus.EXECUTING: AcpCallStatus.IN_PROGRESS,
+    ToolCallStatus.SUCCEEDED: AcpCallStatus.COMPLETED,
+    ToolCallStatus.FAILED: AcpCallStatus.FAILED,
+    ToolCallStatus.CANCELLED: AcpCallStatus.CANCELLED,
 }
 _PATH_ARGUMENTS = ("file_path", "absolute_path", "path", "dir_path")
 _FENCE = re.compile("`{3,}")

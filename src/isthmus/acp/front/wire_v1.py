@@ -9,7 +9,7 @@ from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.front.wire import FrontAbilities, FrontRequest, FrontUpdate, PromptAccepted, StateReport, read_params
 from isthmus.acp.v1 import connection, sessions
 from isthmus.acp.v1.client_requests import PermissionRequest
-from isthmus.acp.v1.updates import CallStatus, ToolCallState
+from isthmus.acp.v1.updates import AcpCallStatus, ToolCallState
 from isthmus.encoding.codec import JsonObject, to_camel_json
 
 REQUESTS: Mapping[str, type[FrontRequest]] = {
@@ -102,4 +102,4 @@ class FrontWireV1:
 
 def call_state_v1(state: StateT) -> StateT:
     """Return a tool call in the states of version 1, in which a cancelled call has failed."""
-    return replace(state, status=CallStatus.FAILED.value) if state.status == CallStatus.CANCELLED else state
+    return replace(state, status=AcpCallStatus.FAILED.value) if state.status == AcpCallStatus.CANCELLED else state

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from isthmus.acp.connection import AcpConnection, ConnectionLimits, Handler
+from isthmus.acp.connection import AcpConnection, ConnectionLimits, RequestHandler
 from isthmus.acp.host.known_agent import KnownAgent
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.host.process import AgentProcess
@@ -61,7 +61,7 @@ class AgentLink:
         self,
         launch: AgentLaunch,
         folder: Path,
-        handler: Handler,
+        handler: RequestHandler,
         limits: HostLimits,
         make_room: Callable[[int], Awaitable[None]],
     ) -> None:

@@ -12,7 +12,7 @@ from isthmus.acp.host.files import Expected, FileRefusedError, SessionFiles, lin
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.host.prompt_turn import Permission, PromptTurn
 from isthmus.acp.v1.client_requests import (
-    Cancelled,
+    CancelledOutcome,
     PermissionRequest,
     PermissionResponse,
     ReadTextFileRequest,
@@ -68,7 +68,7 @@ class AgentRequests:
     async def _permission(self, request: PermissionRequest) -> JsonObject:
         turn = self._turn_of(request.session_id)
         if turn is None or turn.is_abandoned:
-            return to_camel_json(PermissionResponse(Cancelled()))
+            return to_camel_json(PermissionResponse(CancelledOutcome()))
         if not request.options:
             raise rpc.RpcError(rpc.INVALID_PARAMS, "expected at least one option")
         if len(turn.open) >= self._limits.open_questions:

@@ -14,7 +14,7 @@ from isthmus.acp.host.known_agent import KnownAgent
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.v1.client_requests import PermissionKind, PermissionOption
 from isthmus.acp.v1.content import EmbeddedResource, ResourceLink, TextBlock
-from isthmus.acp.v1.updates import BlockContent, CallKind, CallStatus, DiffContent, ToolCallStarted, ToolCallState
+from isthmus.acp.v1.updates import AcpCallStatus, BlockContent, CallKind, DiffContent, ToolCallStarted, ToolCallState
 from isthmus.development_tool import (
     ConfirmationDetails,
     ConfirmationOption,
@@ -34,10 +34,10 @@ from isthmus.text.diff import unified_diff
 from isthmus.text.visible import with_ellipsis
 
 STATUSES: Mapping[str, ToolCallStatus] = {
-    CallStatus.PENDING: ToolCallStatus.PENDING,
-    CallStatus.IN_PROGRESS: ToolCallStatus.EXECUTING,
-    CallStatus.COMPLETED: ToolCallStatus.SUCCEEDED,
-    CallStatus.FAILED: ToolCallStatus.FAILED,
+    AcpCallStatus.PENDING: ToolCallStatus.PENDING,
+    AcpCallStatus.IN_PROGRESS: ToolCallStatus.EXECUTING,
+    AcpCallStatus.COMPLETED: ToolCallStatus.SUCCEEDED,
+    AcpCallStatus.FAILED: ToolCallStatus.FAILED,
 }
 MCP_PREFIX = "mcp__"
 """Beginning of the name of a tool of an MCP server: ``mcp__server__tool``."""
@@ -168,7 +168,7 @@ class CallTable:
 
     def _call(self, entry: _Entry) -> ToolCall:
         state, before = entry.state, entry.shown
-        status = STATUSES.get(state.status or CallStatus.PENDING, before.status)
+        status = STATUSES.get(state.status or AcpCallStatus.PENDING, before.status)
         if status is ToolCallStatus.PENDING and before.status is ToolCallStatus.EXECUTING:
             status = before.status
         text = self._text(state)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isthmus.acp.v1.connection import AgentCapabilities
-from isthmus.acp.v1.sessions import CommandServer, HttpServer, McpServer, NamedValue
+from isthmus.acp.v1.sessions import CommandServer, HttpMcpServer, McpServer, NamedValue
 from isthmus.development_tool import McpServerSettings
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ def servers_for(settings: Sequence[McpServerSettings], capabilities: AgentCapabi
         if server.command is not None:
             passed.append(CommandServer(server.name, server.command, server.args, _named(server.env)))
         elif server.url is not None and takes_urls:
-            passed.append(HttpServer(server.name, server.url, _named(server.headers)))
+            passed.append(HttpMcpServer(server.name, server.url, _named(server.headers)))
         elif server.url is not None:
             log.warning("the agent cannot connect to MCP servers at a URL: %s is not passed on", server.name[:100])
     return tuple(passed)

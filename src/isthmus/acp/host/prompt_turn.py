@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from isthmus.acp.host.edits import UserEdit
 from isthmus.acp.host.update_reader import UpdateReader
-from isthmus.acp.v1.client_requests import Cancelled, PermissionKind, PermissionRequest, Selected
+from isthmus.acp.v1.client_requests import CancelledOutcome, PermissionKind, PermissionRequest, Selected
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.acp.v1.updates import SessionUpdate
 from isthmus.errors import IsthmusError
@@ -32,7 +32,7 @@ class Permission:
         """The reason for that; empty while it waits."""
         self.is_lost = False
         """Whether that is because the agent's process has ended."""
-        self._outcome: asyncio.Future[Selected | Cancelled] = asyncio.get_running_loop().create_future()
+        self._outcome: asyncio.Future[Selected | CancelledOutcome] = asyncio.get_running_loop().create_future()
 
     def kind_of(self, option_id: str) -> str:
         """Return the kind of an option."""
@@ -42,7 +42,7 @@ class Permission:
         """Return whether an option refuses the call."""
         return self.kind_of(option_id) in REFUSING
 
-    def answer(self, outcome: Selected | Cancelled) -> None:
+    def answer(self, outcome: Selected | CancelledOutcome) -> None:
         """Give the answer."""
         if not self._outcome.done():
             self._outcome.set_result(outcome)
@@ -51,7 +51,7 @@ class Permission:
         """Refuse this call alone, if there is an option for that; otherwise the agent is told that the turn ends."""
         options = {item.kind: item.option_id for item in reversed(self.request.options)}
         refusing = next((options[kind] for kind in REFUSING if kind in options), None)
-        self.answer(Cancelled() if refusing is None else Selected(refusing))
+        self.answer(CancelledOutcome() if refusing is None else Selected(refusing))
 
     def withdraw(self, reason: str, *, is_lost: bool = False) -> None:
         """Note that the agent does not wait any more; ``is_lost``: its process has ended."""
@@ -60,7 +60,7 @@ class Permission:
             if self.on_withdrawn is not None:
                 self.on_withdrawn(reason)
 
-    async def wait(self) -> Selected | Cancelled:
+    async def wait(self) -> Selected | CancelledOutcome:
         """Wait for the answer."""
         return await self._outcome
 
@@ -138,7 +138,7 @@ class PromptTurn:
     def answer_all(self) -> None:
         """Answer all questions of an abandoned turn."""
         for permission in self._permissions():
-            permission.answer(Cancelled())
+            permission.answer(CancelledOutcome())
         self._items.clear()
 
     def take_notes(self) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancelled:
+class CancelledOutcome:
     """The turn was cancelled before the user chose."""
 
     TAG: ClassVar = ("outcome", "cancelled")
@@ -57,7 +57,7 @@ class Cancelled:
 class PermissionResponse:
     """The answer to ``session/request_permission``."""
 
-    outcome: Selected | Cancelled
+    outcome: Selected | CancelledOutcome
     meta: Meta = None
 
 

@@ -17,7 +17,7 @@ class NamedValue:
 
 
 @dataclass(frozen=True, slots=True)
-class HttpServer:
+class HttpMcpServer:
     """An MCP server of the client at a URL, by streamable HTTP."""
 
     TAG: ClassVar = ("type", "http")
@@ -47,7 +47,7 @@ class CommandServer:
     env: tuple[NamedValue, ...] | None = None
 
 
-McpServer: TypeAlias = HttpServer | SseServer | CommandServer
+McpServer: TypeAlias = HttpMcpServer | SseServer | CommandServer
 
 
 @dataclass(frozen=True, slots=True)

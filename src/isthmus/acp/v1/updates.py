@@ -24,7 +24,7 @@ class CallKind(StrEnum):
     OTHER = "other"
 
 
-class CallStatus(StrEnum):
+class AcpCallStatus(StrEnum):
     """State of a tool call. Version 1 has none for a call that was refused or cancelled: it failed."""
 
     PENDING = "pending"

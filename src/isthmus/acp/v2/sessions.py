@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from isthmus.acp.front.wire import TurnError
-from isthmus.acp.v1.sessions import CommandServer, ConfigValue, HttpServer
+from isthmus.acp.v1.sessions import CommandServer, ConfigValue, HttpMcpServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class StdioServer(CommandServer):
     TAG: ClassVar = ("type", "stdio")
 
 
-McpServerV2: TypeAlias = HttpServer | StdioServer
+McpServerV2: TypeAlias = HttpMcpServer | StdioServer
 
 
 @dataclass(frozen=True, slots=True)
