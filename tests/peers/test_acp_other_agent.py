@@ -10,7 +10,7 @@ import pytest
 
 from support.acp_hosting import PROGRAM, prompts, received
 from support.acp_wire import AcpProgram, acp_program
-from support.isthmus_program import isthmus
+from support.isthmus_program import companion_program, isthmus, user
 from support.waiting import eventually_async
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -83,3 +83,21 @@ def test_a_command_that_was_never_agreed_to_is_not_run(workspace: Path) -> None:
     assert done.stdout == ""
     assert "was never run here, and there is no terminal to ask at" in done.stderr
     assert not (Path(os.environ["HOME"]) / "acp-received.jsonl").exists()
+
+
+async def test_the_users_editor_shows_the_agents_edit_and_is_seen_by_it(workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\ntwo\n")
+    with companion_program(workspace, "--open", "a.txt"):
+        async with agent(workspace) as program:
+            session_id = await opened(program, workspace)
+            prompt = [{"type": "text", "text": "edit"}]
+            response = program.begin("session/prompt", sessionId=session_id, prompt=prompt)
+            question = await program.question()
+            await user("accept", "a.txt", "--content", "-", folder=workspace, text="one\nreviewed\n")
+            await eventually_async(response.done)
+            assert response.result()["result"] == {"stopReason": "end_turn"}
+            assert program.withdrawn == [question["id"]]
+            assert (workspace / "a.txt").read_text() == "one\nreviewed\n"
+    (sent,) = prompts()
+    assert sent.endswith("edit")
+    assert "a.txt" in sent

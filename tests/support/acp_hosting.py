@@ -17,7 +17,7 @@ from isthmus.a2a import RemoteAgent
 from isthmus.acp.host.agent_link import AgentLaunch
 from isthmus.acp.host.known_agent import UNKNOWN, KnownAgent, agent_environment
 from isthmus.acp.host.limits import HostLimits
-from isthmus.app.acp_agent import AcpAgent
+from isthmus.app.acp_agent import AcpAgent, ContextOfEditor
 from isthmus.client import AgentClient, PromptMessage, Turn
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
@@ -151,10 +151,12 @@ async def acp_hosting(
     limits: HostLimits = LIMITS,
     command: Sequence[str] | None = None,
     variables: Sequence[str] = (),
+    editor_context: ContextOfEditor | None = None,
 ) -> AsyncGenerator[AcpHosting]:
     """Serve the scripted agent, or the agent of another command; the journal stays in ``folder``."""
     words = tuple(command or (sys.executable, str(PROGRAM), *start))
-    hosted = AcpAgent("scripted", AgentLaunch(words, agent_environment(os.environ, agent, variables), agent), limits)
+    launch = AgentLaunch(words, agent_environment(os.environ, agent, variables), agent)
+    hosted = AcpAgent("scripted", launch, limits, editor_context=editor_context)
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
     journal = await SqliteJournal.open(folder / "journal.sqlite", agent=("scripted",))

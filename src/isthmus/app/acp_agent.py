@@ -5,17 +5,17 @@ process ends meanwhile the question is lost: its call fails, and the task with i
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from isthmus.acp.host.agent_link import AgentLaunch, LoginRequiredError
 from isthmus.acp.host.agent_session import TurnRunningError
 from isthmus.acp.host.commands import command_tree, prompt_text
 from isthmus.acp.host.limits import HostLimits
-from isthmus.acp.host.prompt_blocks import prompt_blocks
+from isthmus.acp.host.prompt_blocks import context_block, prompt_blocks
 from isthmus.acp.host.prompt_turn import PromptTurn
 from isthmus.acp.v1.content import ContentBlock, TextBlock
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
@@ -41,6 +41,9 @@ LOST = (
     "The agent's process ended in the middle of its work, which was not repeated. Send another message in this"
     " conversation to go on."
 )
+
+ContextOfEditor: TypeAlias = Callable[[Path], Awaitable[str | None]]
+"""Returns what the user's editor shows of a folder, as text for a model."""
 
 log = logging.getLogger(__name__)
 
@@ -74,13 +77,21 @@ class Kept:
 class AcpAgent:
     """Runs the turns of an ACP agent. ``name`` tells its records from those of other agents.
 
-    ``passes_servers``: the MCP servers of its clients are passed on to it; they may be commands.
+    ``passes_servers``: the MCP servers of its clients are passed on to it; they may be commands. ``editor_context``
+    returns what the local user's editor shows, which the agent gets with each prompt.
     """
 
     def __init__(
-        self, name: str, launch: AgentLaunch, limits: HostLimits | None = None, *, passes_servers: bool = False
+        self,
+        name: str,
+        launch: AgentLaunch,
+        limits: HostLimits | None = None,
+        *,
+        passes_servers: bool = False,
+        editor_context: ContextOfEditor | None = None,
     ) -> None:
         self._name = name
+        self._editor_context = editor_context
         self._passes_servers = passes_servers
         self._launch = launch
         self._limits = limits or HostLimits()
@@ -156,6 +167,7 @@ class AcpAgent:
                 live.require_free()
             opened = await self._sessions.open(key, folder, kept.session or None, self._servers_of(session))
             blocks, kept = self._message(session, opened, kept)
+            blocks = (*await self._context_of_editor(session, opened), *blocks)
             prompted = opened.session.prompt(session.task_id, blocks)
         except LoginRequiredError as error:
             if session.message is not None:
@@ -186,6 +198,13 @@ class AcpAgent:
         before = "\n\n".join(kept.notes)
         blocks = prompt_blocks(parts, opened.session.capabilities.prompt_capabilities, before)
         return blocks, replace(kept, sent=prompts[-1].message_id if prompts else kept.sent, notes=())
+
+    async def _context_of_editor(self, session: Session, opened: OpenedSession) -> tuple[ContentBlock, ...]:
+        """Return a block with what the local user's editor shows; none for commands and other users."""
+        if self._editor_context is None or session.user or session.command is not None:
+            return ()
+        shown = await self._editor_context(Path(session.workspace))
+        return (context_block(shown, opened.session.capabilities.prompt_capabilities),) if shown else ()
 
     async def _lost(self, turn: AgentTurn) -> StateChange:
         """End a task whose turn was in the memory of a process that has ended."""

@@ -1,5 +1,6 @@
 """``serve --agent COMMAND``: the agent's command, the user's consent to run it, and the engine that serves it."""
 
+import asyncio
 import contextlib
 import json
 import re
@@ -7,6 +8,7 @@ import shlex
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, cast
 
@@ -19,11 +21,14 @@ from isthmus.acp.registry import AgentCommand, UnknownAgentError, command_of
 from isthmus.agent.approval.session_policy import check_agent_settings
 from isthmus.agent.options import OWN_TOKENS
 from isthmus.app.acp_agent import AcpAgent
+from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.setup import BadInputError, Setup
 from isthmus.client import InvalidRequest
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.editor_surface import EditorPeer, EditorSurface
+from isthmus.engine.open_questions import QuestionOpened
 from isthmus.engine.workspaces import KEY, WorkspaceRule
 from isthmus.files.locations import make_private_directory
 from isthmus.journal.sqlite import SqliteJournal
@@ -179,14 +184,35 @@ async def hosted_engine(
     make_private_directory(folder)
     environment = {**agent_environment(setup.environment, command.agent, command.variables), **command.settings}
     launch = AgentLaunch(command.words, environment, command.agent)
-    agent = AcpAgent(command.id, launch, passes_servers=not is_server)
+    editors = EditorDirectory(setup.environment) if setup.use_ide else None
+    context = editors.context if editors is not None else None
+    agent = AcpAgent(command.id, launch, passes_servers=not is_server, editor_context=context)
     journal = await SqliteJournal.open(folder / "journal.sqlite", agent=(f"ACP agent {command.id}",))
     check = check_workspace_alone if is_server else check_workspace_and_servers
     options = EngineOptions(rule, takes_over=is_server, maximum_size=setup.journal_maximum_size, check_settings=check)
     engine = Engine(agent, journal, options)
-    try:
+    async with contextlib.AsyncExitStack() as stack:
+        if editors is not None:
+            stack.push_async_callback(editors.aclose)
+        stack.push_async_callback(agent.aclose)
+        stack.push_async_callback(engine.aclose)
         await engine.start()
+        if editors is not None:
+            await stack.enter_async_context(_reviewed_in(editors, engine))
         yield engine
+
+
+@contextlib.asynccontextmanager
+async def _reviewed_in(editors: EditorDirectory, engine: Engine) -> AsyncGenerator[None]:
+    """Show the agent's edits of the local user's tasks in the editor of their folder, too."""
+
+    async def find(question: QuestionOpened) -> EditorPeer | None:
+        return None if question.user else await editors.find(Path(question.workspace))
+
+    for_user = partial(engine.for_user, workspaces=WorkspaceRule())
+    surface = asyncio.create_task(EditorSurface(for_user, engine.questions, find).run(), name="reviews in editors")
+    try:
+        yield
     finally:
-        await engine.aclose()
-        await agent.aclose()
+        surface.cancel()
+        await asyncio.gather(surface, return_exceptions=True)

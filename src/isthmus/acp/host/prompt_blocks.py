@@ -9,6 +9,9 @@ from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError
 from isthmus.events import MessagePart
 
+EDITOR_URI = "isthmus:///editor"
+"""URI of the resource with what the user's editor shows."""
+
 
 class UnreadableContentError(IsthmusError):
     """A part of a message that the agent does not read."""
@@ -24,6 +27,13 @@ def prompt_blocks(
     """
     blocks = tuple(_block(part, abilities or PromptCapabilities()) for part in parts)
     return (TextBlock(before), *blocks) if before else blocks
+
+
+def context_block(shown: str, abilities: PromptCapabilities | None) -> ContentBlock:
+    """Return the block with what the user's editor shows: a resource if the agent reads these, otherwise text."""
+    if abilities is not None and abilities.embedded_context:
+        return EmbeddedResource(ResourceContents(EDITOR_URI, "text/plain", shown))
+    return TextBlock(f"{shown}\n\n")
 
 
 def _block(part: MessagePart, abilities: PromptCapabilities) -> ContentBlock:
