@@ -166,7 +166,7 @@ async def test_what_was_typed_in_neovim_stays_at_a_companions_kill_and_is_closed
                 await asyncio.to_thread(companion.end, signal.SIGKILL)
 
         async def is_told() -> bool:
-            return "nobody waits for this any more" in await neovim.lua("return vim.wo.winbar")
+            return "nobody waits" in await neovim.lua("return vim.wo.winbar")
 
         await neovim.type(":w<CR>")  # the answer is refused here
         await eventually_async(is_told, what="the view says that nobody waits for it")
