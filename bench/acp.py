@@ -6,6 +6,7 @@ Ready is the answer to `session/new`, after `initialize`; the first update is th
 import itertools
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,6 +48,7 @@ class AcpAgent:
 
 def run(rounds: int | None) -> list[Figure]:
     """Run interleaved rounds and return medians."""
+    sys.path.append(str(ROOT / "tests"))  # the endpoints run in this process
     from support.gemini_wire import GeminiWire
 
     chunks = [f"word {number} " for number in range(CHUNKS)]
