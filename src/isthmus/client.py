@@ -8,7 +8,13 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from isthmus.development_tool import CommandExecutionStatus, SlashCommand, ToolCall, ToolCallConfirmation
+from isthmus.development_tool import (
+    CommandExecutionStatus,
+    ConfirmationOption,
+    SlashCommand,
+    ToolCall,
+    ToolCallConfirmation,
+)
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ArtifactUpdate, MessagePart, TaskState
@@ -26,11 +32,21 @@ MISSED_EVENTS = "missed-events"
 """Reason of a state change after which events may be missing: the connection broke, and the server replays none."""
 
 
-def offered_option(call: ToolCall, wanted: Sequence[str]) -> str:
-    """Return the first of these options that the question of a call offers; the first of all if it offers none."""
+def refuses(option: ConfirmationOption) -> bool:
+    """Return whether an option refuses a call, by the kind that its agent states, otherwise by its id."""
+    return option.kind.startswith("reject") if option.kind else option.id.casefold() in REFUSING_OPTIONS
+
+
+def offered_option(call: ToolCall, wanted: Sequence[str], kind: str) -> str:
+    """Return the option of a call's question that is stated to be of this kind, otherwise the first of these ids.
+
+    If the question offers none of them, the first id is returned all the same, and the agent will refuse it.
+    """
     request = call.confirmation_request
-    offered = {option.id for option in request.options} if request is not None else set[str]()
-    return next((option_id for option_id in wanted if option_id in offered), wanted[0])
+    options = request.options if request is not None else ()
+    stated = next((option.id for option in options if option.kind == kind), None)
+    offered = {option.id for option in options}
+    return stated or next((option_id for option_id in wanted if option_id in offered), wanted[0])
 
 
 @dataclass(frozen=True, slots=True)

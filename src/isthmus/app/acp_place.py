@@ -33,7 +33,7 @@ _TRUST = {
 
 
 class LocalPlace:
-    """Sessions of an agent in this process. ``delete_session`` deletes all tasks of a session."""
+    """Sessions of an agent in this process."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment

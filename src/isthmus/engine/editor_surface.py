@@ -109,10 +109,12 @@ class EditorSurface:
             log.warning("%s is not reviewed in the editor: %s", edit.file_path, error)
             return
         if content is None:
-            answer = ToolCallConfirmation(call_id, offered_option(question.tool_call, REFUSING_OPTIONS))
+            answer = ToolCallConfirmation(call_id, offered_option(question.tool_call, REFUSING_OPTIONS, "reject_once"))
         else:
             modified = None if content == edit.new_content else ModifiedFileDetails(content)
-            answer = ToolCallConfirmation(call_id, offered_option(question.tool_call, ACCEPTING_OPTIONS), modified)
+            answer = ToolCallConfirmation(
+                call_id, offered_option(question.tool_call, ACCEPTING_OPTIONS, "allow_once"), modified
+            )
         key = (question.task_id, call_id)
         self._answering.add(key)
         try:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, offered_option
-from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
+from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, offered_option, refuses
+from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.terminal.form_filling import filling_of
 
 FILL_IN = "f"
@@ -64,7 +64,7 @@ class CallQuestion:
 
     def confirmation(self, choice: AnswerChoice) -> ToolCallConfirmation:
         """Return the answer for a choice, with the user's edits unless the call is refused."""
-        option_id = choice.option_id or offered_option(self.call, ACCEPTING_OPTIONS)
+        option_id = choice.option_id or offered_option(self.call, ACCEPTING_OPTIONS, "allow_once")
         keeps_edits = self.edited is not None and option_id not in REFUSALS
         details = ModifiedFileDetails(self.edited) if keeps_edits and self.edited is not None else None
         return ToolCallConfirmation(self.call.tool_call_id, option_id, details)
@@ -92,10 +92,6 @@ def refusal(call: ToolCall) -> ToolCallConfirmation | None:
     """Return the answer that refuses a call, for runs without a user; None if no option of it does."""
     request = call.confirmation_request
     for option in request.options if request is not None else ():
-        if _refuses(option):
+        if refuses(option):
             return ToolCallConfirmation(call.tool_call_id, option.id)
     return None
-
-
-def _refuses(option: ConfirmationOption) -> bool:
-    return option.id.casefold() in REFUSING_OPTIONS

@@ -192,3 +192,13 @@ def test_after_the_beginning_of_a_replay_a_call_is_sent_whole_again() -> None:
     first = sent(encoder, ToolCallUpdate(CALL))
     encoder.begin_replay()
     assert sent(encoder, ToolCallUpdate(CALL)) == first
+
+
+def test_nothing_follows_the_end_of_a_call_but_another_call_may_have_its_id() -> None:
+    encoder = UpdateEncoder("/w")
+    running = ToolCall("c1", ToolCallStatus.EXECUTING, "glob", {})
+    ended = ToolCall("c1", ToolCallStatus.SUCCEEDED, "glob", {})
+    sent = [len(list(encoder.call(call))) for call in (running, ended, ended, running)]
+    assert sent == [1, 1, 0, 0]
+    (again,) = encoder.call(ToolCall("c1", ToolCallStatus.PENDING, "read_file", {}))
+    assert to_camel_json(again)["sessionUpdate"] == "tool_call"

@@ -360,7 +360,7 @@ class FrontServer:
             raise RpcError(METHOD_NOT_FOUND, "there is no client to ask")
         return await self._client.request(question.METHOD, self._wire.question(question), timeout=None)
 
-    def _do_later(self, work: Any) -> None:
+    def _do_later(self, work: Awaitable[object]) -> None:
         task = asyncio.create_task(self._logged(work))
         self._later.add(task)
         task.add_done_callback(self._later.discard)

@@ -106,7 +106,7 @@ class SessionTurn:
             raise RpcError(INTERNAL_ERROR, "the connection to the agent was lost; the turn goes on: load the session")
 
     async def cancel(self) -> None:
-        """Stop the task, and show its last events."""
+        """Stop the task; one that has ended is left as it is."""
         with suppress(TaskNotCancelable):
             await self._agent.cancel(self.stream.task_id)
 

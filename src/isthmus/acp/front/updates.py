@@ -16,7 +16,7 @@ from isthmus.acp.v1.updates import (
     ToolCallState,
     UserMessageChunk,
 )
-from isthmus.development_tool import AgentThought, ToolCall
+from isthmus.development_tool import AgentThought, ToolCall, ToolCallStatus
 from isthmus.encoding.json_shapes import as_object, as_text
 from isthmus.events import (
     AgentEvent,
@@ -50,11 +50,14 @@ class UpdateEncoder:
         self.own_messages: set[str] = set()
         self.settings: dict[str, Any] = {}
         self._calls: dict[str, ToolCallState] = {}
+        self._ended: set[str] = set()
+        """Ids of the calls that have ended, whose content is not kept."""
 
     def begin_replay(self) -> None:
         """Begin again: from now on the client is sent what it may have seen before."""
         self.own_messages.clear()
         self._calls.clear()
+        self._ended.clear()
 
     def updates(self, event: AgentEvent) -> Iterator[SessionUpdate]:
         """Yield the updates for an event, in order; there may be none."""
@@ -91,12 +94,20 @@ class UpdateEncoder:
                 assert_never(event)
 
     def call(self, call: ToolCall) -> Iterator[SessionUpdate]:
-        """Yield what is new of a tool call."""
+        """Yield what is new of a tool call; nothing more after its end, unless another call has its id."""
+        if call.tool_call_id in self._ended:
+            if call.status is not ToolCallStatus.PENDING:
+                return
+            self._ended.discard(call.tool_call_id)
         now = call_state(call, self.workspace)
         before = self._calls.get(call.tool_call_id)
         if before is not None and now.content is None:
             now = replace(now, content=before.content)  # what it wants to do is shown until there is a result
-        self._calls[call.tool_call_id] = now
+        if call.status.is_final:
+            self._calls.pop(call.tool_call_id, None)
+            self._ended.add(call.tool_call_id)
+        else:
+            self._calls[call.tool_call_id] = now
         stated: dict[str, Any] = {name: getattr(now, name) for name in _MEMBERS}
         if before is None:
             yield ToolCallStarted(**stated)
