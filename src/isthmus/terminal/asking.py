@@ -18,7 +18,7 @@ from isthmus.errors import IsthmusError
 from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.terminal.editing import edit_text
 from isthmus.terminal.form_filling import filling_of
-from isthmus.terminal.questions import REFUSALS, AnswerChoice, CallQuestion, question_of
+from isthmus.terminal.questions import AnswerChoice, CallQuestion, question_of
 from isthmus.terminal.signals import Interrupted
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class TerminalQuestions:
             self.renderer.error(str(error))
             return QuestionOutcome.GOES_ON
         edits = ", with your edits" if confirmation.file_details is not None else ""
-        self.renderer.chosen(choice.name + edits, is_refusal=choice.option_id in REFUSALS)
+        self.renderer.chosen(choice.name + edits, is_refusal=choice.is_refusal)
         return QuestionOutcome.ANSWERED
 
     async def catch_up(self, stream: TaskStream) -> None:

@@ -3,26 +3,30 @@
 from dataclasses import dataclass
 
 from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, offered_option, refuses
-from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
+from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.terminal.form_filling import filling_of
 
 FILL_IN = "f"
-REFUSALS = frozenset({*REFUSING_OPTIONS, "decline"})
 _SHORT = {"y": ACCEPTING_OPTIONS, "n": ("no", "decline", *REFUSING_OPTIONS)}
 """Option ids that a typed letter can select: it selects the first one that the question offers."""
+_KINDS = {"y": "allow_once", "n": "reject_once"}
+"""Kind of an option that a typed letter selects before, if its agent states one."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerChoice:
     """One line of a question: the input that selects it, and its text.
 
-    ``option_id`` is None for the front's own choices: to edit the proposal first, or to fill in a form.
+    ``option_id`` is None for the front's own choices: to edit the proposal first, or to fill in a form. ``kind`` is
+    that of the option, where its agent states one.
     """
 
     key: str
     name: str
     description: str | None
     option_id: str | None
+    kind: str | None = None
+    is_refusal: bool = False
 
     @property
     def is_edit(self) -> bool:
@@ -58,16 +62,25 @@ class CallQuestion:
         for choice in self.choices:
             if word and word in (choice.key, (choice.option_id or "").casefold(), choice.name.casefold()):
                 return choice
-        option_ids = _SHORT.get({"yes": "y", "no": "n"}.get(word, word), ())
+        letter = {"yes": "y", "no": "n"}.get(word, word)
+        stated = [choice for choice in self.choices if choice.kind is not None and choice.kind == _KINDS.get(letter)]
+        if stated:
+            return stated[0]
+        option_ids = _SHORT.get(letter, ())
         by_id = {choice.option_id: choice for choice in self.choices}
         return next((by_id[option_id] for option_id in option_ids if option_id in by_id), None)
 
     def confirmation(self, choice: AnswerChoice) -> ToolCallConfirmation:
         """Return the answer for a choice, with the user's edits unless the call is refused."""
         option_id = choice.option_id or offered_option(self.call, ACCEPTING_OPTIONS, "allow_once")
-        keeps_edits = self.edited is not None and option_id not in REFUSALS
-        details = ModifiedFileDetails(self.edited) if keeps_edits and self.edited is not None else None
+        edited = None if choice.is_refusal else self.edited
+        details = ModifiedFileDetails(edited) if edited is not None else None
         return ToolCallConfirmation(self.call.tool_call_id, option_id, details)
+
+
+def is_refusal(option: ConfirmationOption) -> bool:
+    """Return whether an option refuses a call, or declines a question of a server."""
+    return refuses(option) or (option.kind is None and option.id == "decline")
 
 
 def question_of(call: ToolCall, edited: str | None = None) -> CallQuestion:
@@ -75,7 +88,9 @@ def question_of(call: ToolCall, edited: str | None = None) -> CallQuestion:
     request = call.confirmation_request
     options = request.options if request is not None else ()
     choices = [
-        AnswerChoice(str(number), option.name or option.id, option.description, option.id)
+        AnswerChoice(
+            str(number), option.name or option.id, option.description, option.id, option.kind, is_refusal(option)
+        )
         for number, option in enumerate(options, 1)
     ]
     if request is not None and request.file_edit_details is not None and choices:

@@ -10,7 +10,7 @@ from typing import assert_never
 from rich.text import Text
 
 from isthmus.client import MISSED_EVENTS
-from isthmus.development_tool import ExecuteDetails, ToolCall, ToolCallStatus
+from isthmus.development_tool import ConfirmationOption, ExecuteDetails, ToolCall, ToolCallStatus
 from isthmus.events import (
     AgentEvent,
     AgentMessage,
@@ -42,7 +42,7 @@ from isthmus.terminal.blocks import (
     tail_lines,
 )
 from isthmus.terminal.headless_output import retry_text
-from isthmus.terminal.questions import REFUSALS, CallQuestion
+from isthmus.terminal.questions import CallQuestion, is_refusal
 from isthmus.terminal.screen import Screen
 from isthmus.text.units import show_count
 from isthmus.text.visible import visible, visible_line
@@ -70,7 +70,7 @@ class TaskRenderer:
         self._text_id = ""
         self._seen: dict[str, str] = {}
         self._own_answers: set[str] = set()
-        self._option_names: dict[tuple[str, str], str] = {}
+        self._options: dict[tuple[str, str], ConfirmationOption] = {}
         self._programs: set[str] = set()
         self._printed: dict[str, str] = {}
         self._shown_prompt: str | None = None
@@ -209,7 +209,7 @@ class TaskRenderer:
         self._text_id = ""
         screen = self._screen
         view = self._view.calls.get(call.tool_call_id) or CallView(call)
-        was_asked = any(call_id == call.tool_call_id for call_id, _ in self._option_names)
+        was_asked = any(call_id == call.tool_call_id for call_id, _ in self._options)
         lines = call_lines(view, screen.glyphs, screen.width, was_asked=was_asked)
         if call.status is ToolCallStatus.FAILED:
             for line in error_lines(call):
@@ -230,7 +230,7 @@ class TaskRenderer:
         """Remember what later events of the call do not repeat: its options, and whether it runs a program."""
         request = call.confirmation_request
         for option in request.options if request is not None else ():
-            self._option_names[call.tool_call_id, option.id] = option.name
+            self._options[call.tool_call_id, option.id] = option
         runs = request is not None and isinstance(request.details, ExecuteDetails)
         if runs or call.live_content is not None or call.tool_name == SHELL_TOOL:
             self._programs.add(call.tool_call_id)
@@ -242,13 +242,13 @@ class TaskRenderer:
         if confirmation.tool_call_id in self._own_answers:
             self._own_answers.discard(confirmation.tool_call_id)
             return
-        option = (confirmation.tool_call_id, confirmation.selected_option_id)
-        chosen = self._option_names.get(option) or confirmation.selected_option_id
+        chosen_id = confirmation.selected_option_id
+        option = self._options.get((confirmation.tool_call_id, chosen_id)) or ConfirmationOption(chosen_id, chosen_id)
+        chosen = option.name or option.id
         if confirmation.file_details is not None:
             chosen += ", with changes"
         who = visible_line(accepted.answered_by) or "another client"
-        is_refusal = confirmation.selected_option_id in REFUSALS
-        self.chosen(chosen, is_refusal=is_refusal, where=f"  answered in {who}")
+        self.chosen(chosen, is_refusal=is_refusal(option), where=f"  answered in {who}")
 
     def _state(self, change: StateChange) -> None:
         if change.reason == MISSED_EVENTS:

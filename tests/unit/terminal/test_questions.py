@@ -147,3 +147,22 @@ def test_a_servers_document_is_shown_whole_and_goes_along_edited_unless_declined
     answers = {choice.option_id: question.confirmation(choice) for choice in question.choices if choice.option_id}
     assert answers["accept"].file_details == ModifiedFileDetails('{"name": "Ada"}')
     assert answers["decline"].file_details is None
+
+
+def test_an_agents_own_options_count_by_their_kind_whatever_their_ids() -> None:
+    options = (
+        ConfirmationOption("keep", "Keep it out", kind="reject_once"),
+        ConfirmationOption("never", "Never", kind="reject_always"),
+        ConfirmationOption("cancel", "Go on", kind="allow_once"),
+    )
+    request = ConfirmationRequest(options, file_edit_details=FileDiff("a.txt", "/w/a.txt", "one\n"))
+    call = ToolCall("c", ToolCallStatus.PENDING, "write", {}, confirmation_request=request)
+    question = question_of(call, "mine\n")
+    sent = {choice.option_id: question.confirmation(choice).file_details for choice in question.choices}
+    assert (sent["keep"], sent["never"]) == (None, None)
+    assert sent["cancel"] == ModifiedFileDetails("mine\n")
+    assert {choice.option_id for choice in question.choices if choice.is_refusal} == {"keep", "never"}
+    for typed, option in (("y", "cancel"), ("n", "keep")):
+        choice = question.choice(typed)
+        assert choice is not None
+        assert choice.option_id == option
