@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.app.acp_place import LocalPlace, ServerPlace
+from isthmus.app.acp_place import LocalPlace
+from isthmus.app.acp_server_place import ServerPlace
 from isthmus.client import AgentClient, PromptMessage
 from isthmus.development_tool import AgentThought
 from isthmus.events import TextContent, Thought
@@ -64,7 +65,7 @@ async def served(request: pytest.FixtureRequest) -> AsyncGenerator[Served]:
         await agent.aclose()
         return
     async with serving(agent) as server, remote_agent(server.url, TOKEN) as remote:
-        yield Served(remote, ServerPlace(), agent, release)
+        yield Served(remote, ServerPlace(remote, remote.url), agent, release)
 
 
 async def test_a_prompt_is_answered_and_the_session_listed(served: Served, workspace: Path) -> None:

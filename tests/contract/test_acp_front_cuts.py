@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
-from isthmus.app.acp_place import ServerPlace
+from isthmus.app.acp_server_place import ServerPlace
 from isthmus.events import TextContent
 from support.a2a_serving import TOKEN, serving
 from support.acp_front import ALLOW, RefusedError, front
@@ -51,7 +51,7 @@ async def test_connections_that_are_cut_show_every_text_once_and_ask_once(
     agent: MemoryAgent, proxy: CuttingProxy, gates: list[asyncio.Event], workspace: Path
 ) -> None:
     remote = await RemoteAgent.connect(proxy.url, TOKEN, retry_policy=QUICK)
-    async with front(remote, place=ServerPlace()) as client:
+    async with front(remote, place=ServerPlace(remote, remote.url)) as client:
         turn = await client.begin_prompt(await client.new(workspace), "go")
         await eventually_async(lambda: client.text() == "".join(TEXTS[:20]))
         proxy.cut()
@@ -74,7 +74,7 @@ async def test_a_lost_answer_is_an_error_and_a_load_shows_what_became_of_it(
     for gate in gates:
         gate.set()
     remote = await RemoteAgent.connect(proxy.url, TOKEN, retry_policy=QUICK)
-    async with front(remote, place=ServerPlace()) as client:
+    async with front(remote, place=ServerPlace(remote, remote.url)) as client:
         session = await client.new(workspace)
         turn = await client.begin_prompt(session, "go")
         question = await client.question()
@@ -99,7 +99,7 @@ async def test_a_server_that_is_gone_ends_the_prompt_and_a_load_shows_the_rest(
     proxy: CuttingProxy, gates: list[asyncio.Event], workspace: Path
 ) -> None:
     remote = await RemoteAgent.connect(proxy.url, TOKEN, retry_policy=QUICK)
-    async with front(remote, place=ServerPlace(), answer=ALLOW) as client:
+    async with front(remote, place=ServerPlace(remote, remote.url), answer=ALLOW) as client:
         session = await client.new(workspace)
         turn = await client.begin_prompt(session, "go")
         await eventually_async(lambda: client.text() == "".join(TEXTS[:20]))

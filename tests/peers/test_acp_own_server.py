@@ -1,13 +1,17 @@
 """``isthmus acp`` beside a running ``isthmus serve`` of the same user."""
 
 import asyncio
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from isthmus.app.running_servers import FOLDER, running_servers
 from isthmus.files.locations import runtime_directory
 from support.acp_wire import acp_program
+from support.isthmus_program import ISTHMUS
+from support.mcp_hosting import SUPPORT
 from support.serve_program import serve_program
 
 pytestmark = pytest.mark.anyio
@@ -94,3 +98,66 @@ async def test_the_file_of_a_killed_server_leads_nowhere(tmp_path: Path, workspa
         assert (await answer_of(workspace, "--data-dir", str(tmp_path / "data"))).startswith("I am the demo")
     async with serve_program(tmp_path, workspace):
         assert len(list((runtime_directory() / FOLDER).iterdir())) == 1
+
+
+KEEPING = """
+name: practice
+scenarios:
+  - prompt: '.'
+    replies:
+      - call: {name: keep, arguments: {note: hello}}
+      - text: Done.
+"""
+
+
+def notes() -> dict[str, Any]:
+    """Return an MCP server as editors pass it: a command."""
+    return {"name": "notes", "command": sys.executable, "args": [str(SUPPORT / "notes_mcp_server.py")], "env": []}
+
+
+async def test_the_users_own_server_runs_the_commands_that_the_editor_passes(tmp_path: Path, workspace: Path) -> None:
+    data = str(tmp_path / "data")
+    async with (
+        serve_program(tmp_path, workspace, script=KEEPING) as server,
+        acp_program(workspace, "--data-dir", data) as program,
+    ):
+        await program.initialized()
+        opened = await program.request("session/new", cwd=str(workspace), mcpServers=[notes()])
+        session, prompt = opened["result"]["sessionId"], [{"type": "text", "text": "keep it"}]
+        response = program.begin("session/prompt", sessionId=session, prompt=prompt)
+        question = await program.question()
+        program.choose(question, "proceed_once")
+        assert (await response)["result"] == {"stopReason": "end_turn"}
+        updates = [message["params"]["update"] for message in program.updates]
+        assert "kept hello" in str([each for each in updates if each["sessionUpdate"] == "tool_call_update"])
+        async with server.client() as client:
+            assert [task.title for task in await client.tasks()] == ["keep it"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "who"),
+    [
+        (("--max-approval-mode", "auto_edit"), "owner"),
+        (("--public-url", "https://agent.example.org/"), "owner"),
+        ((), "user"),
+    ],
+)
+async def test_a_server_refuses_commands_with_the_reason_to_anybody_else(
+    tmp_path: Path, workspace: Path, arguments: tuple[str, ...], who: str
+) -> None:
+    token = tmp_path / "token"
+    async with serve_program(tmp_path, workspace, *arguments) as server:
+        if who == "user":
+            token = tmp_path / "of-alice"
+            adding = await asyncio.create_subprocess_exec(
+                *ISTHMUS, "serve", "token", "add", "alice", "--data-dir", str(tmp_path / "data"), stdout=-1
+            )
+            said, _ = await adding.communicate()
+            token.write_bytes(said.split()[-1])
+        async with acp_program(workspace, "--connect", server.url, "--token-file", str(token)) as program:
+            await program.initialized()
+            opened = await program.request("session/new", cwd=str(workspace), mcpServers=[notes()])
+            assert opened["error"]["code"] == -32602
+            assert "'notes' is a command, and commands of clients are not run here" in opened["error"]["message"]
+            assert "isthmus acp --in-process" in opened["error"]["message"]
+            assert "result" in await program.request("session/new", cwd=str(workspace), mcpServers=[])

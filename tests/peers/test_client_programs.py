@@ -61,6 +61,21 @@ async def test_a_program_that_the_client_no_longer_names_ends(home: Path, worksp
         await host.release(second)
 
 
+async def test_another_users_session_of_the_same_id_has_programs_of_nobody(home: Path, workspace: Path) -> None:
+    starts = home / "starts"
+    async with hosting(home, {}, allows_client_programs=True) as host:
+        first = ToolScope(workspace, "session", "t1", (notes(starts),))
+        tool = (await host.tools(first)).tools["keep"]
+        await host.release(first)
+        url = McpServerSettings("far", url="http://127.0.0.1:9/")
+        others = ToolScope(workspace, "session", "t2", (url,), "alice")
+        assert "keep" not in (await host.tools(others)).tools
+        await host.release(others)
+        assert said(await success_of(tool, tool_context(workspace), note="still")) == "kept still"
+        with pytest.raises(ToolFailure, match="commands of clients are not run here"):
+            await host.tools(ToolScope(workspace, "session", "t3", (notes(starts),), "alice"))
+
+
 async def test_the_configured_servers_are_used_beside_a_clients_own(home: Path, workspace: Path) -> None:
     async with hosting(home, {"plain": scripted("plain")}, allows_client_programs=True) as host:
         scope = ToolScope(workspace, "session", "t", (McpServerSettings("*"), notes(home / "starts")))

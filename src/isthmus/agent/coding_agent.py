@@ -88,13 +88,14 @@ class CodingAgent:
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
         """Return the slash commands for a user in a workspace."""
         servers = settings.mcp_servers if settings is not None else ()
-        return await self._commands.commands(ToolScope(workspace, mcp_servers=servers), self._resources.home_of(user))
+        scope = ToolScope(workspace, mcp_servers=servers, user=user)
+        return await self._commands.commands(scope, self._resources.home_of(user))
 
     async def complete(
         self, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
     ) -> Sequence[Completion]:
         """Return the completions of a line that a user is typing."""
-        scope = ToolScope(workspace, mcp_servers=settings.mcp_servers if settings is not None else ())
+        scope = ToolScope(workspace, mcp_servers=settings.mcp_servers if settings is not None else (), user=user)
         if line.startswith("/"):
             return await self._commands.complete(scope, self._resources.home_of(user), line)
         return await complete_references(line, self._resources.contents, scope)
@@ -276,7 +277,7 @@ def _with_new_ids(message: Message, used_ids: Collection[str]) -> Message:
 
 def _scope(session: Session) -> ToolScope:
     servers = session.settings.mcp_servers if session.settings is not None else ()
-    return ToolScope(Path(session.workspace), session.context_id, session.task_id, servers)
+    return ToolScope(Path(session.workspace), session.context_id, session.task_id, servers, session.user)
 
 
 def _end_of_turn(done: Done) -> StateChange | None:

@@ -33,7 +33,7 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: 
     """
     from isthmus.app.acp_place import LocalPlace
     from isthmus.app.browser import open_browser
-    from isthmus.app.local_agent import McpUse, local_agent
+    from isthmus.app.local_agent import ClientPrograms, McpUse, local_agent
     from isthmus.engine.workspaces import WorkspaceRule
 
     servers: list[FrontServer] = []
@@ -41,7 +41,7 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: 
     async def editor_text(path: Path) -> str | None:
         return await servers[0].editor_text(path) if servers else None
 
-    mcp_use = McpUse(open_browser=open_browser, allows_client_programs=True)
+    mcp_use = McpUse(open_browser=open_browser, client_programs=ClientPrograms.OF_THE_CLIENT)
     async with local_agent(setup, WorkspaceRule(), mcp_use=mcp_use, editor_text=editor_text) as engine:
         options = FrontOptions(
             __version__,
@@ -78,8 +78,9 @@ async def serve_remote(
     Raises:
         RemoteError: the server cannot be reached, or refuses the token.
     """
+    from isthmus.a2a.client.discovery import ClientDialect
     from isthmus.a2a.client.remote_agent import RemoteAgent
-    from isthmus.app.acp_place import ServerPlace
+    from isthmus.app.acp_server_place import ServerPlace
 
     agent = await RemoteAgent.connect(url, token, ca_file=ca_file)
     # A hosted agent, which has settings of its own, has a folder for sessions that name none; our own has not. The mode
@@ -87,7 +88,9 @@ async def serve_remote(
     modes = SessionOptions(has_modes=not agent.profile.has_workspace).of_reopened({})
     options = FrontOptions(__version__, modes, wires=_wires(has_draft=has_draft))
     try:
-        await serve_front(FrontServer(agent, ServerPlace(), options), incoming, outgoing)
+        takes_servers = agent.dialect is ClientDialect.DEVELOPMENT_TOOL
+        place = ServerPlace(agent, agent.url, takes_servers=takes_servers)
+        await serve_front(FrontServer(agent, place, options), incoming, outgoing)
     finally:
         await agent.aclose()
 

@@ -1,4 +1,7 @@
-"""The sessions of ACP clients on this machine: their folders and MCP servers, trust, and deletion."""
+"""The sessions of ACP clients on this machine: their folders and MCP servers, trust, and deletion.
+
+Those of an agent behind a server are in :mod:`isthmus.app.acp_server_place`.
+"""
 
 import asyncio
 import os
@@ -50,6 +53,9 @@ class LocalPlace:
         refuse_further_folders(extra)
         return {"workspace_path": os.path.realpath(folder), **server_settings(servers)}
 
+    async def check(self, settings: JsonObject) -> None:
+        """Check nothing more."""
+
     async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
         """Ask whether the folder is trusted if its files would start programs and the user has not decided."""
         folder, home = Path(cwd), Path.home()
@@ -84,30 +90,6 @@ class HostedPlace(LocalPlace):
     @override
     async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
         """Ask nothing."""
-
-
-class ServerPlace:
-    """Sessions of an agent behind a server, whose folders and MCP servers are those of its machine."""
-
-    def settings(self, cwd: str, servers: Sequence[McpServer], extra: Sequence[str]) -> JsonObject:
-        """Return the AgentSettings of a session; the server decides whether it works in this folder.
-
-        Raises:
-            RpcError: ``cwd`` is not an absolute path, or something is not supported.
-        """
-        refuse_further_folders(extra)
-        refused = (
-            "and a server runs no commands of its clients: configure it where the agent runs, give a url, or run the"
-            " agent in the editor by `isthmus acp --in-process`"
-        )
-        return {"workspace_path": absolute_folder(cwd), **server_settings(servers, refused)}
-
-    async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
-        """Ask nothing: the server's owner has decided about its folders."""
-
-    async def delete(self, session_id: str) -> None:
-        """Delete nothing; a server keeps its tasks."""
-        raise RpcError(INVALID_PARAMS, "the server's tasks are deleted on its machine, by `isthmus tasks delete`")
 
 
 def absolute_folder(cwd: str) -> str:

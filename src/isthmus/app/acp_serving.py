@@ -144,7 +144,7 @@ def _decoded(text: str) -> tuple[str, ...]:
 _SETTINGS = ("allowed_tools", "model", "approval_mode", "context_files")
 
 
-async def check_workspace_alone(value: JsonObject, folder: Path) -> None:
+async def check_workspace_alone(value: JsonObject, folder: Path, brings_programs: bool) -> None:
     """Check AgentSettings for an agent of another author, which has settings of its own.
 
     Raises:
@@ -153,7 +153,7 @@ async def check_workspace_alone(value: JsonObject, folder: Path) -> None:
     _require_none(value, ("mcp_servers", *_SETTINGS))
 
 
-async def check_workspace_and_servers(value: JsonObject, folder: Path) -> None:
+async def check_workspace_and_servers(value: JsonObject, folder: Path, brings_programs: bool) -> None:
     """Check AgentSettings of the user's own client, which may bring MCP servers for the agent.
 
     Raises:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,6 +58,16 @@ UNATTENDED_WAIT_SECONDS = 20.0
 """Maximum time in seconds that a turn without a user at the terminal waits for MCP servers that are connecting."""
 
 
+class ClientPrograms(StrEnum):
+    """Clients whose own MCP servers may be commands."""
+
+    OF_NOBODY = "of nobody"
+    OF_OWNER_HERE = "of the owner here"
+    """Clients of :meth:`isthmus.engine.Engine.for_owner_here`."""
+    OF_THE_CLIENT = "of the client"
+    """Client of the engine itself: a program of the user's that has started it."""
+
+
 @dataclass(frozen=True, slots=True)
 class McpUse:
     """Options for the use of MCP servers.
@@ -66,8 +77,8 @@ class McpUse:
     Without it every address is allowed. ``open_browser`` shows a login page to the user at this machine.
     ``on_unknown_trust`` is called at the start if the folder's files would start programs and the user has not
     decided about trust. ``on_wait`` receives the servers that a turn waits for, when that takes long.
-    ``is_for_one_turn``: /mcp waits, too. ``allows_client_programs``: clients may bring servers that are commands.
-    ``on_host`` receives the host once the agent runs.
+    ``is_for_one_turn``: /mcp waits, too. ``client_programs``: whose servers may be commands. ``on_host`` receives the
+    host once the agent runs.
     """
 
     wait_seconds: float = 5.0
@@ -76,7 +87,7 @@ class McpUse:
     on_unknown_trust: OnUnknown | None = None
     on_wait: OnWait | None = None
     is_for_one_turn: bool = False
-    allows_client_programs: bool = False
+    client_programs: ClientPrograms = ClientPrograms.OF_NOBODY
     on_host: Callable[[McpHost], None] | None = None
 
 
@@ -161,6 +172,7 @@ async def local_agent(
             on_task_end=task_ended,
             keep_files=AttachedFiles(files.outputs, model.media_rules).keep,
             check_settings=_settings_check(setup, options.settings_rule, rules, mcp, model),
+            brings_programs=use.client_programs is ClientPrograms.OF_THE_CLIENT,
         ),
     )
     surface: asyncio.Task[None] | None = None
@@ -245,7 +257,7 @@ def _mcp_host(
         on_wait=use.on_wait,
         is_for_one_turn=use.is_for_one_turn,
         is_strict=setup.is_mcp_strict,
-        allows_client_programs=use.allows_client_programs,
+        allows_client_programs=use.client_programs is not ClientPrograms.OF_NOBODY,
     )
     return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands, editor_text=editor_text), options)
 
@@ -259,7 +271,7 @@ def _settings_check(
 ) -> CheckSettings:
     """Return a check of AgentSettings that raises InvalidRequest before the task is created."""
 
-    async def check(value: JsonObject, folder: Path) -> None:
+    async def check(value: JsonObject, folder: Path, brings_programs: bool) -> None:
         check_settings(value, rule=rule, own=setup.policy.mode)
         settings = check_agent_settings(value)
         if settings.approval_mode or settings.allowed_tools:
@@ -272,7 +284,7 @@ def _settings_check(
             except IsthmusError as error:
                 raise InvalidRequest(f"model: {error}") from error
         try:
-            mcp.check(folder, settings.mcp_servers)
+            mcp.check(folder, settings.mcp_servers, brings_programs=brings_programs)
         except ToolFailure as failure:
             raise InvalidRequest(f"mcp_servers: {failure}") from failure
 

@@ -93,8 +93,9 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         has_default = settings.workspace is not None or settings.agent is not None
         rule = WorkspaceRule(default=setup.workspace if has_default else None, roots=roots)
         wires = Wires(strict_extension=settings.strict_extension)
+        runs_commands = _runs_owners_commands(settings, listener)
         async with (
-            _engine(setup, settings, rule, push_rule) as engine,
+            _engine(setup, settings, rule, push_rule, runs_commands=runs_commands) as engine,
             pushing(engine, sender, wires, is_served=partial(_is_served, users)) as push,
         ):
             options = ServerOptions(
@@ -113,6 +114,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 users=users.table if users is not None else None,
                 push=push,
                 wires=wires,
+                owner_here=engine.for_owner_here() if runs_commands else None,
             )
 
             def say_ready() -> None:
@@ -149,8 +151,20 @@ def _logged(announcing: "contextlib.AbstractContextManager[None]") -> "Generator
         yield
 
 
+def _runs_owners_commands(settings: ServeSettings, listener: "socket.socket") -> bool:
+    """Return whether programs of the owner on this machine may bring MCP servers that are commands.
+
+    A command is run unasked, so the owner must let clients run everything unasked; and nothing but this machine may
+    reach the server.
+    """
+    from isthmus.a2a.server.listen import is_loopback
+
+    is_free = settings.max_approval_mode == "yolo"
+    return settings.agent is None and settings.public_url is None and is_loopback(listener) and is_free
+
+
 def _engine(
-    setup: Setup, settings: ServeSettings, rule: "WorkspaceRule", push_rule: "PushRule"
+    setup: Setup, settings: ServeSettings, rule: "WorkspaceRule", push_rule: "PushRule", *, runs_commands: bool
 ) -> "AbstractAsyncContextManager[Engine]":
     """Return the engine of our own agent, or of the one that the options name."""
     if settings.agent is not None:
@@ -159,13 +173,15 @@ def _engine(
         return hosted_engine(setup, settings.agent, rule)
     from isthmus.agent.approval.policy import ApprovalMode
     from isthmus.agent.approval.session_policy import SettingsRule
-    from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, McpUse, local_agent
+    from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, ClientPrograms, McpUse, local_agent
 
+    address_policy = None if settings.allow_client_mcp else push_rule.refusal
+    programs = ClientPrograms.OF_OWNER_HERE if runs_commands else ClientPrograms.OF_NOBODY
     return local_agent(
         setup,
         rule,
         takes_over=True,
-        mcp_use=McpUse(UNATTENDED_WAIT_SECONDS, None if settings.allow_client_mcp else push_rule.refusal),
+        mcp_use=McpUse(UNATTENDED_WAIT_SECONDS, address_policy, client_programs=programs),
         settings_rule=SettingsRule(ApprovalMode(settings.max_approval_mode)),
         names_settings_files=False,
     )

@@ -20,7 +20,8 @@ class Engine(UserTasks):
     """Runs an agent's tasks in this process; itself the AgentClient of the local user, whose name is empty."""
 
     def __init__(self, agent: Agent, journal: Journal, options: EngineOptions | None = None) -> None:
-        super().__init__(Runner(agent, journal, options or EngineOptions()))
+        options = options or EngineOptions()
+        super().__init__(Runner(agent, journal, options), brings_programs=options.brings_programs)
 
     @property
     def questions(self) -> OpenQuestions:
@@ -49,6 +50,13 @@ class Engine(UserTasks):
         ``workspaces``, when given, replaces the engine's own rule. Closing the returned client has no effect.
         """
         return UserTasks(self._runner, user, limits, workspaces)
+
+    def for_owner_here(self) -> AgentClient:
+        """Return the agent as the local user sees it, who may bring MCP servers that are commands.
+
+        Only for a client that is known to be this user's, on this machine. Closing it has no effect.
+        """
+        return UserTasks(self._runner, brings_programs=True)
 
     async def aclose(self) -> None:
         """Interrupt the running tasks, which the next start takes over; waiting tasks keep waiting."""

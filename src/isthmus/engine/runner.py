@@ -38,10 +38,14 @@ TakenT = TypeVar("TakenT", bound=ClaimedTask | None)
 
 log = logging.getLogger(__name__)
 
-CheckSettings: TypeAlias = Callable[[JsonObject, Path], Awaitable[object]]
+CheckSettings: TypeAlias = Callable[[JsonObject, Path, bool], Awaitable[object]]
+"""Function that raises an InvalidRequest for AgentSettings in a folder that the agent does not take.
+
+The last argument is whether this client may bring MCP servers that are commands.
+"""
 
 
-async def _check_form(settings: JsonObject, folder: Path) -> None:
+async def _check_form(settings: JsonObject, folder: Path, brings_programs: bool) -> None:
     check_agent_settings(settings)
 
 
@@ -62,7 +66,8 @@ class EngineOptions:
     not accept these AgentSettings, as received, in a folder; then no task is created. ``keep_files`` stores the parts
     of a message other than text as files of the task, for agents that read files; it may call the function it is given
     for the name of the message's model, None for the agent's own. ``on_task_end`` is called with the id of each task
-    whose work has ended here, successfully or not.
+    whose work has ended here, successfully or not. ``brings_programs``: the client of the engine itself may bring MCP
+    servers that are commands; clients of other views of it may not.
     """
 
     workspaces: WorkspaceRule = field(default_factory=WorkspaceRule)
@@ -72,6 +77,7 @@ class EngineOptions:
     maximum_size: int | None = MAXIMUM_SIZE
     delete_files: DeleteFiles | None = None
     check_settings: CheckSettings = _check_form
+    brings_programs: bool = False
     on_task_end: Callable[[str], None] | None = None
     keep_files: KeepFiles | None = None
 

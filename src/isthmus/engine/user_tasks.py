@@ -68,7 +68,8 @@ ATTEMPTS = 100
 class UserTasks(AgentClient, LongFollower, LineCompleter):
     """The tasks of one user; implements :class:`isthmus.client.AgentClient`.
 
-    ``workspaces``, when given, replaces the engine's own rule. Closing it has no effect on the engine.
+    ``workspaces``, when given, replaces the engine's own rule. ``brings_programs``: its client may bring MCP servers
+    that are commands. Closing it has no effect on the engine.
     """
 
     def __init__(
@@ -77,11 +78,14 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         user: str = "",
         limits: UserLimits | None = None,
         workspaces: WorkspaceRule | None = None,
+        *,
+        brings_programs: bool = False,
     ) -> None:
         self._runner = runner
         self._journal = runner.journal
         self._user = user
         self._limits = limits or NO_LIMITS
+        self._brings_programs = brings_programs
         self._workspaces = workspaces or runner.options.workspaces
         self._snapshots = Snapshots(runner.journal, runner.options.model_name)
 
@@ -293,7 +297,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
 
     async def _check_settings(self, settings: JsonObject | None, workspace: str) -> None:
         if settings is not None:
-            await self._runner.options.check_settings(settings, Path(workspace))
+            await self._runner.options.check_settings(settings, Path(workspace), self._brings_programs)
 
     async def _add(
         self,

@@ -26,8 +26,11 @@ class ClientConnections:
     def __init__(self, context_of: Callable[[McpServerSettings, Path], ConnectionContext]) -> None:
         self._context_of = context_of
         self._by_url: dict[tuple[str, str], list[ServerConnection]] = {}
-        self._programs: dict[str, dict[str, ServerConnection]] = {}
+        self._programs: dict[tuple[str, str], dict[str, ServerConnection]] = {}
+        """Programs by user and session: users choose the ids of their sessions, and may choose the same one."""
         self._working: dict[tuple[str, str], Sequence[ServerConnection]] = {}
+        self._sessions: dict[tuple[str, str], tuple[str, str]] = {}
+        """User and session of each segment that works."""
 
     def of(self, scope: ToolScope) -> Sequence[ServerConnection] | None:
         """Return the connections of a segment that works; None if it does not."""
@@ -46,24 +49,27 @@ class ClientConnections:
         new = [self._connect(server, workspace) for server in scope.mcp_servers if server.url is not None]
         self._by_url[key] = new
         self._working[key] = connections = [*programs, *new]
+        self._sessions[key] = (scope.user, scope.context_id)
         return connections
 
     async def end(self, scope: ToolScope) -> None:
         """Close what was connected for this segment alone, which has ended."""
         self._working.pop(_key(scope), None)
+        self._sessions.pop(_key(scope), None)
         await _close(self._by_url.pop(_key(scope), ()))
 
     async def aclose(self) -> None:
         """Close all connections."""
         programs = [connection for found in self._programs.values() for connection in found.values()]
         urls = [connection for found in self._by_url.values() for connection in found]
-        self._programs, self._by_url, self._working = {}, {}, {}
+        self._programs, self._by_url, self._working, self._sessions = {}, {}, {}, {}
         await _close([*programs, *urls])
 
     async def _of_session(self, scope: ToolScope, workspace: Path) -> Sequence[ServerConnection]:
         """Return the connections to a session's programs; end those that its client no longer names."""
         wanted = {_identity(server): server for server in scope.mcp_servers if server.command is not None}
-        before = self._programs.pop(scope.context_id, {})
+        session = (scope.user, scope.context_id)
+        before = self._programs.pop(session, {})
         await _close([connection for identity, connection in before.items() if identity not in wanted])
         found = {
             identity: before.get(identity) or self._connect(server, workspace) for identity, server in wanted.items()
@@ -71,11 +77,11 @@ class ClientConnections:
         for connection in found.values():
             connection.try_again()
         if found:
-            self._programs[scope.context_id] = found  # the most recently used one is last
-        working = {context_id for context_id, _ in self._working} | {scope.context_id}
-        idle = [context_id for context_id in self._programs if context_id not in working]
-        for context_id in idle[: max(0, len(self._programs) - MAXIMUM_SESSIONS)]:
-            await _close(list(self._programs.pop(context_id).values()))
+            self._programs[session] = found  # the most recently used one is last
+        working = {*self._sessions.values(), session}
+        idle = [each for each in self._programs if each not in working]
+        for each in idle[: max(0, len(self._programs) - MAXIMUM_SESSIONS)]:
+            await _close(list(self._programs.pop(each).values()))
         return list(found.values())
 
     def _connect(self, server: McpServerSettings, workspace: Path) -> ServerConnection:

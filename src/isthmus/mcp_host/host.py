@@ -57,6 +57,7 @@ class HostOptions:
     sandbox for servers. ``reads_freely`` returns whether the read-only tools of a server in the user's own file run
     without approval. ``is_for_one_turn``: the state of discovery is requested only once, so the request waits until
     it is final. ``is_strict``: no turn begins before all servers that are not switched off are connected.
+    ``allows_client_programs``: servers of clients that are commands run in sessions of the local user.
     """
 
     home: Path
@@ -125,7 +126,8 @@ class McpHost(ToolSource, ToolServers):
         await self._clients.end(scope)
 
     async def _tools(self, scope: ToolScope, servers: WorkspaceServers) -> ToolSet:
-        self._require_known(scope.mcp_servers, servers.names)
+        allows_programs = self._options.allows_client_programs and not scope.user
+        self._require_known(scope.mcp_servers, servers.names, allows_programs=allows_programs)
         connections = servers.connections(_named(scope))
         for connection in connections:
             connection.try_again()
@@ -256,15 +258,18 @@ class McpHost(ToolSource, ToolServers):
         """Connect the servers of a workspace in the background."""
         self._task(workspace)
 
-    def check(self, workspace: Path, wanted: Sequence[McpServerSettings]) -> None:
+    def check(self, workspace: Path, wanted: Sequence[McpServerSettings], *, brings_programs: bool = False) -> None:
         """Check the servers of a client's AgentSettings against the configuration and the rule for URLs, at once.
 
+        ``brings_programs``: this client may bring servers that are commands.
+
         Raises:
-            ToolFailure: a name is not configured, or a URL is not allowed.
+            ToolFailure: a name is not configured, a URL is not allowed, or a command is not.
         """
         if wanted:
             names = tuple(server.name for server in self._load(workspace.resolve()).servers)
-            self._require_known(wanted, names)
+            allows_programs = self._options.allows_client_programs and brings_programs
+            self._require_known(wanted, names, allows_programs=allows_programs)
 
     async def aclose(self) -> None:
         """Close all servers, in about two seconds."""
@@ -347,8 +352,10 @@ class McpHost(ToolSource, ToolServers):
 
     # --- clients' own servers ----------------------------------------------------------------------------------------
 
-    def _require_known(self, wanted: Sequence[McpServerSettings], configured: Sequence[str]) -> None:
-        require_known(wanted, configured, self._options.address_policy, self._options.allows_client_programs)
+    def _require_known(
+        self, wanted: Sequence[McpServerSettings], configured: Sequence[str], *, allows_programs: bool
+    ) -> None:
+        require_known(wanted, configured, self._options.address_policy, allows_programs)
 
     def _client_context(self, server: McpServerSettings, workspace: Path) -> ConnectionContext:
         options = self._options

@@ -22,6 +22,7 @@ _HOSTS: Final = ("localhost", "127.0.0.1", "[::1]", "host.docker.internal")
 """Hosts in the URLs of clients on this machine, or in a container on it."""
 TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LISTENING: Final = "0A"
+_ESTABLISHED: Final = "01"
 _NOBODY_HERE: Final = 65_534
 """User id that the system shows for users that do not exist in this user namespace."""
 
@@ -109,6 +110,37 @@ def another_user_at(port: int, tables: Sequence[Path] = TABLES) -> str | None:
                 if user not in ours:
                     return f"a process of another user (uid {user}) listens on port {port}"
     return None
+
+
+def another_user_connects(client: int, server: int, tables: Sequence[Path] = TABLES) -> str | None:
+    """Return why a connection from port ``client`` to our port ``server`` is not one of this user's. Blocks.
+
+    Only Linux tells; elsewhere the user is unknown, and the connection is accepted. Where the system tells of other
+    connections, one that it does not know is refused. Unlike in :func:`another_user_at` the superuser is another user:
+    programs that pass connections on, such as Docker's, run as such.
+    """
+    users: set[int] = set()
+    is_told = False
+    for path in tables:
+        with suppress(OSError):
+            table = path.read_text(encoding="ascii", errors="replace")
+            is_told = True
+            users |= set(connecting_users(client, server, table))
+    if not is_told or users == {os.getuid()}:
+        return None
+    found = ", ".join(map(str, sorted(users))) or "unknown"
+    return f"expected a connection of the user {os.getuid()}, received one of the user {found}"
+
+
+def connecting_users(client: int, server: int, table: str) -> Iterator[int]:
+    """Yield the ids of the users whose connections lead from one port to another; see :func:`listening_users`. Pure."""
+    for line in table.splitlines()[1:]:
+        match line.split():
+            case [_, local, remote, state, _, _, _, user, *_] if state == _ESTABLISHED and user.isdecimal():
+                if (local.rpartition(":")[2], remote.rpartition(":")[2]) == (f"{client:04X}", f"{server:04X}"):
+                    yield int(user)
+            case _:
+                pass
 
 
 def terminal_environment(variables: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:

@@ -189,12 +189,14 @@ class ToolScope:
     """Scope of a set of tools: the workspace, the session, its task, and the MCP servers of its AgentSettings.
 
     Without ``mcp_servers`` the session has all servers that are configured for the workspace, otherwise only these.
+    ``user`` is the session's; the local user's name is empty.
     """
 
     workspace: Path
     context_id: str = ""
     task_id: str = ""
     mcp_servers: tuple[McpServerSettings, ...] = ()
+    user: str = ""
 
 
 SEARCH_TOOL = "search_mcp_tools"

@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.ide.claude.finding import find_ides
 from isthmus.ide.gemini.finding import find_companions
-from isthmus.network.loopback import TABLES, another_user_at, listening_users
+from isthmus.network.loopback import TABLES, another_user_at, another_user_connects, connecting_users, listening_users
 from support.isolation import IsolatedFolders
 
 _TABLE = """\
@@ -26,6 +26,25 @@ def test_those_that_listen_on_a_port_are_found_in_the_table() -> None:
     assert list(listening_users(443, _TABLE)) == [424201, 424203]
     assert list(listening_users(80, _TABLE)) == []
     assert list(listening_users(443, "")) == []
+
+
+def test_the_user_of_a_connection_is_found_by_both_of_its_ports() -> None:
+    assert list(connecting_users(443, 40000, _TABLE)) == [424202]
+    assert list(connecting_users(40000, 443, _TABLE)) == []
+    assert list(connecting_users(443, 0, _TABLE)) == []  # it only listens
+
+
+def test_a_connection_of_another_user_or_of_nobody_known_is_not_ours(tmp_path: Path) -> None:
+    table, none = tmp_path / "tcp", tmp_path / "none"
+    table.write_text(_TABLE, encoding="ascii")
+    assert "received one of the user 424202" in (another_user_connects(443, 40000, [table, none]) or "")
+    assert "received one of the user unknown" in (another_user_connects(1, 2, [table, none]) or "")
+    assert another_user_connects(1, 2, [none]) is None  # the system does not tell
+
+
+def test_our_own_connection_is_ours(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        assert another_user_connects(connection.getsockname()[1], port) is None
 
 
 @pytest.fixture

@@ -18,11 +18,21 @@ from starlette.types import Receive, Scope, Send
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.vocabulary import CARD_PATHS
 from isthmus.a2a.server.access_log import begin_note
-from isthmus.a2a.server.auth import NOBODY, Authenticate, Principal, Refusal, RequestGate, RequestHead
+from isthmus.a2a.server.auth import (
+    LOCAL_USER,
+    NOBODY,
+    OWNER_HERE,
+    Authenticate,
+    Principal,
+    Refusal,
+    RequestGate,
+    RequestHead,
+)
 from isthmus.a2a.server.card import PORT_KEY, card_of_request, card_response
 from isthmus.a2a.server.first_step import FirstStep
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.http_request import HttpRequest
+from isthmus.a2a.server.owner_here import is_owner_here, names_command
 from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
 from isthmus.a2a.server.rest import raw_path, refusal
 from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
@@ -44,14 +54,16 @@ def application(
     push: PushFor | None = None,
     wires: Wires | None = None,
     authenticate: Authenticate | None = None,
+    owner_here: AgentClient | None = None,
 ) -> "Application":
     """Return the ASGI application that serves ``agent``; it does not close the agent.
 
     ``users`` returns the table of users, and is called for each request; ``for_user`` returns the agent as one of these
     users sees it. ``push`` returns the push service for an agent; without it there are no push notifications. ``wires``
     are the versions and dialects, by default all. ``authenticate`` replaces the token and the table of users.
+    ``owner_here`` is the agent as programs of the server's owner on its own machine see it, by default ``agent``.
     """
-    principals = Principals(agent, options, for_user=for_user, push=push, wires=wires)
+    principals = Principals(agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here)
     return Application(principals, options, users, authenticate)
 
 
@@ -118,6 +130,8 @@ class Application:
                 if isinstance(body, Refusal):
                     response = self._refused(body, request)
                 else:
+                    if await self._is_owner_here(found.principal, request, body):
+                        found = self._principals.of(OWNER_HERE)
                     response = await found.endpoint.answer(request, body, found.caller)
                 note.status = response.status_code
                 await response(scope, receive, send)
@@ -170,6 +184,12 @@ class Application:
         head = RequestHead(request.method, request.scope["path"], request.headers, request.scope)
         name = await self._authenticate(head)
         return Principal(name) if name is not None else Refusal(401, "the request is not authenticated", {})
+
+    async def _is_owner_here(self, principal: Principal, request: HttpRequest, body: bytes) -> bool:
+        """Return whether the owner of the token is known to be the user of a program on this machine."""
+        if not self._principals.knows_owner_here or self._authenticate is not None or principal != LOCAL_USER:
+            return False
+        return names_command(body) and await is_owner_here(request)
 
     async def _body(self, request: HttpRequest, limit: int) -> bytes | Refusal:
         # The connection stays open: if it were closed while the client still writes, the answer would be lost.

@@ -54,16 +54,19 @@ class Principal:
     """The sender of a request: a user, or the local user, who has no name, no ``token_id`` and no caps.
 
     A user whom the program around the server has authenticated does not have a ``token_id`` either. ``tier`` is the
-    ``user_tier`` of the token, if it has one.
+    ``user_tier`` of the token, if it has one. ``is_here``: see :data:`OWNER_HERE`.
     """
 
     name: str = ""
     token_id: str = ""
     caps: Caps = NO_CAPS
     tier: str | None = None
+    is_here: bool = False
 
 
 LOCAL_USER = Principal()
+OWNER_HERE = Principal(is_here=True)
+"""The local user in a program on the server's machine, see :mod:`isthmus.a2a.server.owner_here`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.operations import PushService
-from isthmus.a2a.server.auth import LOCAL_USER, Principal, Refusal
+from isthmus.a2a.server.auth import LOCAL_USER, OWNER_HERE, Principal, Refusal
 from isthmus.a2a.server.endpoint import A2AEndpoint
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.wire import Caller
@@ -63,8 +63,10 @@ class Principals:
         for_user: ForUser | None = None,
         push: PushFor | None = None,
         wires: Wires | None = None,
+        owner_here: AgentClient | None = None,
     ) -> None:
         self._agent = agent
+        self._owner_here = owner_here
         self._options = options
         self._for_user = for_user
         self._push = push
@@ -79,6 +81,11 @@ class Principals:
         if found is None:
             found = self._served[principal] = self._made(principal)
         return found
+
+    @property
+    def knows_owner_here(self) -> bool:
+        """Whether the agent is another one for :data:`~isthmus.a2a.server.auth.OWNER_HERE`."""
+        return self._owner_here is not None
 
     @property
     def has_push(self) -> bool:
@@ -112,7 +119,9 @@ class Principals:
     def _made(self, principal: Principal) -> ServedPrincipal:
         options = self._options
         agent, caps = self._agent, principal.caps
-        if principal != LOCAL_USER and self._for_user is not None:
+        if principal == OWNER_HERE:
+            agent = self._owner_here or self._agent
+        elif principal != LOCAL_USER and self._for_user is not None:
             caps = caps.over(options.user_caps)
             agent = self._for_user(principal.name, caps.limits)
         body_limit = min(options.body_limit, caps.max_request or options.body_limit)

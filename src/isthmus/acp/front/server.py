@@ -70,6 +70,14 @@ class FrontPlace(Protocol):
         """
         ...
 
+    async def check(self, settings: JsonObject) -> None:
+        """Check AgentSettings that the agent itself must decide about before a session has them.
+
+        Raises:
+            RpcError: it refuses them.
+        """
+        ...
+
     async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
         """Ask the user what must be decided before the first prompt in a folder, such as its trust."""
         ...
@@ -212,21 +220,21 @@ class FrontServer:
         return {}
 
     async def _new(self, request: sessions.NewSessionRequest) -> JsonObject:
-        settings = self._settings(request.cwd, request.mcp_servers, request.additional_directories)
+        settings = await self._settings(request.cwd, request.mcp_servers, request.additional_directories)
         session = self._open(f"session-{uuid.uuid4().hex}", settings)
         self._do_later(session.load_commands())
         return self._wire.session(session.session_id, session.options)
 
     async def _load(self, request: sessions.LoadSessionRequest) -> JsonObject:
         session = await self._reopen(
-            request.session_id, self._settings(request.cwd, request.mcp_servers, request.additional_directories)
+            request.session_id, await self._settings(request.cwd, request.mcp_servers, request.additional_directories)
         )
         await session.replay()
         return self._opened(session)
 
     async def _resume(self, request: sessions.ResumeSessionRequest) -> JsonObject:
         session = await self._reopen(
-            request.session_id, self._settings(request.cwd, request.mcp_servers, request.additional_directories)
+            request.session_id, await self._settings(request.cwd, request.mcp_servers, request.additional_directories)
         )
         await session.resume()
         return self._opened(session)
@@ -305,10 +313,12 @@ class FrontServer:
         except (RpcError, DecodeError) as error:
             log.warning("The client did not ask the user about %s: %s", folder, error)
 
-    def _settings(
+    async def _settings(
         self, cwd: str, servers: Sequence[sessions.McpServer] | None, extra: Sequence[str] | None
     ) -> JsonObject:
-        return self._place.settings(cwd, servers or (), extra or ())
+        settings = self._place.settings(cwd, servers or (), extra or ())
+        await self._place.check(settings)
+        return settings
 
     def _open(self, session_id: str, settings: JsonObject) -> FrontSession:
         if len(self._sessions) >= MAXIMUM_SESSIONS:

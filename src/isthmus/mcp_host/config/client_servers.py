@@ -60,8 +60,8 @@ def require_known(
             _require_url(server, address_policy)
         elif not allows_programs:
             raise ToolFailure(
-                f"the MCP server {server.name!r} is a command, and commands of clients are not run here; give a url, or"
-                " have it configured on this machine",
+                f"the MCP server {server.name!r} is a command, and commands of clients are not run here (a server runs"
+                " those of its owner alone, who must be on its machine); give a url, or have it configured there",
                 REFUSED_SERVER,
             )
 
