@@ -33,6 +33,9 @@ CHAOS_KILLS ?= 200
 FUZZ_SECONDS ?= 3600
 # How often make kills kills the companion of each agent CLI, in each of its two installations.
 KILLS ?= 10
+# How often make acp-kills kills each of ACP_AGENTS behind our server. Its seed is printed; CHAOS_SEED repeats a run.
+ACP_KILLS ?= 100
+ACP_AGENTS ?= gemini qwen opencode
 # A git clone of the A2A project's kit, for make conformance and make conformance-a2a.
 A2A_TCK ?=
 # Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"
@@ -42,7 +45,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test quick coverage chaos kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
+.PHONY: help setup demo test quick coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +70,9 @@ chaos: setup ## kill the agent, the companion and editors CHAOS_KILLS times each
 kills: setup peers $(KILLED)/plain/.installed $(KILLED)/extras/.installed ## kill the companion of the real Gemini CLI and Qwen Code KILLS times each, installed without extras and with all
 	KILLS=$(KILLS) KILLS_PYTHON=$(abspath $(KILLED)/plain/bin/python) $(BIN)/python -m pytest tests/peers/test_companion_killed.py $(PYTEST_ARGS)
 	KILLS=$(KILLS) KILLS_PYTHON=$(abspath $(KILLED)/extras/bin/python) $(BIN)/python -m pytest tests/peers/test_companion_killed.py $(PYTEST_ARGS)
+
+acp-kills: setup peers ## kill the real CLIs behind serve --agent, what they start, or the server ACP_KILLS times each; CHAOS_SEED repeats a run
+	ACP_AGENTS="$(ACP_AGENTS)" CHAOS_KILLS=$(ACP_KILLS) $(BIN)/python -m pytest -s tests/chaos/test_acp_host_kills.py $(PYTEST_ARGS)
 
 fuzz: setup peers ## feed generated input to the shell policy, the listeners and every reader for FUZZ_SECONDS; FUZZ_SEED repeats a run
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -s tests/fuzz $(PYTEST_ARGS)

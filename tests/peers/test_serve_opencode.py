@@ -11,31 +11,12 @@ from isthmus.development_tool import FileDiff
 from isthmus.events import TaskState
 from support.acp_hosting import acp_hosting
 from support.openai_wire import OpenAIWire
+from support.opencode_cli import configured
 from support.programs import node_package
 from support.scripted_wire import Call, Reply, Say
 from support.wire_server import WireRequest
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-
-def configured(model_url: str, folder: Path) -> Path:
-    """Write OpenCode's settings: a model at a URL, and questions before edits."""
-    provider = {
-        "npm": "@ai-sdk/openai-compatible",
-        "options": {"baseURL": model_url, "apiKey": "none"},
-        "models": {"scripted": {"name": "scripted"}},
-    }
-    settings = {
-        "provider": {"test": provider},
-        "model": "test/scripted",
-        "small_model": "test/scripted",
-        "permission": {"edit": "ask", "bash": "ask"},
-        "autoupdate": False,
-        "share": "disabled",
-    }
-    path = folder / "opencode.json"
-    path.write_text(json.dumps(settings), encoding="utf-8")
-    return path
 
 
 def reply(request: WireRequest) -> Reply:
