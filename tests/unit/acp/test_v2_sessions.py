@@ -91,6 +91,15 @@ async def test_the_version_is_the_one_that_the_client_asks_for(workspace: Path) 
                 assert (await client.call("initialize", protocolVersion=version))["protocolVersion"] == 1
 
 
+async def test_a_connection_keeps_its_version_when_it_is_initialized_again(workspace: Path) -> None:
+    async with engine_on(workspace, EchoAgent()) as engine, front(engine) as client:
+        session = await client.new(workspace)
+        again = {"protocolVersion": 1, "info": {"name": "editor", "version": "1"}, "capabilities": {}}
+        assert (await client.call("initialize", **again))["protocolVersion"] == 2
+        await prompt(client, session, "hello")
+        await until(client, "idle end_turn")
+
+
 async def test_a_prompt_is_acknowledged_and_states_tell_the_rest(workspace: Path) -> None:
     async with engine_on(workspace, EchoAgent()) as engine, front(engine) as client:
         session = await client.new(workspace)

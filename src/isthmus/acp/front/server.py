@@ -110,6 +110,7 @@ class FrontServer:
         self._options = options
         self._client: ClientRequests | None = None
         self._wire = options.wires[0]
+        self._is_initialized = False
         self._capabilities = connection.ClientCapabilities()
         self._client_name = "ACP"
         self._sessions: dict[str, FrontSession] = {}
@@ -199,10 +200,11 @@ class FrontServer:
 
     def _initialize(self, params: JsonObject) -> JsonObject:
         asked = params.get("protocolVersion")
-        wires = self._options.wires
+        # A connection that is initialized keeps its version: its client has messages of that one, and waits for more.
+        wires = (self._wire,) if self._is_initialized else self._options.wires
         wire = next((wire for wire in wires if wire.version == asked), wires[0])
         request = wire.read_initialize(params)
-        self._wire = wire
+        self._wire, self._is_initialized = wire, True
         self._capabilities = request.client_capabilities or self._capabilities
         if request.client_info is not None:
             self._client_name = (request.client_info.title or request.client_info.name)[:100] or self._client_name
