@@ -79,6 +79,24 @@ async def test_the_mode_that_a_client_shows_holds_on_a_server_that_asks_nothing(
         assert (await response)["result"] == {"stopReason": "end_turn"}
 
 
+async def test_sessions_are_deleted_in_the_process_and_not_through_a_server(tmp_path: Path, workspace: Path) -> None:
+    data = ("--data-dir", str(tmp_path / "data"))
+    async with acp_program(workspace, *data, "-m", "demo") as program:
+        capabilities = (await program.initialized())["agentCapabilities"]["sessionCapabilities"]
+        assert capabilities["delete"] == {}
+        session = (await program.request("session/new", cwd=str(workspace), mcpServers=[]))["result"]["sessionId"]
+        prompt = [{"type": "text", "text": "hi"}]
+        assert "result" in await program.request("session/prompt", sessionId=session, prompt=prompt)
+        listed = (await program.request("session/list"))["result"]["sessions"]
+        assert [item["sessionId"] for item in listed] == [session]
+        assert (await program.request("session/delete", sessionId=session))["result"] == {}
+        assert (await program.request("session/list"))["result"]["sessions"] == []
+    async with serve_program(tmp_path, workspace), acp_program(workspace, *data) as program:
+        assert "delete" not in (await program.initialized())["agentCapabilities"]["sessionCapabilities"]
+        refused = await program.request("session/delete", sessionId=session)
+        assert refused["error"]["code"] == -32601
+
+
 async def test_a_server_is_announced_as_long_as_it_runs(tmp_path: Path, workspace: Path) -> None:
     async with serve_program(tmp_path, workspace) as server:
         (announced,) = await asyncio.to_thread(running_servers)

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.acp.connection import AcpConnection
-from isthmus.acp.front.server import FrontOptions, FrontPlace, FrontServer
+from isthmus.acp.front.place import FrontPlace
+from isthmus.acp.front.server import FrontOptions, FrontServer
 from isthmus.app.acp_place import LocalPlace
 from isthmus.client import AgentClient
 from isthmus.task_stream import FrontTimeouts

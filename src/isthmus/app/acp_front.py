@@ -46,10 +46,11 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: 
         options = FrontOptions(
             __version__,
             SessionOptions(setup.policy.mode, setup.model.name),
+            can_delete=True,
             auth_methods=AUTH_METHODS,
             wires=_wires(has_draft=has_draft),
         )
-        servers.append(FrontServer(engine, LocalPlace(setup.environment), options))
+        servers.append(FrontServer(engine, LocalPlace(setup.environment, engine.delete_session), options))
         await serve_front(servers[0], incoming, outgoing)
 
 
@@ -66,8 +67,11 @@ async def serve_hosted(
     from isthmus.engine.workspaces import WorkspaceRule
 
     async with hosted_engine(setup, command, WorkspaceRule(), is_server=False) as engine:
-        options = FrontOptions(__version__, SessionOptions(has_modes=False), wires=_wires(has_draft=has_draft))
-        await serve_front(FrontServer(engine, HostedPlace(setup.environment), options), incoming, outgoing)
+        options = FrontOptions(
+            __version__, SessionOptions(has_modes=False), can_delete=True, wires=_wires(has_draft=has_draft)
+        )
+        place = HostedPlace(setup.environment, engine.delete_session)
+        await serve_front(FrontServer(engine, place, options), incoming, outgoing)
 
 
 async def serve_remote(

@@ -5,12 +5,13 @@ Those of an agent behind a server are in :mod:`isthmus.app.acp_server_place`.
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from typing_extensions import override
 
-from isthmus.acp.front.server import AskClient
+from isthmus.acp.front.place import AskClient
 from isthmus.acp.v1.client_requests import (
     PermissionKind,
     PermissionOption,
@@ -24,7 +25,7 @@ from isthmus.acp.v1.updates import AcpCallStatus, BlockContent, CallKind, ToolCa
 from isthmus.app.project_programs import project_programs
 from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust
-from isthmus.rpc.messages import INVALID_PARAMS, RpcError
+from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from isthmus.text.visible import visible_line
 
 _TRUST = {
@@ -35,11 +36,16 @@ _TRUST = {
 }
 
 
-class LocalPlace:
-    """Sessions of an agent in this process."""
+DeleteSession: TypeAlias = Callable[[str], Awaitable[None]]
+"""Function that deletes the session with an id."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+
+class LocalPlace:
+    """Sessions of an agent in this process. Without ``delete`` they cannot be deleted here."""
+
+    def __init__(self, environment: Mapping[str, str], delete: DeleteSession | None = None) -> None:
         self._environment = environment
+        self._delete = delete
 
     def settings(self, cwd: str, servers: Sequence[McpServer], extra: Sequence[str]) -> JsonObject:
         """Return the AgentSettings of a session.
@@ -80,8 +86,10 @@ class LocalPlace:
                 await asyncio.to_thread(state_trust, home, folder, rule)
 
     async def delete(self, session_id: str) -> None:
-        """Delete nothing: tasks are deleted by ``isthmus tasks delete``."""
-        raise RpcError(INVALID_PARAMS, "sessions are deleted by `isthmus tasks delete`")
+        """Delete a session with all its tasks."""
+        if self._delete is None:
+            raise RpcError(METHOD_NOT_FOUND, "sessions are deleted by `isthmus tasks delete` here")
+        await self._delete(session_id)
 
 
 class HostedPlace(LocalPlace):

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from isthmus.acp.front.server import AskClient
+from isthmus.acp.front.place import AskClient
 from isthmus.acp.v1.sessions import McpServer
 from isthmus.app.acp_place import absolute_folder, refuse_further_folders, server_settings
 from isthmus.client import AgentClient, CommandScope, TaskError
 from isthmus.encoding.codec import JsonObject
 from isthmus.network.loopback import another_user_at, is_loopback
-from isthmus.rpc.messages import INVALID_PARAMS, RpcError
+from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 
 _NOT_THERE = "a server on another machine runs no commands of its clients"
 _INSTEAD = "configure them where the agent runs, give a url, or run the agent in the editor: `isthmus acp --in-process`"
@@ -62,5 +62,5 @@ class ServerPlace:
         """Ask nothing: the server's owner has decided about its folders."""
 
     async def delete(self, session_id: str) -> None:
-        """Delete nothing; a server keeps its tasks."""
-        raise RpcError(INVALID_PARAMS, "the server's tasks are deleted on its machine, by `isthmus tasks delete`")
+        """Delete nothing: A2A has no method for it."""
+        raise RpcError(METHOD_NOT_FOUND, "the server's tasks are deleted on its machine, by `isthmus tasks delete`")

@@ -5,8 +5,10 @@ subscribers. A task that waits for a user is only rows: no thread, no asyncio ta
 work, see `isthmus.agent`, and protocols, see `isthmus.a2a`.
 """
 
+import contextlib
+
 from isthmus.agent.session import Session
-from isthmus.client import AgentClient, UserLimits
+from isthmus.client import AgentClient, TaskNotCancelable, TaskNotFound, TaskQuery, UserLimits
 from isthmus.development_tool import AgentSettings
 from isthmus.engine.open_questions import OpenQuestions
 from isthmus.engine.runner import EngineOptions, Runner
@@ -14,6 +16,9 @@ from isthmus.engine.task_run import Agent
 from isthmus.engine.user_tasks import UserTasks
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.journal.base import Journal
+
+DELETED_AT_ONCE = 100
+"""Maximum number of tasks of a session that are deleted in one step."""
 
 
 class Engine(UserTasks):
@@ -57,6 +62,24 @@ class Engine(UserTasks):
         Only for a client that is known to be this user's, on this machine. Closing it has no effect.
         """
         return UserTasks(self._runner, brings_programs=True)
+
+    async def delete_session(self, context_id: str) -> None:
+        """Delete all tasks of a session of the local user, with their files; those that work or wait are cancelled.
+
+        Raises:
+            TaskNotCancelable: a task does not stop; what had ended before is deleted.
+            JournalError: not all could be removed; the next start completes it.
+        """
+        query = TaskQuery(DELETED_AT_ONCE, context_id)
+        while tasks := (await self.list_tasks(query)).tasks:
+            for task in tasks:
+                if not task.state.is_terminal:
+                    with contextlib.suppress(TaskNotCancelable, TaskNotFound):
+                        await self.cancel(task.task_id)
+            ids = [task.task_id for task in tasks]
+            if not await self._runner.retention.delete(ids):
+                raise TaskNotCancelable(f"tasks of session {context_id[:100]} do not stop: {', '.join(ids)}; try again")
+        await self._journal.removal.erase()
 
     async def aclose(self) -> None:
         """Interrupt the running tasks, which the next start takes over; waiting tasks keep waiting."""

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,6 +18,7 @@ from isthmus.agent.approval import policy
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, FileDiff, ToolCall, ToolCallStatus
 from isthmus.encoding.codec import to_camel_json
 from isthmus.rpc import messages
+from support.acp_front import OPTIONS as FRONT
 from support.acp_front import front
 from support.agents import EchoAgent
 from support.engines import engine_on
@@ -70,8 +72,7 @@ def asked_about(call: ToolCall) -> questions.ClientQuestion:
 def test_the_requests_of_clients_are_those_of_the_code() -> None:
     handled = {"initialize", *wire_v1.REQUESTS}
     documented = words("".join(table("Requests of the client")))
-    assert documented == (handled - {"session/delete"}) | {"session/cancel", "$/cancel_request"}
-    assert "`session/delete`" in part("What is not offered")
+    assert documented == handled | {"session/cancel", "$/cancel_request"}
 
 
 def test_the_requests_to_clients_are_those_of_the_code() -> None:
@@ -92,7 +93,8 @@ def test_the_kinds_of_updates_are_those_of_the_code() -> None:
 
 @pytest.mark.anyio
 async def test_the_capabilities_are_those_of_the_code(workspace: Path) -> None:
-    async with engine_on(workspace, EchoAgent()) as engine, front(engine) as client:
+    in_process = replace(FRONT, can_delete=True)
+    async with engine_on(workspace, EchoAgent()) as engine, front(engine, options=in_process) as client:
         greeting = await client.call("initialize", protocolVersion=1)
     (block,) = re.findall(r"```json\n(.*?)```", part("Requests of the client"), flags=re.DOTALL)
     assert json.loads(block) == greeting["agentCapabilities"]

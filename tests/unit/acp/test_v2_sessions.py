@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.acp.front.server import AskClient, FrontPlace
+from isthmus.acp.front.place import AskClient, FrontPlace
 from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v2.wire import FrontWireV2
 from isthmus.agent.turn import AgentTurn

@@ -1,20 +1,22 @@
 """An agent client in front of one client of ACP: the requests that a client sends, and the sessions that they name.
 
-Folders, MCP servers and trust are the business of :class:`FrontPlace`: they differ between an agent in this process and
-one behind a server.
+Folders, MCP servers, trust and deletion are the business of :class:`~isthmus.acp.front.place.FrontPlace`: they differ
+between an agent in this process and one behind a server.
 """
 
 import asyncio
 import logging
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from isthmus.acp.connection import CANCELLED
+from isthmus.acp.front.place import FrontPlace
 from isthmus.acp.front.questions import ClientQuestion
 from isthmus.acp.front.session import FrontSession
 from isthmus.acp.front.session_options import SessionOptions
@@ -31,9 +33,6 @@ from isthmus.errors import DecodeError, IsthmusError
 from isthmus.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from isthmus.task_stream import FrontTimeouts
 
-AskClient: TypeAlias = Callable[[ClientQuestion], Awaitable[object]]
-"""Function that sends a question to the client, and returns the result of the request."""
-
 log = logging.getLogger(__name__)
 
 RESOURCE_NOT_FOUND = -32002
@@ -43,6 +42,8 @@ READ_SECONDS = 2.0
 """Maximum wait for a client to read a file of its editor."""
 MAXIMUM_SESSIONS = 1000
 """Maximum number of sessions that one client has open at the same time."""
+DELETED_SESSIONS = 1000
+"""Maximum number of deleted sessions that are remembered, so that a client that loads one by mistake is told."""
 _NEW_ID = re.compile(r"session-[0-9a-f]{32}")
 """Ids that this module gives to new sessions. Such a session exists before its first prompt, though no agent has it."""
 
@@ -56,34 +57,6 @@ class ClientRequests(Protocol):
 
     async def notify(self, method: str, params: JsonObject) -> None:
         """Send a notification."""
-        ...
-
-
-class FrontPlace(Protocol):
-    """The machine and the user that the sessions of a front belong to."""
-
-    def settings(self, cwd: str, servers: Sequence[sessions.McpServer], extra: Sequence[str]) -> JsonObject:
-        """Return the AgentSettings of a session in an absolute folder, with a client's MCP servers and further folders.
-
-        Raises:
-            RpcError: the folder or a server is refused.
-        """
-        ...
-
-    async def check(self, settings: JsonObject) -> None:
-        """Check AgentSettings that the agent itself must decide about before a session has them.
-
-        Raises:
-            RpcError: it refuses them.
-        """
-        ...
-
-    async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
-        """Ask the user what must be decided before the first prompt in a folder, such as its trust."""
-        ...
-
-    async def delete(self, session_id: str) -> None:
-        """Delete a session with all its tasks."""
         ...
 
 
@@ -114,6 +87,8 @@ class FrontServer:
         self._capabilities = connection.ClientCapabilities()
         self._client_name = "ACP"
         self._sessions: dict[str, FrontSession] = {}
+        self._deleted: deque[str] = deque(maxlen=DELETED_SESSIONS)
+        """Deleted sessions whose ids would otherwise be those of new ones."""
         self._asked_first: set[str] = set()
         self._later: set[asyncio.Task[None]] = set()
 
@@ -297,6 +272,8 @@ class FrontServer:
         if (session := self._sessions.pop(request.session_id, None)) is not None:
             await session.close()
         await self._place.delete(request.session_id)
+        if _NEW_ID.fullmatch(request.session_id) is not None:
+            self._deleted.append(request.session_id)
         return {}
 
     # --- inside ---
@@ -346,7 +323,8 @@ class FrontServer:
         except TaskNotFound:
             tasks = ()
         known = self._sessions.get(session_id)
-        if not tasks and known is None and _NEW_ID.fullmatch(session_id) is None:
+        is_new = _NEW_ID.fullmatch(session_id) is not None and session_id not in self._deleted
+        if not tasks and known is None and not is_new:
             raise _not_found(session_id)
         folder = settings["workspace_path"]
         if tasks and tasks[0].workspace != folder:

@@ -21,7 +21,16 @@ from isthmus.acp.front.wire import PromptAccepted, StateReport, TurnState
 from isthmus.acp.v1.content import ContentBlock, TextBlock
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.acp.v1.updates import AgentMessageChunk, CommandsUpdate, SessionInfoUpdate
-from isthmus.client import AgentClient, CommandMessage, CommandScope, PromptMessage, TaskQuery, TaskSnapshot, Turn
+from isthmus.client import (
+    AgentClient,
+    CommandMessage,
+    CommandScope,
+    PromptMessage,
+    TaskNotFound,
+    TaskQuery,
+    TaskSnapshot,
+    Turn,
+)
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
@@ -278,6 +287,8 @@ class FrontSession:
             await self._client.update(SessionInfoUpdate(begun.snapshot.title))
         try:
             await self._turn.run()
+        except TaskNotFound:  # its session was deleted elsewhere, which cancels it
+            return StopReason.CANCELLED
         finally:
             self._note_open(self._turn)
         return stop_reason(stream.view)
@@ -347,7 +358,10 @@ class FrontSession:
         task_id, self._unasked = self._unasked, None
         if task_id is None:
             return None
-        snapshot = await self._agent.get(task_id, 0)
+        try:
+            snapshot = await self._agent.get(task_id, 0)
+        except TaskNotFound:  # deleted meanwhile
+            return None
         return task_id if snapshot.state is TaskState.INPUT_REQUIRED else None
 
     async def _report_found(self) -> None:

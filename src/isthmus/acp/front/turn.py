@@ -14,7 +14,7 @@ from isthmus.acp.front.wire import StateReport, TurnError, TurnReport, TurnState
 from isthmus.acp.v1.connection import ElicitationCapabilities
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.acp.v1.updates import SessionUpdate
-from isthmus.client import AgentClient, InvalidRequest, TaskNotCancelable
+from isthmus.client import AgentClient, InvalidRequest, TaskNotCancelable, TaskNotFound
 from isthmus.development_tool import ToolCall
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.events import AgentEvent, StateChange, TaskState
@@ -88,6 +88,7 @@ class SessionTurn:
 
         Raises:
             RpcError: the client cannot ask the user; the question stays open.
+            TaskNotFound: the task was deleted meanwhile.
             IsthmusError: the agent cannot be reached.
         """
         if not self.stream.is_asking:
@@ -106,8 +107,8 @@ class SessionTurn:
             raise RpcError(INTERNAL_ERROR, "the connection to the agent was lost; the turn goes on: load the session")
 
     async def cancel(self) -> None:
-        """Stop the task; one that has ended is left as it is."""
-        with suppress(TaskNotCancelable):
+        """Stop the task; one that has ended, or was deleted, is left as it is."""
+        with suppress(TaskNotCancelable, TaskNotFound):
             await self._agent.cancel(self.stream.task_id)
 
     async def _show(self) -> None:
@@ -160,6 +161,8 @@ class SessionTurn:
                     if all(view.call.tool_call_id != tool_call_id for view in self.stream.view.questions):
                         return
                 return
+            except TaskNotFound:
+                raise  # deleted: it never comes back
             except IsthmusError:
                 # The user can still answer here; the agent decides once it can be reached.
                 await asyncio.sleep(self._timeouts.return_seconds)

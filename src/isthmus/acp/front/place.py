@@ -1,0 +1,43 @@
+"""The port of the machine and the user that the sessions of a front belong to."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from isthmus.acp.front.questions import ClientQuestion
+from isthmus.acp.v1 import sessions
+from isthmus.encoding.codec import JsonObject
+
+AskClient: TypeAlias = Callable[[ClientQuestion], Awaitable[object]]
+"""Function that sends a question to the client, and returns the result of the request."""
+
+
+class FrontPlace(Protocol):
+    """The machine and the user that the sessions of a front belong to."""
+
+    def settings(self, cwd: str, servers: Sequence[sessions.McpServer], extra: Sequence[str]) -> JsonObject:
+        """Return the AgentSettings of a session in an absolute folder, with a client's MCP servers and further folders.
+
+        Raises:
+            RpcError: the folder or a server is refused.
+        """
+        ...
+
+    async def check(self, settings: JsonObject) -> None:
+        """Check AgentSettings that the agent itself must decide about before a session has them.
+
+        Raises:
+            RpcError: it refuses them.
+        """
+        ...
+
+    async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
+        """Ask the user what must be decided before the first prompt in a folder, such as its trust."""
+        ...
+
+    async def delete(self, session_id: str) -> None:
+        """Delete a session with all its tasks, which are cancelled first; nothing if there is none.
+
+        Raises:
+            IsthmusError: a task did not stop; the text says what to do.
+        """
+        ...
