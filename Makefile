@@ -17,6 +17,7 @@ BIN := $(VENV)/bin
 PEERS := tests/peers/node
 BENCH_PEERS := .cache/bench-peers
 MCP_CONFORMANCE := .cache/conformance/mcp
+AGENTS := .cache/agents
 A2A_CONFORMANCE := .cache/conformance/a2a
 FLOORS := .cache/floors
 LOCK_TOOLS := .cache/lock-tools
@@ -45,7 +46,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test quick coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
+.PHONY: help setup demo test quick agents coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +77,11 @@ acp-kills: setup peers ## kill the real CLIs behind serve --agent, what they sta
 
 fuzz: setup peers ## feed generated input to the shell policy, the listeners and every reader for FUZZ_SECONDS; FUZZ_SEED repeats a run
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -s tests/fuzz $(PYTEST_ARGS)
+
+agents: setup $(AGENTS)/.installed ## install Claude Agent and Codex (840 MB) and run the tests that serve them
+	ISTHMUS_CLAUDE_AGENT_ACP=$(abspath $(AGENTS))/node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js \
+	ISTHMUS_CODEX_ACP=$(abspath $(AGENTS))/node_modules/@agentclientprotocol/codex-acp/dist/index.js \
+	$(BIN)/python -m pytest tests/peers/test_acp_installed_agents.py $(PYTEST_ARGS)
 
 # Tests of the servers: what the unit tests alone do not see of a library that changed.
 SERVERS := tests/contract/test_a2a_v1_http.py tests/contract/test_a2a_streams.py tests/contract/test_journal.py \
@@ -175,6 +181,12 @@ $(MCP_CONFORMANCE)/.installed: tests/peers/conformance/package-lock.json tests/p
 	mkdir -p $(MCP_CONFORMANCE)
 	cp tests/peers/conformance/package.json tests/peers/conformance/package-lock.json $(MCP_CONFORMANCE)/
 	cd $(MCP_CONFORMANCE) && PATH="$(abspath $(BIN)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
+	@touch $@
+
+$(AGENTS)/.installed: tests/peers/agents/package-lock.json tests/peers/agents/package.json $(VENV)/.installed-dev
+	mkdir -p $(AGENTS)
+	cp tests/peers/agents/package.json tests/peers/agents/package-lock.json tests/peers/agents/.npmrc $(AGENTS)/
+	cd $(AGENTS) && PATH="$(abspath $(BIN)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
 	@touch $@
 
 # What both kits of A2A import; the kits themselves are no packages.

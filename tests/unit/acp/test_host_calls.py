@@ -162,3 +162,22 @@ def test_everything_that_an_agent_sends_has_a_limit() -> None:
     assert asked.input_parameters == {}
     assert calls.take(state(toolCallId="d")) is not None
     assert calls.take(state(toolCallId="e")) is None
+
+
+def test_output_beside_a_terminal_is_shown_as_it_comes() -> None:
+    def output(data: Any) -> dict[str, Any]:
+        return {"terminal_output_delta": {"terminal_id": "c", "data": data}}
+
+    calls = table(text=12)
+    terminal = [{"type": "terminal", "terminalId": "c"}]
+    shown(calls, state(status="in_progress", content=terminal))
+    assert shown(calls, state("tool_call_update", _meta=output("one\n"))).live_content == "one\n"
+    assert shown(calls, state("tool_call_update", _meta=output("two\n"))).live_content == "one\ntwo\n"
+    assert calls.take(state("tool_call_update", _meta=output(7))) is None
+    done = shown(calls, state("tool_call_update", status="completed", _meta={"terminal_exit": {"exit_code": 0}}))
+    assert done.output == ToolOutput(text="one\ntwo\n")
+
+    failed = [state(status="in_progress"), state("tool_call_update", _meta=output("x" * 20))]
+    call = shown(calls, *failed, state("tool_call_update", status="failed"))
+    assert call.error is not None
+    assert call.error.message == "x" * 11 + "\u2026"

@@ -51,6 +51,8 @@ class _Entry:
     shown: ToolCall
     was_asked: bool = False
     edit: UserEdit | None = None
+    streamed: str = ""
+    """Output of a command that some agents send in parts, beside the content."""
 
 
 class CallTable:
@@ -75,6 +77,8 @@ class CallTable:
             return None
         else:
             entry.state = _merged(entry.state, update)
+        if more := _streamed(update):
+            entry.streamed = with_ellipsis(entry.streamed + more, self._limits.text)
         call = self._call(entry)
         if entry.shown.confirmation_request is not None and not call.status.is_final:
             return None  # The question is what the user sees until it is answered.
@@ -171,7 +175,7 @@ class CallTable:
         status = STATUSES.get(state.status or AcpCallStatus.PENDING, before.status)
         if status is ToolCallStatus.PENDING and before.status is ToolCallStatus.EXECUTING:
             status = before.status
-        text = self._text(state)
+        text = with_ellipsis("\n".join(filter(None, (self._text(state), entry.streamed))), self._limits.text)
         call = ToolCall(
             before.tool_call_id,
             status,
@@ -281,6 +285,12 @@ def file_diff(diff: DiffContent) -> FileDiff:
     """Return a change of a file as in our events."""
     shown = unified_diff(diff.old_text, diff.new_text, diff.path.removeprefix("/"))
     return FileDiff(PurePath(diff.path).name, diff.path, diff.new_text, diff.old_text, shown)
+
+
+def _streamed(update: ToolCallState) -> str:
+    """Return a part of a command's output, as Codex sends it to clients without terminals."""
+    data = _member(_member(update.meta, "terminal_output_delta"), "data")
+    return data if isinstance(data, str) else ""
 
 
 def _folder(raw: object) -> str | None:

@@ -1,4 +1,8 @@
-"""Codex, ``codex-acp``: Codex CLI behind an adapter."""
+"""Codex, ``codex-acp``: Codex CLI behind an adapter. Seen: 2.6.0 with Codex 0.166, and its predecessor in Rust, 0.16.0.
+
+It begins in its mode "agent", in which it changes files of the workspace without a question, and its model decides
+about commands; INITIAL_AGENT_MODE changes that. It sends a command's output in the ``_meta`` of a call.
+"""
 
 from isthmus.acp.host.known_agent import KnownAgent
 
@@ -6,7 +10,10 @@ AGENT = KnownAgent(
     id="codex-acp",
     title="Codex",
     programs=("codex-acp", "@zed-industries/codex-acp", "@agentclientprotocol/codex-acp"),
-    variables=("CODEX_API_KEY", "CODEX_HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    variables=(
+        *("CODEX_API_KEY", "CODEX_CONFIG", "CODEX_HOME", "CODEX_PATH", "INITIAL_AGENT_MODE", "MODEL_PROVIDER"),
+        *("NO_BROWSER", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    ),
     writes_by_itself=True,
     login="Run `codex login` on the machine of the server.",
 )

@@ -1,4 +1,4 @@
-"""Gemini CLI, ``gemini --acp``."""
+"""Gemini CLI, ``gemini --acp``. Seen: 0.61.0."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""OpenCode, ``opencode acp``.
+"""OpenCode, ``opencode acp``. Seen: 1.18.33.
 
-In 1.18.33 its questions about edits have a diff. Without one a user could not change an edit before it is made.
+Its questions about edits have a diff. Without one a user could not change an edit before it is made.
 """
 
 from isthmus.acp.host.known_agent import KnownAgent

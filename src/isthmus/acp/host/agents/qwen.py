@@ -1,4 +1,4 @@
-"""Qwen Code, ``qwen --acp``."""
+"""Qwen Code, ``qwen --acp``. Seen: 0.24.4."""
 
 import re
 
