@@ -1,8 +1,11 @@
-"""Generated lines of ACP, to the agent and as answers to it: JSON alone comes out, nothing hangs, memory is flat."""
+"""Generated lines of ACP, to the agent, as answers, and of a hosted agent: JSON comes out, nothing hangs or grows."""
 
 import asyncio
 import itertools
 import random
+import shlex
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +13,21 @@ import psutil
 import pytest
 
 from isthmus.events import TaskState
-from support import acp_frames
-from support.acp_front import ALLOW, RefusedError, front
+from support import acp_frames, noisy_agent_program
+from support.acp_front import ALLOW, BOTH_VERSIONS, CANCELLED, FrontClient, RefusedError, front
 from support.acp_program import acp_program
-from support.fuzzing import TIMEOUT, cases
+from support.fuzzing import SECONDS, TIMEOUT, cases
+from support.isthmus_program import ISTHMUS
 from support.memory_agent import MemoryAgent
+from support.waiting import eventually_async
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(TIMEOUT)]
 
-SHARE = 0.03
+VERSIONS = (1, 2)
+SAMPLED = VERSIONS if SECONDS > 60 else (2,)
+"""Versions of the front of a hosted agent; the sample of ``make test`` has the draft, whose messages say more."""
+NOISY_AGENT = Path(noisy_agent_program.__file__)
+SHARE = 0.015
 LINES = 100
 """Number of lines after which a good request must be answered."""
 WARM_BATCHES = 20
@@ -26,15 +35,16 @@ WARM_BATCHES = 20
 GROWTH_BYTES = 64 * 1024 * 1024
 
 
-async def test_generated_lines_to_the_agent_leave_it_as_it_was(tmp_path: Path) -> None:
-    async with acp_program(tmp_path) as program:
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_generated_lines_to_the_agent_leave_it_as_it_was(tmp_path: Path, version: int) -> None:
+    async with acp_program(tmp_path, version=version) as program:
         client = program.client
         client.numbers = itertools.count(10_000)  # generated lines have other ids
         await program.initialize()
         memory: list[int] = []
-        for chance in cases("acp lines to the agent", SHARE, least=3):
+        for chance in cases(f"acp lines to the agent, version {version}", SHARE, least=3):
             session = await client.new(tmp_path)
-            lines = [acp_frames.line(chance, session, str(tmp_path)) for _ in range(LINES)]
+            lines = [acp_frames.line(chance, session, str(tmp_path), version) for _ in range(LINES)]
             await client.write(b"".join(lines))
             assert await client.call("session/list", cwd="/nowhere") == {"sessions": []}
             await client.call("session/list", cwd="/nowhere")
@@ -48,18 +58,65 @@ async def test_generated_lines_to_the_agent_leave_it_as_it_was(tmp_path: Path) -
                     assert error.code == -32002  # noqa: PT017 - a generated line has closed it
             client.messages.clear()
             memory.append(psutil.Process(program.process.pid).memory_info().rss)
-        print(f"{len(memory) * LINES} lines; memory {[size >> 20 for size in memory[:: len(memory) // 10 + 1]]} MiB")
-        if len(memory) > WARM_BATCHES:
-            assert memory[-1] - memory[WARM_BATCHES] < GROWTH_BYTES
+        is_flat(memory, LINES)
         assert await program.end() == 0
         program.no_traceback()
 
 
-async def test_generated_answers_to_a_question_decide_it_or_leave_it_open(workspace: Path) -> None:
+@pytest.mark.parametrize("version", SAMPLED)
+async def test_generated_lines_of_a_hosted_agent_end_its_turn_or_nothing(tmp_path: Path, version: int) -> None:
+    command = shlex.join([sys.executable, str(NOISY_AGENT)])
+    async with acp_program(tmp_path, ISTHMUS, "--agent", command, "--trust-agent", version=version) as program:
+        client = program.client
+        await program.initialize()
+        session = await client.new(tmp_path)
+        memory: list[int] = []
+        for chance in cases(f"acp lines of a hosted agent, version {version}", SHARE, least=3):
+            turn = await client.begin_prompt(session, f"{chance.randrange(10**9)} {LINES}")
+            assert await until_end(client, turn) in ("end_turn", "cancelled", -32603)
+            turn = await client.begin_prompt(session, "0 0")
+            assert await until_end(client, turn) == "end_turn"
+            assert client.text().endswith("Still here.")
+            client.messages.clear()
+            memory.append(psutil.Process(program.process.pid).memory_info().rss)
+        is_flat(memory, LINES)
+        assert await program.end() == 0
+        program.no_traceback()
+
+
+async def until_end(client: FrontClient, turn: "asyncio.Future[Any]") -> str | int:
+    """Answer all questions until a turn ends; return the reason, or the code of the error."""
+    answered = 0
+
+    async def has_ended() -> bool:
+        nonlocal answered
+        for question in client.questions[answered:]:
+            answered += 1
+            options = question["params"].get("options")
+            selected = {"outcome": "selected", "optionId": options[0]["optionId"]} if options else CANCELLED["outcome"]
+            await client.respond(question, {"outcome": selected})
+        return turn.done()
+
+    await eventually_async(has_ended, 60, what="the end of a turn")
+    try:
+        return turn.result()["stopReason"]
+    except RefusedError as error:
+        return error.code
+
+
+def is_flat(memory: Sequence[int], lines: int) -> None:
+    """Fail if memory has grown from batch to batch, each of so many lines."""
+    print(f"{len(memory) * lines} lines; memory {[size >> 20 for size in memory[:: len(memory) // 10 + 1]]} MiB")
+    if len(memory) > WARM_BATCHES:
+        assert memory[-1] - memory[WARM_BATCHES] < GROWTH_BYTES
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_generated_answers_to_a_question_decide_it_or_leave_it_open(workspace: Path, version: int) -> None:
     agent = MemoryAgent()
     answers = 0
-    async with front(agent) as client:
-        for chance in cases("acp answers to the agent", SHARE, least=20):
+    async with front(agent, options=BOTH_VERSIONS, version=version) as client:
+        for chance in cases(f"acp answers to the agent, version {version}", SHARE, least=20):
             session = await client.new(workspace)
             turn = await client.begin_prompt(session, "edit the file")
             question = await client.question()

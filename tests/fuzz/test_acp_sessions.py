@@ -3,8 +3,8 @@
 import asyncio
 import itertools
 import random
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 from isthmus.client import AgentClient, PromptMessage
 from isthmus.events import TextContent
 from support import acp_frames
-from support.acp_front import ALLOW, CANCELLED, REJECT, FrontClient, RefusedError, front
+from support.acp_front import ALLOW, BOTH_VERSIONS, CANCELLED, REJECT, FrontClient, RefusedError, front
 from support.fuzzing import TIMEOUT, cases
 from support.memory_agent import Ask, MemoryAgent, Step, write_file_call
 from support.script_agent import engine_playing
@@ -22,7 +22,7 @@ from support.waiting import eventually_async
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(TIMEOUT)]
 
-SHARE = 0.02
+SHARE = 0.01
 ACTIONS = 40
 REFUSALS = (-32002, -32600, -32603, -32800)
 """Codes of refusals that are part of the game: a session that is not open, a prompt that runs, a turn that failed."""
@@ -46,13 +46,13 @@ class Player:
         ):
             case "load":
                 self.loaded[session] = len(self.client.messages)
-                await self.request("session/load", sessionId=session, cwd=str(self.workspace), mcpServers=[])
+                await self.settled(self.client.load(session, self.workspace))
             case "resume":
                 self.loaded[session] = len(self.client.messages)
                 await self.request("session/resume", sessionId=session, cwd=str(self.workspace))
             case "prompt":
                 text = chance.choice(["edit", "edit twice", "talk"])
-                await self.begin("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
+                self.open.append(await self.client.begin_prompt(session, text))
             case "cancel":
                 await self.client.notify("session/cancel", sessionId=session)
             case "close":
@@ -71,20 +71,19 @@ class Player:
             members = good if chance.random() < 0.7 else acp_frames.answer(chance, "proceed_once")
             await self.client.send({"id": question["id"], **members})
 
-    async def begin(self, method: str, **params: Any) -> None:
-        """Send a request without waiting for its answer."""
-        _, result = await self.client.begin(method, **params)
-        self.open.append(result)
-
     async def request(self, method: str, **params: Any) -> None:
         """Send a request, and wait for its answer, whatever it is."""
+        await self.settled(self.client.call(method, **params))
+
+    async def settled(self, answer: Awaitable[Any]) -> None:
+        """Wait for an answer, whatever it is."""
         try:
-            await self.client.call(method, **params)
+            await answer
         except RefusedError as error:
             assert error.code in REFUSALS, error  # noqa: PT017
 
     async def settle(self) -> None:
-        """Allow what is asked until all requests are answered."""
+        """Allow what is asked until all requests are answered, and the turns of all prompts have ended."""
 
         async def all_answered() -> bool:
             for question in self.client.questions[self.answered :]:
@@ -113,12 +112,13 @@ class Player:
                 seen.setdefault(session, set()).add(text)
 
 
+@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("kind", ["in memory", "real engine"])
-async def test_random_clients_get_every_answer_and_no_text_twice(kind: str, workspace: Path) -> None:
-    for number, chance in enumerate(cases(f"acp sessions, {kind}", SHARE, least=5)):
+async def test_random_clients_get_every_answer_and_no_text_twice(kind: str, version: int, workspace: Path) -> None:
+    for number, chance in enumerate(cases(f"acp sessions, {kind}, version {version}", SHARE, least=3)):
         if kind == "in memory":
             agent = MemoryAgent(Numbered())
-            await play(chance, agent, workspace)
+            await play(chance, agent, workspace, version)
             await eventually_async(lambda a=agent: a.followers == 0, 10)
             await agent.aclose()
         else:
@@ -126,15 +126,21 @@ async def test_random_clients_get_every_answer_and_no_text_twice(kind: str, work
             folder.mkdir()
             async with engine_playing(Numbered(), folder) as engine:
                 try:
-                    await play(chance, engine, workspace)
+                    await play(chance, engine, workspace, version)
                 finally:
                     await engine.aclose()
 
 
-async def play(chance: random.Random, agent: AgentClient, workspace: Path) -> None:
+def client(agent: AgentClient, version: int) -> AbstractAsyncContextManager[FrontClient]:
+    """Return a client of a version."""
+    return front(agent, options=BOTH_VERSIONS, version=version)
+
+
+async def play(chance: random.Random, agent: AgentClient, workspace: Path, version: int) -> None:
     """Let two clients act on two sessions, with an agent whose texts are all different."""
     async with AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(front(agent)) for _ in range(2)]
+        other = chance.choice([1, 2])
+        clients = [await stack.enter_async_context(client(agent, each)) for each in (version, other)]
         sessions = [await clients[0].new(workspace) for _ in range(2)]
         players = [Player(client, workspace) for client in clients]
         for _ in range(ACTIONS):
@@ -144,15 +150,15 @@ async def play(chance: random.Random, agent: AgentClient, workspace: Path) -> No
         for player in players:
             player.shows_nothing_twice()
     tasks = [await agent.get(task.task_id, 1000) for task in await agent.tasks()]
-    async with front(agent) as client:
+    async with client(agent, version) as last:
         for session in sessions:
-            client.messages.clear()
-            await client.load(session, workspace)
+            last.messages.clear()
+            await last.load(session, workspace)
             whole = [task for task in tasks if task.context_id == session]
             said = {message.text for task in whole for message in task.history if message.role == "agent"}
             if all(task.state.is_terminal for task in whole):
                 shown: dict[str, str] = {}
-                for update in client.of_kind("agent_message_chunk"):
+                for update in last.of_kind("agent_message_chunk"):
                     name = update["messageId"]
                     shown[name] = shown.get(name, "") + update["content"]["text"]
                 assert sorted(shown.values()) == sorted(said)

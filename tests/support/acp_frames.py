@@ -8,6 +8,7 @@ from typing import Any, cast
 from support.mcp_frames import frame, value
 
 METHODS = (
+    *("auth/login", "auth/logout"),
     *("initialize", "authenticate", "session/new", "session/load", "session/resume", "session/list", "session/prompt"),
     *("session/set_mode", "session/set_config_option", "session/close", "session/delete", "session/cancel"),
     *("session/request_permission", "session/update", "$/cancel_request", "fs/read_text_file", "no/such\nmethod", ""),
@@ -26,31 +27,34 @@ _BLOCKS: Sequence[dict[str, Any]] = (
 _SERVERS: Sequence[dict[str, Any]] = (
     {"type": "http", "name": "n", "url": "http://127.0.0.1:9/", "headers": [{"name": "a", "value": "b"}]},
     {"type": "sse", "name": "n", "url": "", "headers": []},
+    {"type": "stdio", "name": "n", "command": "/no/such/program", "args": [], "env": []},
     {"type": "magic"},
 )
 
 
-def line(chance: random.Random, session: str, cwd: str) -> bytes:
+def line(chance: random.Random, session: str, cwd: str, version: int = 1) -> bytes:
     """Return a line, often one close to a request that would be carried out in a session or folder."""
     if chance.random() < 0.4:
         return frame(chance, METHODS).replace(b"@ID@", b"1")
     message: dict[str, Any] = {"jsonrpc": "2.0", "id": chance.choice([0, -1, "1", "x" * 300, 10**30])}
     message["method"] = chance.choice(METHODS)
-    message["params"] = params_of(chance, message["method"], session, cwd)
+    message["params"] = params_of(chance, message["method"], session, cwd, version)
     spoil(chance, message, 0.1)
     if chance.random() < 0.3:
         message.pop("id", None)
     return json.dumps(message).encode() + b"\n"
 
 
-def params_of(chance: random.Random, method: str, session: str, cwd: str) -> dict[str, Any]:
+def params_of(chance: random.Random, method: str, session: str, cwd: str, version: int) -> dict[str, Any]:
     """Return parameters that mostly fit a method."""
     known: dict[str, Any] = {
         "sessionId": session,
         "cwd": cwd,
         "mcpServers": [],
-        "protocolVersion": 1,
+        "protocolVersion": version,
         "methodId": "environment",
+        "info": {"name": "n", "version": "1"},
+        "capabilities": {"auth": {"terminal": {}}, "elicitation": {"form": {}}},
     }
     params: dict[str, Any]
     match method:
@@ -63,6 +67,8 @@ def params_of(chance: random.Random, method: str, session: str, cwd: str) -> dic
         case "session/new" | "session/load" | "session/resume":
             servers = [chance.choice(_SERVERS) for _ in range(chance.randrange(3))]
             params = {"sessionId": session, "cwd": cwd, "mcpServers": servers}
+            if chance.random() < 0.5:
+                params["replayFrom"] = {"type": chance.choice(["start", "start", "end", None])}
         case "session/set_mode":
             params = {"sessionId": session, "modeId": chance.choice(["plan", "yolo", "", "x"])}
         case "session/set_config_option":
@@ -98,3 +104,61 @@ def answer(chance: random.Random, option: str) -> dict[str, Any]:
     spoil(chance, result, 0.15)
     wrong = {"error": value(chance)} if chance.random() < 0.5 else {"result": value(chance)}
     return {"result": result} if chance.random() < 0.7 else wrong
+
+
+AGENT_METHODS = (
+    *("session/update", "session/request_permission", "fs/read_text_file", "fs/write_text_file", "terminal/create"),
+    *("elicitation/create", "$/cancel_request", "session/prompt", "initialize", "no/such\nmethod", ""),
+)
+_TEXT = {"type": "text", "text": "hello \ud83d"}
+_CALL: dict[str, Any] = {
+    "toolCallId": "c1",
+    "title": "Write",
+    "kind": "edit",
+    "status": "pending",
+    "rawInput": {"a": 1},
+    "locations": [{"path": "/w/a.py", "line": 1}],
+    "content": [
+        {"type": "content", "content": _TEXT},
+        {"type": "diff", "path": "/w/a.py", "oldText": "one\n", "newText": "two\n"},
+        {"type": "terminal", "terminalId": "t"},
+    ],
+}
+_AGENT_UPDATES: Sequence[dict[str, Any]] = (
+    {"sessionUpdate": "agent_message_chunk", "content": _TEXT, "messageId": "m"},
+    {"sessionUpdate": "agent_thought_chunk", "content": _TEXT},
+    {"sessionUpdate": "user_message_chunk", "content": _TEXT},
+    {"sessionUpdate": "tool_call", **_CALL},
+    {"sessionUpdate": "tool_call_update", **_CALL, "status": "completed", "rawOutput": [1]},
+    {"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "in_progress"},
+    {"sessionUpdate": "plan", "entries": [{"content": "a", "priority": "high", "status": "pending"}]},
+    {"sessionUpdate": "available_commands_update", "availableCommands": [{"name": "a b", "description": ""}]},
+    {"sessionUpdate": "current_mode_update", "currentModeId": "plan"},
+    {"sessionUpdate": "usage_update", "used": 1, "size": 2},
+    {"sessionUpdate": "magic"},
+)
+_AGENT_OPTIONS = [
+    {"optionId": "once", "name": "Allow", "kind": "allow_once"},
+    {"optionId": "no", "name": "Reject", "kind": "reject_once"},
+]
+
+
+def agent_line(chance: random.Random, session: str, cwd: str) -> bytes:
+    """Return a line of an agent, often one close to an update or a request that its host would carry out."""
+    if chance.random() < 0.3:
+        return frame(chance, AGENT_METHODS).replace(b"@ID@", b"1")
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": "session/update"}
+    if chance.random() < 0.8:
+        update = {**chance.choice(_AGENT_UPDATES)}
+        if "toolCallId" in update:
+            update["toolCallId"] = f"c{chance.randrange(20)}"
+        message["params"] = {"sessionId": session, "update": update}
+    else:
+        message |= {"id": f"q{chance.randrange(10**6)}", "method": chance.choice(AGENT_METHODS)}
+        path = chance.choice([f"{cwd}/a.txt", f"{cwd}/../a.txt", "/etc/passwd", "a.txt", "", "\0"])
+        call = {**_CALL, "toolCallId": f"c{chance.randrange(20)}"}
+        message["params"] = {"sessionId": session, "path": path, "content": "new\n", "line": 1, "limit": 1}
+        message["params"] |= {"toolCall": call, "options": _AGENT_OPTIONS, "requestId": f"q{chance.randrange(9)}"}
+    spoil(chance, message["params"], 0.05)
+    spoil(chance, message, 0.01)
+    return json.dumps(message).encode() + b"\n"

@@ -8,13 +8,15 @@ import itertools
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from isthmus.acp.connection import AcpConnection
 from isthmus.acp.front.place import FrontPlace
 from isthmus.acp.front.server import FrontOptions, FrontServer
+from isthmus.acp.front.wire_v1 import FrontWireV1
+from isthmus.acp.v2.wire import FrontWireV2
 from isthmus.app.acp_place import LocalPlace
 from isthmus.client import AgentClient
 from isthmus.task_stream import FrontTimeouts
@@ -22,8 +24,11 @@ from support import acp_schema
 from support.waiting import eventually_async
 
 OPTIONS = FrontOptions("1.0", timeouts=FrontTimeouts(retry_seconds=0.01, return_seconds=0.02))
+BOTH_VERSIONS = replace(OPTIONS, wires=(FrontWireV1(), FrontWireV2()))
 ALLOW = {"outcome": {"outcome": "selected", "optionId": "proceed_once"}}
 REJECT = {"outcome": {"outcome": "selected", "optionId": "cancel"}}
+FROM_START = {"replayFrom": {"type": "start"}}
+"""Member of a request of version 2 that loads a session."""
 CANCELLED = {"outcome": {"outcome": "cancelled"}}
 
 
@@ -112,18 +117,38 @@ class FrontClient:
         return (await self.call("session/new", cwd=str(cwd), mcpServers=[]))["sessionId"]
 
     async def prompt(self, session: str, text: str) -> str:
-        """Send a prompt, and return why its turn ended."""
-        result = await self.call("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
-        return result["stopReason"]
+        """Send a prompt, and return why its turn ended.
+
+        Raises:
+            RefusedError: it failed.
+        """
+        return (await asyncio.wait_for(await self.begin_prompt(session, text), 30))["stopReason"]
 
     async def begin_prompt(self, session: str, text: str) -> "asyncio.Future[Any]":
-        """Send a prompt, and return its future result."""
+        """Send a prompt, and return the future with the ``stopReason`` of its turn, or with the error that ended it."""
         _, result = await self.begin("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
-        return result
+        return result if self.version == 1 else asyncio.ensure_future(self._end_of_turn(session, result))
 
     async def load(self, session: str, cwd: Path) -> Any:
         """Load a session."""
-        return await self.call("session/load", sessionId=session, cwd=str(cwd), mcpServers=[])
+        method, more = ("session/load", {}) if self.version == 1 else ("session/resume", FROM_START)
+        return await self.call(method, sessionId=session, cwd=str(cwd), mcpServers=[], **more)
+
+    async def _end_of_turn(self, session: str, accepted: "asyncio.Future[Any]") -> Any:
+        """Return the end of a prompt's turn in version 2, where the response to the prompt does not have it."""
+        message_id = (await accepted)["messageId"]
+
+        def ended() -> Mapping[str, Any] | None:
+            told = [message["params"] for message in self.messages if message.get("method") == "session/update"]
+            updates = [params["update"] for params in told if params["sessionId"] == session]
+            begun = [index for index, update in enumerate(updates) if update.get("messageId") == message_id]
+            later = updates[begun[0] :] if begun else ()
+            return next((update for update in later if update.get("state") == "idle"), None)
+
+        end = await eventually_async(ended, 60, what="the end of a turn")
+        if end["stopReason"] == "error":
+            raise RefusedError(end["error"])
+        return end
 
     async def question(self, index: int = 0) -> dict[str, Any]:
         """Return a request of the front as soon as it has come."""

@@ -41,7 +41,8 @@ class AcpProgram:
 
     async def initialize(self) -> dict[str, Any]:
         """Say hello, and return the answer."""
-        return await self.client.call("initialize", protocolVersion=1)
+        about = {} if self.client.version == 1 else {"info": {"name": "test", "version": "1"}, "capabilities": {}}
+        return await self.client.call("initialize", protocolVersion=self.client.version, **about)
 
     async def end(self) -> int:
         """Close its input, and return its exit status."""
@@ -63,13 +64,17 @@ def acp_arguments(folder: Path) -> Sequence[str]:
 
 @asynccontextmanager
 async def acp_program(
-    folder: Path, command: Sequence[str] = ISTHMUS, *, reads: bool = True
+    folder: Path, command: Sequence[str] = ISTHMUS, *more: str, reads: bool = True, version: int = 1
 ) -> AsyncGenerator[AcpProgram]:
-    """Start the program with its data in ``folder``; kill it afterwards. ``reads``: its output is read."""
+    """Start the program with its data in ``folder``; kill it afterwards. ``reads``: its output is read.
+
+    ``more`` are further arguments; ``version`` is that of the client, with the option that it needs.
+    """
+    more = more if version == 1 else (*more, "--draft-v2")
     errors = folder / "stderr.log"
     with errors.open("ab") as log:
         process = await asyncio.create_subprocess_exec(
-            *command, *acp_arguments(folder), cwd=folder, stdin=PIPE, stdout=PIPE, stderr=log, limit=LINE_BYTES
+            *command, *acp_arguments(folder), *more, cwd=folder, stdin=PIPE, stdout=PIPE, stderr=log, limit=LINE_BYTES
         )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -79,7 +84,7 @@ async def acp_program(
         stdin.write(data)
         await stdin.drain()
 
-    client = FrontClient(write)
+    client = FrontClient(write, version=version)
 
     async def read() -> None:
         while line := await stdout.readline():

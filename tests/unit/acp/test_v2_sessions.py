@@ -5,22 +5,19 @@ Each message of the front is checked against the draft's schema by the client.
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from isthmus.acp.front.place import AskClient, FrontPlace
-from isthmus.acp.front.wire_v1 import FrontWireV1
-from isthmus.acp.v2.wire import FrontWireV2
 from isthmus.agent.turn import AgentTurn
 from isthmus.app.acp_place import LocalPlace
 from isthmus.client import AgentClient
 from isthmus.development_tool import FileDiff
 from isthmus.events import StateChange, TaskState
 from support import acp_front
-from support.acp_front import ALLOW, CANCELLED, OPTIONS, FrontClient, RefusedError
+from support.acp_front import ALLOW, BOTH_VERSIONS, CANCELLED, FrontClient, RefusedError
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on
 from support.waiting import eventually_async
@@ -43,14 +40,11 @@ class AskingPlace(LocalPlace):
         await asyncio.Event().wait()
 
 
-BOTH = replace(OPTIONS, wires=(FrontWireV1(), FrontWireV2()))
-
-
 def front(
     agent: AgentClient, version: int = 2, place: FrontPlace | None = None
 ) -> AbstractAsyncContextManager[FrontClient]:
     """Serve an agent to a client of a version, by a front that speaks both."""
-    return acp_front.front(agent, options=BOTH, version=version, place=place)
+    return acp_front.front(agent, options=BOTH_VERSIONS, version=version, place=place)
 
 
 def states(client: FrontClient) -> list[str]:
