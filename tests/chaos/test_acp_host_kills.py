@@ -119,9 +119,11 @@ class HostedChaos:
                     case "stream":
                         await _until(lambda: self.agent.received(kill.number) > 0)
                     case "question":
-                        await _until(asked.is_set)
+                        await _until(lambda: asked.is_set() or working.done())
+                        assert asked.is_set(), f"the turn ended without a question: {kill}"
                     case "answer":
-                        await _until(answered.is_set)
+                        await _until(lambda: answered.is_set() or working.done())
+                        assert answered.is_set(), f"the turn ended without a question: {kill}"
                     case _:
                         pass
                 if kill.victim == "command":
@@ -254,6 +256,8 @@ async def test_a_hosted_agent_or_its_server_is_killed_at_any_moment(tmp_path: Pa
             try:
                 for number in range(KILLS):
                     await chaos.kill_once(Kill.at_random(2 * number, chance, agent))
+                    if number % 10 == 9:
+                        print(f"{number + 1} kills of {name}, {time.monotonic() - begun:.0f} s")
             finally:
                 print(f"{name}, {time.monotonic() - begun:.0f} s: {dict(sorted(chaos.outcomes.items()))}")
         await eventually_async(lambda: not agent_processes(), what="the end of every agent")

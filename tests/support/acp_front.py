@@ -145,7 +145,7 @@ class FrontClient:
             later = updates[begun[0] :] if begun else ()
             return next((update for update in later if update.get("state") == "idle"), None)
 
-        end = await eventually_async(ended, 60, what="the end of a turn")
+        end: Mapping[str, Any] = await eventually_async(ended, 60, what="the end of a turn") or {}
         if end["stopReason"] == "error":
             raise RefusedError(end["error"])
         return end

@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,22 +103,25 @@ class Model:
         if not body.get("tools") or number < 0:
             return Reply.of(Say("A title"))
         self.asked[number, done] += 1
-        reply = Reply.of(Say(f"Step {done} ", f"of {number}. "), *self._step(number, kind, done))
         assert self.wire is not None
+        step = self._step(number, kind, done)
+        if isinstance(step, Call) and self.wire.provider == "openai":
+            step = replace(step, id=f"call_{number}_{done}")  # Qwen Code ignores a call whose id it has seen
+        reply = Reply.of(Say(f"Step {done} ", f"of {number}. "), step)
         pieces = [piece for event in self.wire.events(reply, request) for piece in (Pause(_STREAM_SECONDS), event)]
         return Answer(200, {"content-type": "text/event-stream"}, tuple(pieces))
 
-    def _step(self, number: int, kind: str, done: int) -> Sequence[Call | Say]:
+    def _step(self, number: int, kind: str, done: int) -> Call | Say:
         path = str(self._workspace / "a.txt")
         match kind, done:
             case "edit", 0:
-                return [self._tools.read(path)]
+                return self._tools.read(path)
             case "edit", 1:
-                return [self._tools.edit(path, "two", f"{number}\ntwo")]
+                return self._tools.edit(path, "two", f"{number}\ntwo")
             case "run", 0:
-                return [self._tools.run(f"echo begin {number} >> {_LOG}; sleep 0.3; echo end {number} >> {_LOG}")]
+                return self._tools.run(f"echo begin {number} >> {_LOG}; sleep 0.3; echo end {number} >> {_LOG}")
             case _:
-                return [Say(f"You said: prompt {number} {kind}")]
+                return Say(f"You said: prompt {number} {kind}")
 
 
 def _last_prompt(body: Mapping[str, Any]) -> tuple[int, str, int]:
