@@ -1,53 +1,30 @@
-"""Kills ``isthmus acp --connect`` and its server while a question waits: another client loads the session."""
+"""Kills ``isthmus acp --connect`` and its server, at any moment and while a question waits: another client goes on."""
 
+import asyncio
 import itertools
-from contextlib import AsyncExitStack
+import os
+import random
+from collections import Counter
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.acp_wire import AcpProgram, acp_program
-from support.ports import free_port
-from support.serve_program import ServeProgram, serve_program
+from isthmus.client import TaskSnapshot
+from isthmus.events import TaskState
+from support.acp_front_programs import Programs
+from support.acp_wire import AcpProgram
+from support.serve_program import ServeProgram
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
+SEED = int(os.environ.get("CHAOS_SEED", str(random.SystemRandom().randrange(10**6))))
+KILLS = int(os.environ.get("CHAOS_KILLS", "1"))
+LONGEST_WAIT_SECONDS = 0.3
+"""Maximum time from the beginning of a part of a turn to the kill."""
 ORDERS = [order for length in (1, 2) for order in itertools.permutations(("acp", "server"), length)]
-
-
-class Programs:
-    """A server at one port, which can be started again, and clients of it."""
-
-    def __init__(self, folder: Path, workspace: Path, stack: AsyncExitStack) -> None:
-        self._folder = folder
-        self.workspace = workspace
-        self._stack = stack
-        self._port = str(free_port())
-        self.url = f"http://127.0.0.1:{self._port}/"
-
-    async def server(self) -> ServeProgram:
-        return await self._stack.enter_async_context(serve_program(self._folder, self.workspace, "--port", self._port))
-
-    async def client(self) -> AcpProgram:
-        token_file = str(self._folder / "token")
-        program = acp_program(self.workspace, "--connect", self.url, "--token-file", token_file)
-        client = await self._stack.enter_async_context(program)
-        await client.initialized()
-        return client
-
-    async def asked(self, client: AcpProgram) -> tuple[str, "Any"]:
-        """Begin a session with a prompt that ends in a question; return its id and the prompt's response to come."""
-        opened = await client.request("session/new", cwd=str(self.workspace), mcpServers=[])
-        session_id = opened["result"]["sessionId"]
-        prompt = [{"type": "text", "text": "greet me"}]
-        response = client.begin("session/prompt", sessionId=session_id, prompt=prompt)
-        await client.question()
-        return session_id, response
-
-    async def load(self, client: AcpProgram, session_id: str) -> dict[str, Any]:
-        return await client.request("session/load", sessionId=session_id, cwd=str(self.workspace), mcpServers=[])
 
 
 @pytest.fixture
@@ -58,8 +35,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def statuses(client: AcpProgram) -> list[str]:
-    updates = [message["params"]["update"] for message in client.updates]
-    return [update["status"] for update in updates if "status" in update]
+    return [update["status"] for update in client.shown if "status" in update]
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=", then ".join)
@@ -119,3 +95,114 @@ async def test_two_clients_are_asked_once_each_and_the_first_answer_counts(tmp_p
         assert first.withdrawn == [first.questions[0]["id"]]
         assert (len(first.questions), len(second.questions)) == (1, 1)
         assert (workspace / "greeting.txt").read_text() == "hello\n"
+
+
+class FrontKills:
+    """Turns of a client, each with one kill; another client, of either version, goes on."""
+
+    def __init__(self, programs: Programs, server: ServeProgram, version: int, chance: random.Random) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self._programs = programs
+        self._server = server
+        self._version = version
+        self._chance = chance
+        self._file = programs.workspace / "greeting.txt"
+
+    async def kill_once(self) -> None:
+        """Kill the client, the server or both in a turn, and look at everything."""
+        self._file.unlink(missing_ok=True)
+        victims = self._chance.choice((("acp",), ("server",), ("acp", "server"), ("server", "acp")))
+        moment = self._chance.choice(("prompt", "question", "answer"))
+        first = await self._programs.client(self._version)
+        session_id, response = await self._programs.begun(first)
+        if moment != "prompt":
+            await first.question()
+        if moment == "answer":
+            first.choose(first.questions[0], "proceed_once")
+        await asyncio.sleep(self._chance.uniform(0, LONGEST_WAIT_SECONDS))
+        for victim in victims:
+            await self._kill(victim, first)
+        if "server" in victims:
+            self._server = await self._programs.server()
+        version = self._chance.choice((1, 2))
+        other = await self._programs.client(version)
+        assert "result" in await self._programs.load(other, session_id, version)
+        result = await self._ended(session_id, first, other, version)
+        self.outcomes[f"{'+'.join(victims)} at {moment}: {result}"] += 1
+        if "acp" not in victims:
+            await self._has_heard(first, response, result)
+        for client in (first, other):
+            await client.kill()
+
+    async def _kill(self, victim: str, client: AcpProgram) -> None:
+        if victim == "acp":
+            await client.kill()
+        else:
+            self._server.process.kill()
+            await self._server.process.wait()
+
+    async def _ended(self, session_id: str, first: AcpProgram, other: AcpProgram, version: int) -> str:
+        """Allow what is asked until the turn has ended, and check what it did and what is shown of it."""
+
+        async def task() -> TaskSnapshot | None:
+            async with self._server.client() as client:
+                found = [task for task in await client.tasks() if task.context_id == session_id]
+            assert len(found) <= 1, "the prompt was sent twice"
+            return found[0] if found else None
+
+        async def has_ended() -> bool:
+            for client, question in [(each, q) for each in (first, other) for q in each.questions]:
+                if question not in answered:
+                    client.choose(question, "proceed_once")
+                    answered.append(question)
+            snapshot = await task()
+            if snapshot is not None and snapshot.pending and not answered:  # the task came after the load
+                await self._programs.load(other, session_id, version)
+            return snapshot is not None and snapshot.state.is_terminal
+
+        answered: list[dict[str, Any]] = []
+        with suppress(AssertionError):
+            await eventually_async(task, 2, what="a task")
+        if await task() is None:
+            assert not self._file.exists()
+            return "not taken"  # the client or its connection ended before
+        await eventually_async(has_ended, 30, what="the end of the turn")
+        ended = await task()
+        assert ended is not None
+        assert ended.state is TaskState.COMPLETED, ended
+        assert self._file.read_text(encoding="utf-8") == "hello\n"
+        other.updates.clear()
+        assert "result" in await self._programs.load(other, session_id, version)
+        assert other.text("user_message_chunk") == "greet me"
+        assert other.text() == "I wrote the greeting."
+        assert [status for status in statuses(other) if status in ("completed", "failed")] == ["completed"]
+        return "completed"
+
+    async def _has_heard(self, client: AcpProgram, response: "asyncio.Future[dict[str, Any]]", result: str) -> None:
+        """Check that a client whose server was killed is told how its turn ended."""
+
+        def end() -> str:
+            answer = response.result() if response.done() else {}
+            states = [update for update in client.shown if update.get("state") == "idle"]
+            found = [answer.get("result") or answer, *states]
+            return next((item["stopReason"] for item in found if "stopReason" in item), "") or (
+                "error" if "error" in answer else ""
+            )
+
+        told = await eventually_async(end, 60, what="the end of the turn at the client")
+        assert told == "end_turn" if result == "completed" else told in ("end_turn", "error")
+
+
+@pytest.mark.timeout(300 + KILLS * 60)
+@pytest.mark.parametrize("version", [1, 2] if "CHAOS_KILLS" in os.environ else [2])
+async def test_a_client_or_its_server_is_killed_at_any_moment(tmp_path: Path, workspace: Path, version: int) -> None:
+    print(f"\nCHAOS_SEED={SEED}, {KILLS} kills of a client of version {version}, or of its server")
+    chance = random.Random(f"{SEED} front {version}")  # noqa: S311 - a seed repeats the run
+    async with AsyncExitStack() as stack:
+        programs = Programs(tmp_path, workspace, stack)
+        kills = FrontKills(programs, await programs.server(), version, chance)
+        try:
+            for _ in range(KILLS):
+                await kills.kill_once()
+        finally:
+            print(f"version {version}: {dict(sorted(kills.outcomes.items()))}")

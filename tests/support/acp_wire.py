@@ -49,6 +49,11 @@ class AcpProgram:
         response = await self.request("initialize", protocolVersion=1, clientCapabilities=capabilities)
         return response["result"]
 
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """The updates of all sessions."""
+        return [message["params"]["update"] for message in self.updates]
+
     async def question(self, count: int = 1) -> dict[str, Any]:
         """Return the question with this number, counted from 1, once it is asked."""
         await eventually_async(lambda: len(self.questions) >= count, SECONDS)
