@@ -1,5 +1,6 @@
 """An ACP agent of another author behind our A2A server: what clients see, answer and cancel."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -171,6 +172,16 @@ async def test_commands_of_the_agent_are_a_tree_and_go_as_prompts(hosting: AcpHo
         assert execution.turn is not None, execution
         assert (await seen_of(hosting.agent, execution.turn)).state is TaskState.COMPLETED
     assert prompts()[1:] == ["/memory show all", "/git:commit"]
+
+
+async def test_commands_are_known_before_the_first_prompt_which_takes_the_same_process(hosting: AcpHosting) -> None:
+    scope = CommandScope(settings={"workspace_path": str(hosting.workspace)})
+    found = await asyncio.gather(hosting.agent.commands(scope), hosting.agent.commands(scope))
+    assert [[item.name for item in tree] for tree in found] == [["memory", "git"]] * 2
+    first, second = await asyncio.gather(hosting.prompt("hello"), hosting.prompt("hello"))
+    assert (first.text, second.text) == ("You said: hello", "You said: hello")
+    methods = [item.get("method") for item in received()]
+    assert methods.count("session/new") == 2
 
 
 @pytest.mark.parametrize(

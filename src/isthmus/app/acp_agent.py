@@ -103,8 +103,11 @@ class AcpAgent:
         self.suspended = SuspendedCalls(self._limits.answer_seconds, asks_only_here=True)
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
-        """Return the agent's slash commands, as far as it has named them."""
-        return command_tree(self._sessions.commands(user, workspace))
+        """Return the agent's slash commands, as far as it has named them; it is started if it has not run yet."""
+        if not workspace.is_absolute():
+            return ()  # the session's folder is not known yet
+        servers = _servers_in(settings) if self._passes_servers else ()
+        return command_tree(await self._sessions.ask_for_commands(user, workspace, servers))
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the session's task up to its end or a question, and return that state."""
@@ -141,9 +144,7 @@ class AcpAgent:
         await turn.emit(replace(kept, notes=(*kept.notes, *notes)).record)
 
     def _servers_of(self, session: Session) -> tuple[McpServerSettings, ...]:
-        if not self._passes_servers or session.settings is None:
-            return ()
-        return tuple(server for server in session.settings.mcp_servers if server.is_own)
+        return _servers_in(session.settings) if self._passes_servers else ()
 
     def _let_go(self, turn: PromptTurn, key: SessionKey) -> None:
         self._work.pop(turn.task_id, None)
@@ -218,3 +219,7 @@ class AcpAgent:
 def _unsent(prompts: Sequence[Prompt], sent: str) -> Sequence[Prompt]:
     ids = [prompt.message_id for prompt in prompts]
     return prompts[ids.index(sent) + 1 :] if sent in ids else prompts
+
+
+def _servers_in(settings: AgentSettings | None) -> tuple[McpServerSettings, ...]:
+    return () if settings is None else tuple(server for server in settings.mcp_servers if server.is_own)

@@ -1,10 +1,12 @@
 """The running sessions of a hosted ACP agent: one process for each conversation, started when it is needed.
 
-A process that has nothing to do for a while is ended, and its session is loaded again with the next prompt. Not here:
-the work of tasks, see :mod:`isthmus.app.acp_agent`.
+A process that has nothing to do for a while is ended, and its session is loaded again with the next prompt. A client
+that asks for commands which the agent has not named yet has a session begun, which the next new conversation takes. Not
+here: the work of tasks, see :mod:`isthmus.app.acp_agent`.
 """
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -21,6 +23,9 @@ from isthmus.errors import IsthmusError
 
 SessionKey: TypeAlias = tuple[str, str]
 """User and contextId of a conversation."""
+
+MAXIMUM_ASKED = 1000
+"""Maximum number of folders of which it is remembered that an agent was started for its commands."""
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +59,8 @@ class AcpSessions:
         self.limits = limits
         self._places: dict[SessionKey, _Place] = {}
         self._commands: dict[tuple[str, Path], tuple[AvailableCommand, ...]] = {}
+        self._asking: dict[SessionKey, asyncio.Task[None]] = {}
+        """For each user and folder, the agent that was started for its commands, or is being started."""
         self._closing: set[asyncio.Task[None]] = set()
 
     def find(self, key: SessionKey) -> AgentSession | None:
@@ -75,6 +82,8 @@ class AcpSessions:
         place = self._places.setdefault(key, _Place())
         async with place.opening:
             self._stop_timer(place)
+            if place.session is None and former is None and not _is_spare(key):
+                place.session = await self._take_spare(key[0], folder)
             session = place.session
             if session is not None:
                 await session.settled()
@@ -108,8 +117,29 @@ class AcpSessions:
                 found = place.session.commands or found
         return found
 
+    async def ask_for_commands(
+        self, user: str, folder: Path, servers: tuple[McpServerSettings, ...] = ()
+    ) -> tuple[AvailableCommand, ...]:
+        """Return the agent's slash commands in a folder; it is started once if it has not named them yet.
+
+        After a limited time the commands are returned as far as they are known; a later call finds the rest.
+        """
+        key = _spare_key(user, folder)
+        if not self.commands(user, folder) and key not in self._asking:
+            if len(self._asking) >= MAXIMUM_ASKED:
+                self._asking = {key: task for key, task in self._asking.items() if not task.done()}
+            self._asking[key] = asyncio.create_task(
+                self._begin_spare(key, folder, servers), name="isthmus-acp-commands"
+            )
+        if not self.commands(user, folder) and not self._asking[key].done():
+            await asyncio.wait((self._asking[key],), timeout=self.limits.commands_seconds)
+        return self.commands(user, folder)
+
     async def aclose(self) -> None:
         """End every process."""
+        for task in self._asking.values():
+            task.cancel()
+        await asyncio.gather(*self._asking.values(), return_exceptions=True)
         for place in self._places.values():
             self._stop_timer(place)
             if place.session is not None:
@@ -134,6 +164,31 @@ class AcpSessions:
                 log.info("session %s of %s is not continued: %s", former, self.launch.command[0], loss)
         await session.begin()
         return loss
+
+    async def _begin_spare(self, key: SessionKey, folder: Path, servers: tuple[McpServerSettings, ...]) -> None:
+        """Begin a session before it has a conversation, and wait until the agent has named its commands."""
+        try:
+            opened = await self.open(key, folder, None, servers)
+        except IsthmusError as error:
+            log.warning("the slash commands of %s are not known yet: %s", self.launch.command[0], error)
+            return
+        self.rest(key)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.limits.commands_seconds):
+                await opened.session.has_commands.wait()
+        self._commands.setdefault((key[0], folder), opened.session.commands)
+
+    async def _take_spare(self, user: str, folder: Path) -> AgentSession | None:
+        """Return the session that was begun for its commands; the caller checks whether it suits."""
+        key = _spare_key(user, folder)
+        place = self._places.get(key)
+        if place is None:
+            return None
+        async with place.opening:
+            self._stop_timer(place)
+            session, place.session = place.session, None
+            self._places.pop(key, None)
+            return session
 
     async def _make_room(self) -> None:
         for key, place in list(self._places.items()):
@@ -173,3 +228,12 @@ class AcpSessions:
         if place.idle is not None:
             place.idle.cancel()
             place.idle = None
+
+
+def _spare_key(user: str, folder: Path) -> SessionKey:
+    """Return the place of a session without a conversation; no contextId has this form."""
+    return user, f"\0{folder}"
+
+
+def _is_spare(key: SessionKey) -> bool:
+    return key[1].startswith("\0")

@@ -83,6 +83,8 @@ class AgentSession:
         """MCP servers that the agent is told to connect to."""
         self.session_id = ""
         self.commands: tuple[AvailableCommand, ...] = ()
+        self.has_commands = asyncio.Event()
+        """Event that is set when the agent has named its commands."""
         self.capabilities = AgentCapabilities()
         self.auth_methods: tuple[str, ...] = ()
         """Names of the agent's ways to log in."""
@@ -226,6 +228,7 @@ class AgentSession:
             self._past.set()
         if isinstance(received.update, CommandsUpdate):
             self.commands = received.update.available_commands[: self.limits.commands]
+            self.has_commands.set()
         elif not self._is_muted and (turn := self._turn_of(received.session_id)) is not None:
             turn.add(received.update)
 

@@ -13,6 +13,8 @@ class HostLimits:
     """Maximum wait for a new session; the agent may connect to its MCP servers meanwhile."""
     load_seconds: float = 180.0
     """Maximum wait for a former session, all of which the agent may send again."""
+    commands_seconds: float = 5.0
+    """Maximum wait of a client that asks for slash commands of an agent which is started for it."""
     past_seconds: float = 0.3
     """Time without an update after which all of a loaded session has come."""
     cancel_seconds: float = 5.0
