@@ -96,16 +96,21 @@ def test_the_command_is_not_run_without_consent(tmp_path: Path) -> None:
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 42
     assert "was never run here, and there is no terminal to ask at" in ended.stderr
-    assert "--trust-agent" in ended.stderr
+    assert "runs with your rights, outside of any sandbox" in ended.stderr
+    assert "start once with --trust-agent" in ended.stderr
     assert not (tmp_path / "acp-agents.json").exists()
 
 
 @pytest.mark.slow
 def test_the_user_at_a_terminal_is_shown_the_command_and_asked_once(tmp_path: Path) -> None:
     command = [*ISTHMUS, "serve", "--port", "0", "--data-dir", str(tmp_path / "data"), "--agent", COMMAND]
-    with pty_program(command, folder=tmp_path, environment=os.environ) as terminal:
+    asked = [*command, "--agent-env", "MY_KEY"]
+    with pty_program(asked, folder=tmp_path, environment={**os.environ, "MY_KEY": "hidden"}) as terminal:
         eventually(lambda: "Run it, now and at later starts?" in terminal.screen, what="the question")
-        assert str(PROGRAM) in terminal.screen.replace("\n", "")
+        shown = terminal.screen.replace("\n", "")
+        for part in (str(PROGRAM), "outside of any sandbox", "HOME", "MY_KEY", str(tmp_path / "data/acp-agents.json")):
+            assert part in shown
+        assert "hidden" not in shown
         terminal.press("y\r")
         eventually(lambda: "A2A server ready at" in terminal.screen, what="the server")
     with pty_program(command, folder=tmp_path, environment=os.environ) as terminal:

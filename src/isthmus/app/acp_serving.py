@@ -98,8 +98,10 @@ def read_command(text: str, variables: tuple[str, ...]) -> HostedCommand:
     return HostedCommand(words, variables)
 
 
-def settle_consent(command: HostedCommand, data_dir: Path, *, is_trusted: bool) -> None:
+def settle_consent(command: HostedCommand, data_dir: Path, environment: Mapping[str, str], *, is_trusted: bool) -> None:
     """Have the user agree to run a command once, and remember it; ``is_trusted`` is the user's agreement.
+
+    ``environment`` is ours, of which the agent gets a part.
 
     Raises:
         BadInputError: the user refuses, or cannot be asked.
@@ -110,18 +112,32 @@ def settle_consent(command: HostedCommand, data_dir: Path, *, is_trusted: bool) 
             return
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise BadInputError(
-                f"the command {visible_line(command.shown)!r} was never run here, and there is no terminal to ask at:"
-                " if you trust it, give --trust-agent once; it runs with your rights"
+                f"the command {visible_line(command.shown)!r} was never run here, and there is no terminal to ask at."
+                f" {_RIGHTS} If you trust it, start once with --trust-agent"
             )
-        click.echo(
-            f"The server will run this command with your rights, in the folders of its sessions:\n"
-            f"  {visible_line(command.shown)}" + (f"\n  ({visible_line(command.origin)})" if command.origin else ""),
-            err=True,
-        )
+        click.echo("\n".join(consent_text(command, path, environment)), err=True)
         if not click.confirm("Run it, now and at later starts?", default=False, err=True):
             raise BadInputError("the command was not agreed to; nothing was started")
     make_private_directory(data_dir)
     change_file(path, lambda text: _with(text, command.shown))
+
+
+_RIGHTS = "It runs with your rights, outside of any sandbox: it can read and change your files and use the network."
+
+
+def consent_text(command: HostedCommand, path: Path, environment: Mapping[str, str]) -> Sequence[str]:
+    """Return the lines that a user reads before agreeing to run a command; the agreement is kept in ``path``."""
+    variables = {*agent_environment(environment, command.agent, command.variables), *command.settings}
+    return [
+        f"{visible_line(command.title)} is started by this command, once for each conversation and in its folder:",
+        "",
+        f"  {visible_line(command.shown)}",
+        *([f"  ({visible_line(command.origin)})"] if command.origin else []),
+        "",
+        _RIGHTS,
+        f"It gets these environment variables: {', '.join(sorted(map(visible_line, variables))) or 'none'}.",
+        f"Your agreement covers exactly this command. It is kept in {visible_line(str(path))}.",
+    ]
 
 
 def _commands_in(path: Path) -> tuple[str, ...]:

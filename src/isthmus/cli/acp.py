@@ -127,7 +127,7 @@ def _serve_other(
 
     command = read_command(agent, variables)
     setup = decide(given, may_ask=True)
-    settle_consent(command, setup.data_dir, is_trusted=is_trusted)
+    settle_consent(command, setup.data_dir, setup.environment, is_trusted=is_trusted)
     run_loop(serve_hosted(setup, command, *streams, has_draft=has_draft))
     return 0
 

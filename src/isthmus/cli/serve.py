@@ -149,7 +149,7 @@ def command(context: click.Context, **options: Any) -> None:
     if settings.agent is not None:
         from isthmus.app.acp_serving import settle_consent
 
-        settle_consent(settings.agent, setup.data_dir, is_trusted=options["trust_agent"])
+        settle_consent(settings.agent, setup.data_dir, setup.environment, is_trusted=options["trust_agent"])
     with contextlib.suppress(KeyboardInterrupt):
         run_loop(serve(setup, settings, sys.stdout))
 
