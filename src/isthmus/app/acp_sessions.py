@@ -60,7 +60,7 @@ class AcpSessions:
         self._places: dict[SessionKey, _Place] = {}
         self._commands: dict[tuple[str, Path], tuple[AvailableCommand, ...]] = {}
         self._asking: dict[SessionKey, asyncio.Task[None]] = {}
-        """For each user and folder, the agent that was started for its commands, or is being started."""
+        """Starts of agents for their commands, by user and folder."""
         self._closing: set[asyncio.Task[None]] = set()
 
     def find(self, key: SessionKey) -> AgentSession | None:
