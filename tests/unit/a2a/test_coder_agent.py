@@ -163,17 +163,39 @@ def test_a_status_goes_there_and_back(status: ToolCallStatus) -> None:
     assert STATUSES.keys() == set(CallStatus)
 
 
+def unstated(*ids: str) -> list[ConfirmationOption]:
+    return [ConfirmationOption(each, each) for each in ids]
+
+
 @pytest.mark.parametrize("value", [outcome.value for outcome in AnswerOutcome])
 def test_an_outcome_that_is_offered_by_its_own_name_is_that_option(value: str) -> None:
-    assert option_id_of(AnswerOutcome(value), [value]) == value
+    assert option_id_of(AnswerOutcome(value), unstated(value)) == value
     assert outcome_of(value) is AnswerOutcome(value)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "option_id"),
+    [
+        (AnswerOutcome.PROCEED_ONCE, "o-2"),
+        (AnswerOutcome.PROCEED_ALWAYS, "o-1"),
+        (AnswerOutcome.PROCEED_ALWAYS_TOOL, "o-2"),
+        (AnswerOutcome.PROCEED_ALWAYS_SERVER, "o-2"),
+        (AnswerOutcome.CANCEL, "o-3"),
+        (AnswerOutcome.MODIFY_WITH_EDITOR, None),
+    ],
+)
+def test_an_outcome_is_the_option_that_states_its_kind(outcome: AnswerOutcome, option_id: str | None) -> None:
+    kinds = ("allow_always", "allow_once", "reject_once", "reject_always")
+    options = [ConfirmationOption(f"o-{number}", "x", kind=kind) for number, kind in enumerate(kinds, 1)]
+    assert option_id_of(outcome, options) == option_id
+
+
 def test_no_outcome_grants_more_than_it_says() -> None:
-    wide = ("proceed_always_server", "proceed_always_tool", "proceed_always_prefix")
+    wide = unstated("proceed_always_server", "proceed_always_tool", "proceed_always_prefix")
     assert option_id_of(AnswerOutcome.PROCEED_ONCE, wide) is None
-    assert option_id_of(AnswerOutcome.CANCEL, ("proceed_once", *wide)) is None
-    assert option_id_of(AnswerOutcome.PROCEED_ALWAYS_TOOL, ("proceed_always_server",)) is None
+    assert option_id_of(AnswerOutcome.CANCEL, (*unstated("proceed_once"), *wide)) is None
+    assert option_id_of(AnswerOutcome.PROCEED_ALWAYS_TOOL, unstated("proceed_always_server")) is None
+    assert option_id_of(AnswerOutcome.PROCEED_ONCE, [ConfirmationOption("allow", "Allow", kind="allow_always")]) is None
     assert outcome_of("proceed_always_prefix") is AnswerOutcome.PROCEED_ALWAYS
     assert outcome_of("unknown") is None
 

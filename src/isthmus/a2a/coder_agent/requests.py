@@ -105,11 +105,11 @@ def _chosen(question: ConfirmationRequest | None, answer: ToolCallConfirmation) 
                 f" side and send {AnswerOutcome.PROCEED_ONCE} with newContent. The question stays open."
             )
         outcome = AnswerOutcome.PROCEED_ONCE
-    offered = [option.id for option in question.options]
-    option = option_id_of(outcome, offered)
+    option = option_id_of(outcome, question.options)
     if option is None:
+        offered = ", ".join(option.id for option in question.options)
         raise InvalidRequest(
-            f"outcome {outcome} does not answer tool call {answer.tool_call_id}; expected one of {', '.join(offered)}."
+            f"outcome {outcome} does not answer tool call {answer.tool_call_id}; expected one of {offered}."
             " The question stays open."
         )
     # gemini-cli-a2a-server reads newContent only for edits.

@@ -6,7 +6,7 @@ from the code and from recordings of version 0.25.2 of the npm package ``@google
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import assert_never
@@ -14,6 +14,7 @@ from typing import assert_never
 from isthmus.client import ACCEPTING_OPTIONS, REFUSING_OPTIONS
 from isthmus.development_tool import (
     ConfirmationDetails,
+    ConfirmationOption,
     ExecuteDetails,
     FileDiff,
     GenericDetails,
@@ -124,6 +125,17 @@ _FALLBACKS: Mapping[AnswerOutcome, tuple[str, ...]] = MappingProxyType(
         AnswerOutcome.CANCEL: REFUSING_OPTIONS,
     }
 )
+_KINDS: Mapping[AnswerOutcome, tuple[str, ...]] = MappingProxyType(
+    {
+        AnswerOutcome.PROCEED_ONCE: ("allow_once",),
+        AnswerOutcome.PROCEED_ALWAYS: ("allow_always", "allow_once"),
+        AnswerOutcome.PROCEED_ALWAYS_SERVER: ("allow_once",),
+        AnswerOutcome.PROCEED_ALWAYS_TOOL: ("allow_once",),
+        AnswerOutcome.MODIFY_WITH_EDITOR: (),
+        AnswerOutcome.CANCEL: ("reject_once", "reject_always"),
+    }
+)
+"""Kinds of options that an outcome means, of agents that state them."""
 
 TASK_PATH = re.compile(r"/tasks/([^/]{1,200})/metadata")
 """Path of one task's metadata."""
@@ -169,9 +181,16 @@ def details_type(details: ConfirmationDetails | None) -> DetailsType:
             assert_never(details)
 
 
-def option_id_of(outcome: AnswerOutcome, offered: Collection[str]) -> str | None:
-    """Return the option of a question that an outcome means, otherwise one that grants less, otherwise None."""
-    return next((option for option in _FALLBACKS[outcome] if option in offered), None)
+def option_id_of(outcome: AnswerOutcome, offered: Sequence[ConfirmationOption]) -> str | None:
+    """Return the option of a question that an outcome means, otherwise one that grants less, otherwise None.
+
+    An option that states its kind is chosen by that, unless its id is a name of this vocabulary.
+    """
+    for kind in _KINDS[outcome]:
+        if stated := [option.id for option in offered if option.kind == kind and option.id not in _OUTCOMES]:
+            return stated[0]
+    ids = {option.id for option in offered if not option.kind or option.id in _OUTCOMES}
+    return next((option_id for option_id in _FALLBACKS[outcome] if option_id in ids), None)
 
 
 def outcome_of(option_id: str) -> AnswerOutcome | None:
