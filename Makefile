@@ -46,7 +46,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test quick agents coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
+.PHONY: help setup demo test quick agents contract-acp coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ test: setup peers check ## all gates, then all tests
 
 quick: setup ## the tests of tests/unit and tests/contract that are not slow, with fewer generated examples: to run between two edits
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --hypothesis-profile=quick -m "not slow" tests/unit tests/contract $(PYTEST_ARGS)
+
+contract-acp: setup ## all A2A contract suites with an ACP agent behind their servers; make test runs a sample of them
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --agent acp \
+		tests/contract/test_a2a_*.py tests/contract/test_coder_agent_requests.py $(PYTEST_ARGS)
 
 coverage: ## make test with branch coverage: half as long again
 	$(MAKE) test PYTEST_ARGS="--cov --cov-report=term:skip-covered $(PYTEST_ARGS)"

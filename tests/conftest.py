@@ -52,6 +52,12 @@ SLOW_EDITORS = frozenset({"emacs", "jupyter", "neovim", "remote-claude", "remote
 """Parameters of tests that run with an editor of this name; to start one, or a companion of its own, takes long."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the run choose the agent behind the servers of the A2A contract suites: see tests/contract/conftest.py."""
+    text = "the agent behind the servers of the A2A contract suites; sample: own, and acp in some suites"
+    parser.addoption("--agent", choices=("own", "acp", "sample"), default="sample", help=text)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the error output of the run apart from that of a test."""
     config.stash[_ERROR_OUTPUT] = os.dup(2)

@@ -18,6 +18,7 @@ from isthmus.events import StateChange, TaskState, TextContent
 from isthmus.models.base import Text
 from support.a2a_serving import TOKEN, prompt, rpc, serving
 from support.a2a_v1 import ACTIVE, PLAIN, Client, said
+from support.agent_behind import behind
 from support.agents import reply
 from support.engines import engine_on
 from support.script_agent import Serve, serve_with
@@ -171,7 +172,7 @@ async def test_an_id_in_a_path_may_hold_what_is_escaped_there(serve: Serve) -> N
 async def test_later_settings_may_name_single_fields_and_are_held_to_their_types(
     tmp_path: Path, workspace: Path
 ) -> None:
-    async with engine_on(tmp_path, TellingAgent(), workspace=workspace) as engine, serving(engine) as raw:
+    async with engine_on(tmp_path, behind(TellingAgent()), workspace=workspace) as engine, serving(engine) as raw:
         first = await raw.result("message/send", prompt("hello", workspace))
         assert first["status"]["message"]["parts"][0]["text"] == f"None in {workspace}"
         for ids in ({"contextId": first["contextId"]}, {"taskId": first["id"]}):

@@ -29,13 +29,13 @@ EXTENSION = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/deve
 
 
 class Counting:
-    """An agent that counts its turns; it asks before the first one."""
+    """An agent that counts its turns; it asks before it presses."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        if decision(session, "c") is None:
+        if session.prompt == "press" and decision(session, "c") is None:
             self.done.append("asked")
             yield ask("c", "press", {}, GenericDetails("Press"))
             return

@@ -19,6 +19,7 @@ from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.journal.sqlite import SqliteJournal
 from support.a2a_serving import EXTENSION, TOKEN, RawClient, allow, answer, prompt, rpc, serving
+from support.agent_behind import behind
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.waiting import eventually_async
 from support.wire_server import Answer, WireServer
@@ -32,7 +33,7 @@ V1 = {"A2A-Version": "1.0"}
 @asynccontextmanager
 async def push_server(folder: Path, agent: Agent, *allowed: str) -> AsyncGenerator[RawClient]:
     rule = WorkspaceRule(default=folder)
-    engine = Engine(agent, await SqliteJournal.open(folder / "journal.sqlite"), EngineOptions(rule))
+    engine = Engine(behind(agent), await SqliteJournal.open(folder / "journal.sqlite"), EngineOptions(rule))
     await engine.start()
     async with AsyncExitStack() as stack:
         push = await stack.enter_async_context(pushing(engine, PushSender(PushRule.of(allowed)), Wires()))
@@ -165,7 +166,8 @@ async def test_a_client_of_1_0_is_told_in_1_0(echo: RawClient, workspace: Path) 
         told = await received(hooks, 2)
         assert [item["task"]["status"]["state"] for item in told] == ["TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]
         assert told[-1]["task"]["id"] == task["id"]
-        assert told[-1]["task"]["status"]["message"]["parts"] == [{"text": "hello"}]
+        (part,) = told[-1]["task"]["status"]["message"]["parts"]
+        assert (list(part), part["text"].strip()) == (["text"], "hello")
         assert hooks.requests[0].headers["authorization"] == "Bearer c"
         listed = await echo.result("ListTaskPushNotificationConfigs", {"taskId": task["id"]}, V1)
         assert [item["url"] for item in listed["configs"]] == [hooks.base_url]

@@ -8,6 +8,7 @@ import pytest
 
 from isthmus.journal.base import INBOX_MESSAGES
 from support.a2a_serving import prompt, serving
+from support.agent_behind import behind
 from support.agents import WaitingAgent
 from support.engines import engine_on
 from support.waiting import eventually_async
@@ -22,7 +23,7 @@ MESSAGES = INBOX_MESSAGES + 64
 @pytest.mark.slow
 async def test_messages_to_one_task_are_refused_beyond_the_cap_with_the_reason(tmp_path: Path, workspace: Path) -> None:
     agent = WaitingAgent()
-    async with engine_on(tmp_path, agent) as engine, serving(engine) as server:
+    async with engine_on(tmp_path, behind(agent)) as engine, serving(engine) as server:
         params = {**prompt("work", workspace), "configuration": {"blocking": False}}
         task_id = (await server.result("message/send", params))["id"]
         await agent.started.wait()

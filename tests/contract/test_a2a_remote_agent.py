@@ -165,7 +165,7 @@ async def test_why_a_task_failed_comes_along(workspace: Path) -> None:
 
 async def test_refusals_are_the_errors_of_the_port(remote: RemoteAgent, workspace: Path) -> None:
     for refused in (remote.get("x"), remote.cancel("x"), remote.follow("x"), remote.answer("x", [], answered_by="me")):
-        with pytest.raises(TaskNotFound, match="'x'"):
+        with pytest.raises(TaskNotFound, match="no task x"):
             await refused
     with pytest.raises(InvalidRequest, match="workspace_path"):
         await remote.prompt(message("hello"))
@@ -224,7 +224,7 @@ async def test_a_stream_cut_at_any_byte_is_taken_up_again(
         remote = await RemoteAgent.connect(proxy.url, TOKEN, retry_policy=QUICK)
         turn = await remote.prompt(message("edit", workspace))
         expected = [(item.seq, item.event) for item in await all_of(turn)]
-        for cut_after in range(2000, 3600, 97):
+        for cut_after in range(2400, 3600, 97):
             proxy.cut()
             proxy.cut_after = cut_after
             seen = await all_of(await remote.follow(turn.task_id, turn.snapshot.seq))

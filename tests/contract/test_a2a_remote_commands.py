@@ -20,6 +20,7 @@ from isthmus.events import Command, StateChange, TaskState, TextContent
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.task_view import TaskView
 from support.a2a_serving import TOKEN, serving
+from support.agent_behind import behind
 from support.agents import EchoAgent
 from support.memory_agent import Ask, MemoryAgent, write_file_call
 from support.waiting import eventually_async
@@ -99,7 +100,9 @@ async def test_what_a_command_asks_is_answered_like_any_question(remote: RemoteA
 @pytest.mark.requirement("A2A-005", "A2A-006", "A2A-007")
 async def test_push_targets_are_set_read_listed_and_deleted(version: str, workspace: Path) -> None:
     engine = Engine(
-        EchoAgent(), await SqliteJournal.open(workspace / "journal.sqlite"), EngineOptions(WorkspaceRule(workspace))
+        behind(EchoAgent()),
+        await SqliteJournal.open(workspace / "journal.sqlite"),
+        EngineOptions(WorkspaceRule(workspace)),
     )
     await engine.start()
     settings = {"workspace_path": str(workspace)}

@@ -9,14 +9,18 @@ from typing import Any
 
 import httpx2
 import uvicorn
+from typing_extensions import override
 
-from isthmus.a2a import Hosting, asgi_application
+from isthmus.a2a import Hosting
+from isthmus.a2a.hosting import HostedApplication
 from isthmus.a2a.server.listen import bind
 from isthmus.agent.hosted import AgentPort, ask, decision
 from isthmus.agent.session import Session
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallStatus, ToolOutput
+from isthmus.engine.task_run import Agent
 from isthmus.events import AgentEvent, AgentMessage, ArtifactPart, ArtifactUpdate, TextContent, ToolCallUpdate
 from support.a2a_serving import TOKEN, StreamItem, items_of, rpc
+from support.agent_behind import behind, close_behind
 from support.plain_http import plain_client
 
 
@@ -66,12 +70,20 @@ class Hosted:
             yield items_of(response)
 
 
+class SuiteApplication(HostedApplication):
+    """The application of a hosted agent, whose engine runs it as the suite wants."""
+
+    @override
+    def engine_agent(self) -> Agent:
+        return behind(super().engine_agent())
+
+
 @asynccontextmanager
 async def hosted(agent: AgentPort, folder: Path, **more: Any) -> AsyncGenerator[Hosted]:
     """Serve the agent under a plain uvicorn, which sends the ASGI startup and shutdown events."""
     hosting = Hosting("Button", "Presses it.", "3", folder=folder / "state", workspace=folder, token=TOKEN, **more)
     listener = bind("127.0.0.1", 0)
-    config = uvicorn.Config(asgi_application(agent, hosting), lifespan="on", log_config=None, access_log=False)
+    config = uvicorn.Config(SuiteApplication(agent, hosting), lifespan="on", log_config=None, access_log=False)
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve([listener]))
     try:
@@ -81,4 +93,5 @@ async def hosted(agent: AgentPort, folder: Path, **more: Any) -> AsyncGenerator[
     finally:
         server.should_exit = True
         await running
+        await close_behind()
         listener.close()

@@ -3,9 +3,11 @@
 import asyncio
 import itertools
 import json
+import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -14,8 +16,11 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server.application import Application, application
 from isthmus.a2a.server.listen import LIMITS, A2AServer, bind
-from isthmus.client import AgentClient
+from isthmus.client import AgentClient, PromptMessage
+from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.listeners.limits import ServerLimits
+from support.agent_behind import CHOICE, close_behind
+from support.memory_agent import MemoryAgent, Step
 from support.plain_http import plain_client
 
 TOKEN = "test-token"
@@ -155,6 +160,8 @@ async def serving(
 ) -> AsyncGenerator[RawClient]:
     """Serve an agent on a free port; the client sends the right token. ``more`` goes to :func:`application`."""
     options = options or ServerOptions(TOKEN)
+    if CHOICE.is_acp and isinstance(agent, MemoryAgent):
+        agent = await _as_acp_agent(agent)
     listener = bind("127.0.0.1", 0)
     app = application(agent, replace(options, hosts=(*options.hosts, "127.0.0.1")), **more)
     server = A2AServer(app, listener, limits=replace(limits, grace_seconds=2))
@@ -167,3 +174,17 @@ async def serving(
         server.stop()
         await asyncio.wait_for(running, 30)
         await agent.aclose()
+        await close_behind()
+
+
+async def _as_acp_agent(agent: MemoryAgent) -> AgentClient:
+    """Return a real engine that plays the script of an agent in memory as an ACP agent."""
+    from support.script_agent import engine_for  # which serves with this module
+
+    workspace = None if agent.default_workspace is None else Path(agent.default_workspace)
+
+    def script(message: PromptMessage) -> Sequence[Step]:
+        agent.prompts.append(message)
+        return agent.script(message)
+
+    return await engine_for(script, Path(tempfile.mkdtemp()), WorkspaceRule(workspace))

@@ -127,8 +127,8 @@ class MemoryAgent:
         default_workspace: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._script = script
-        self._default_workspace = default_workspace
+        self.script = script
+        self.default_workspace = default_workspace
         self._clock = clock
         self._tasks: dict[str, MemoryTask] = {}
         self._workspaces: dict[str, str] = {}
@@ -145,7 +145,7 @@ class MemoryAgent:
         said = HistoryMessage(message.message_id, "user", message.text)
         task.snapshot = replace(task.snapshot, history=(*task.snapshot.history, said))
         turn = self._turn(task, task.snapshot.seq if is_new else start, is_new=is_new)
-        task.steps = list(self._script(message))
+        task.steps = list(self.script(message))
         self._run(task)
         return turn
 
@@ -245,7 +245,7 @@ class MemoryAgent:
         context_id = message.context_id or str(uuid.uuid4())
         workspace = (message.settings or {}).get("workspace_path") or self._workspaces.get(context_id)
         if workspace is None and not message.requires_settings:
-            workspace = self._default_workspace
+            workspace = self.default_workspace
         if workspace is None:
             raise InvalidRequest("settings.workspace_path: expected AgentSettings with the session's first message")
         self._workspaces[context_id] = workspace
@@ -268,7 +268,7 @@ class MemoryAgent:
     def _find(self, task_id: str, context_id: str | None = None) -> MemoryTask:
         task = self._tasks.get(task_id)
         if task is None:
-            raise TaskNotFound(f"no task has the id {task_id!r}")
+            raise TaskNotFound(f"there is no task {task_id}")
         if context_id is not None and context_id != task.snapshot.context_id:
             raise InvalidRequest(f"contextId: task {task_id} belongs to another session than {context_id!r}")
         return task

@@ -15,6 +15,7 @@ from isthmus.events import StateChange, TaskState, TextContent, ToolCallUpdate, 
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.models.base import Text, ToolRequest
 from support.a2a_serving import RawClient, serving
+from support.agent_behind import behind
 from support.agents import reply
 from support.memory_agent import Ask, MemoryAgent, Progress, Script, Step, Wait, conversation, decided
 
@@ -102,7 +103,12 @@ async def engine_playing(script: Script, folder: Path, *roots: Path) -> AsyncGen
 
     Tasks may work below ``roots``, or anywhere if none are given.
     """
+    yield await engine_for(script, folder, WorkspaceRule(folder, roots))
+
+
+async def engine_for(script: Script, folder: Path, rule: WorkspaceRule) -> Engine:
+    """Return a started engine that plays a script, with its journal in ``folder``."""
     journal = await SqliteJournal.open(folder / "journal.sqlite")
-    engine = Engine(ScriptAgent(script), journal, EngineOptions(WorkspaceRule(folder, roots), lambda: MODEL))
+    engine = Engine(behind(ScriptAgent(script)), journal, EngineOptions(rule, lambda: MODEL))
     await engine.start()
-    yield engine
+    return engine

@@ -51,6 +51,23 @@ def with_values(value: Any, values: Mapping[str, str]) -> Any:
     return json.loads(text)
 
 
+LEFT_TO_ACP = frozenset({"description", "formatted_diff", "working_directory", "error", "messageId"})
+"""Members of calls and texts that a hosted ACP agent, or its host, words in its own way."""
+
+
+def without_wording(value: Any) -> Any:
+    """Return a received or expected value without LEFT_TO_ACP, and without the kinds of options."""
+    if isinstance(value, dict):
+        source = cast("dict[str, Any]", value)
+        found = {key: without_wording(item) for key, item in source.items() if key not in LEFT_TO_ACP}
+        if "options" in found:
+            found["options"] = [{**option, "kind": None} for option in found["options"]]
+        return found
+    if isinstance(value, list):
+        return [without_wording(item) for item in cast("list[Any]", value)]
+    return value
+
+
 def _named(key: str, value: Any, names: Mapping[str, str]) -> Any:
     if key == "seq":
         return "SEQ"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from isthmus.a2a.server.application import Application
     from isthmus.a2a.server.auth import Authenticate
     from isthmus.engine import Engine
+    from isthmus.engine.task_run import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,10 @@ class HostedApplication:
         self._application = None
         await self._running.aclose()
 
+    def engine_agent(self) -> "Agent":
+        """Return the agent as the engine runs it."""
+        return HostedAgent(self._agent)
+
     async def _open(self) -> "Application":
         from isthmus.a2a.push.sender import PushSender
         from isthmus.a2a.push.service import pushing
@@ -166,7 +171,7 @@ class HostedApplication:
         token = hosting.token or ("" if is_trusting else ensure_token_file(folder / TOKEN_FILE))
         wires = Wires()
         sender = PushSender(PushRule.of(hosting.pushes_to))
-        engine = await self._running.enter_async_context(_engine(self._agent, hosting, folder))
+        engine = await self._running.enter_async_context(_engine(self.engine_agent(), hosting, folder))
         users = UsersFile(folder / FILE) if hosting.workspaces and not is_trusting else None
 
         def is_served(name: str) -> bool:
@@ -210,7 +215,7 @@ class HostedApplication:
 
 
 @contextlib.asynccontextmanager
-async def _engine(agent: AgentPort, hosting: Hosting, folder: Path) -> "AsyncGenerator[Engine]":
+async def _engine(agent: "Agent", hosting: Hosting, folder: Path) -> "AsyncGenerator[Engine]":
     from isthmus.engine import Engine, EngineOptions
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.journal.sqlite import SqliteJournal
@@ -220,7 +225,7 @@ async def _engine(agent: AgentPort, hosting: Hosting, folder: Path) -> "AsyncGen
     rule = WorkspaceRule(workspace, hosting.workspaces or only)
     names = (hosting.name, *hosting.former_names)
     journal = await SqliteJournal.open(folder / "journal.sqlite", agent=names)
-    engine = Engine(HostedAgent(agent), journal, EngineOptions(rule))
+    engine = Engine(agent, journal, EngineOptions(rule))
     try:
         await engine.start()
         with warn_when_blocked(AUTHORS_CALLER):
