@@ -52,6 +52,8 @@ class FrontClient:
         default_factory=dict[int, "tuple[str, asyncio.Future[Any]]"]
     )
     numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    failure: AssertionError | None = None
+    """Reason why nothing more is received: a message that does not fit the schema."""
 
     # --- what it received ---
 
@@ -93,6 +95,8 @@ class FrontClient:
 
     async def begin(self, method: str, **params: Any) -> "tuple[int, asyncio.Future[Any]]":
         """Send a request, and return its id and its future result."""
+        if self.failure is not None:
+            raise self.failure
         number = next(self.numbers)
         result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.waiting[number] = (method, result)
@@ -160,6 +164,13 @@ class FrontClient:
         await self.send({"id": question["id"], "result": result})
 
     # --- what the front writes ---
+
+    def fail(self, failure: AssertionError) -> None:
+        """End all requests, since nothing more is received."""
+        self.failure = failure
+        for _, result in self.waiting.values():
+            if not result.done():
+                result.set_exception(failure)
 
     async def receive(self, line: bytes) -> None:
         """Take a line of the front."""

@@ -87,8 +87,11 @@ async def acp_program(
     client = FrontClient(write, version=version)
 
     async def read() -> None:
-        while line := await stdout.readline():
-            await client.receive(line)
+        try:
+            while line := await stdout.readline():
+                await client.receive(line)
+        except AssertionError as error:
+            client.fail(error)
 
     reading = asyncio.create_task(read(), name="output of isthmus acp") if reads else None
     try:

@@ -126,6 +126,12 @@ def test_a_block_of_an_unknown_type_is_refused_by_its_place() -> None:
     assert caught.value.code == -32602
 
 
+def test_a_resource_without_content_is_refused_by_its_place() -> None:
+    with pytest.raises(RpcError, match=r"prompt\[1\]\.resource: expected text or blob, received neither") as caught:
+        read(text("a"), {"type": "resource", "resource": {"uri": "file:///w/a.py"}})
+    assert caught.value.code == -32602
+
+
 def test_a_prompt_of_too_many_blocks_is_refused() -> None:
     with pytest.raises(RpcError, match="expected at most 1000 blocks, received 1001"):
         read(*[text("a")] * (MAXIMUM_BLOCKS + 1))

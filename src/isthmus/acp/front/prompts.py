@@ -39,7 +39,7 @@ def read_prompt(blocks: Sequence[ContentBlock], workspace: str) -> ReadPrompt:
     """Return the message of a prompt. A link to a file becomes ``@path``, relative to the workspace inside of it.
 
     Raises:
-        RpcError: the prompt is empty, too long, or has blocks of an unknown type.
+        RpcError: the prompt is empty, too long, or has blocks of an unknown type or resources without content.
     """
     if len(blocks) > MAXIMUM_BLOCKS:
         raise RpcError(INVALID_PARAMS, f"prompt: expected at most {MAXIMUM_BLOCKS} blocks, received {len(blocks)}")
@@ -54,9 +54,11 @@ def read_prompt(blocks: Sequence[ContentBlock], workspace: str) -> ReadPrompt:
             case EmbeddedResource(resource) if resource.blob is not None:
                 name = PurePosixPath(_path(resource.uri) or "").name or "file"
                 files.append(MessagePart(raw=resource.blob, media_type=resource.mime_type, filename=name))
-            case EmbeddedResource(resource):
+            case EmbeddedResource(resource) if resource.text is not None:
                 place = _place(resource.uri, workspace)
-                texts.append(f"\n\nContent of {place}:\n{fenced(resource.text or '')}\n")
+                texts.append(f"\n\nContent of {place}:\n{fenced(resource.text)}\n")
+            case EmbeddedResource():
+                raise RpcError(INVALID_PARAMS, f"prompt[{index}].resource: expected text or blob, received neither")
             case ImageBlock(data, kind) | AudioBlock(data, kind):
                 files.append(MessagePart(raw=data, media_type=kind))
             case UnknownBlock(kind):
