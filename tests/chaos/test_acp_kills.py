@@ -170,12 +170,17 @@ class FrontKills:
         ended = await task()
         assert ended is not None
         assert ended.state is TaskState.COMPLETED, ended
-        assert self._file.read_text(encoding="utf-8") == "hello\n"
         other.updates.clear()
         assert "result" in await self._programs.load(other, session_id, version)
         assert other.text("user_message_chunk") == "greet me"
         assert other.text() == "I wrote the greeting."
-        assert [status for status in statuses(other) if status in ("completed", "failed")] == ["completed"]
+        (status,) = [status for status in statuses(other) if status in ("completed", "failed")]
+        content = self._file.read_text(encoding="utf-8") if self._file.exists() else ""
+        if status == "failed":  # the server was killed while it wrote
+            assert content in ("", "hello\n")
+            assert any("its outcome is not known" in str(update) for update in other.shown), "the loss was not told"
+            return "lost"
+        assert content == "hello\n"
         return "completed"
 
     async def _has_heard(self, client: AcpProgram, response: "asyncio.Future[dict[str, Any]]", result: str) -> None:
@@ -190,7 +195,7 @@ class FrontKills:
             )
 
         told = await eventually_async(end, 60, what="the end of the turn at the client")
-        assert told == "end_turn" if result == "completed" else told in ("end_turn", "error")
+        assert told == "end_turn" or (result == "not taken" and told == "error")
 
 
 @pytest.mark.timeout(300 + KILLS * 60)
