@@ -293,6 +293,28 @@ class LineCompleter(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class SessionStatus:
+    """State of a session that no event tells; None: not known.
+
+    ``approval_mode`` is the one in force. ``context_tokens`` of ``context_window`` are used: what the provider counted
+    for the last reply, and an estimate of what was added since.
+    """
+
+    approval_mode: str | None = None
+    context_tokens: int | None = None
+    context_window: int | None = None
+
+
+@runtime_checkable
+class SessionObserver(Protocol):
+    """An agent that tells the state of a session; remote agents may know nothing of it."""
+
+    async def session_status(self, scope: CommandScope) -> SessionStatus:
+        """Return the state of the session of a scope, or of a new one there."""
+        ...
+
+
 @runtime_checkable
 class LongFollower(Protocol):
     """An agent whose tasks can be followed also while they wait for a user."""

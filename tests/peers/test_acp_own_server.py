@@ -13,6 +13,7 @@ from support.acp_wire import acp_program
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import SUPPORT
 from support.serve_program import serve_program
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -61,7 +62,31 @@ async def test_another_agent_is_asked_for_and_runs_in_the_process(
         assert said.startswith("I am the demonstration model")
 
 
-async def test_the_mode_that_a_client_shows_holds_on_a_server_that_asks_nothing(
+@pytest.mark.parametrize("mode", ["plan", "auto_edit", "yolo"])
+async def test_a_client_shows_the_mode_that_is_in_force_on_the_server(
+    tmp_path: Path, workspace: Path, mode: str
+) -> None:
+    arguments = ("--token-file", str(tmp_path / "token"))
+    async with serve_program(tmp_path, workspace, "--approval-mode", mode) as server:
+        async with acp_program(workspace, "--connect", server.url, *arguments) as program:
+            await program.initialized()
+            opened = await program.request("session/new", cwd=str(workspace), mcpServers=[])
+            assert opened["result"]["modes"]["currentModeId"] == mode
+            session, prompt = opened["result"]["sessionId"], [{"type": "text", "text": "greet"}]
+            response = await program.request("session/prompt", sessionId=session, prompt=prompt)
+            assert response["result"] == {"stopReason": "end_turn"}
+            assert (workspace / "greeting.txt").exists() == (mode != "plan")
+            usage = program.of_kind("usage_update")[-1]
+            assert usage == {"sessionUpdate": "usage_update", "used": usage["used"], "size": 128_000}
+            assert usage["used"] > 100
+        async with acp_program(workspace, "--connect", server.url, *arguments) as program:
+            await program.initialized()
+            resumed = await program.request("session/resume", sessionId=session, cwd=str(workspace))
+            assert resumed["result"]["modes"]["currentModeId"] == mode
+            await eventually_async(lambda: program.of_kind("usage_update") == [usage])
+
+
+async def test_the_mode_that_a_client_chose_holds_on_a_server_that_asks_nothing(
     tmp_path: Path, workspace: Path
 ) -> None:
     async with (
@@ -70,8 +95,8 @@ async def test_the_mode_that_a_client_shows_holds_on_a_server_that_asks_nothing(
     ):
         await program.initialized()
         opened = await program.request("session/new", cwd=str(workspace), mcpServers=[])
-        assert opened["result"]["modes"]["currentModeId"] == "default"
         session, prompt = opened["result"]["sessionId"], [{"type": "text", "text": "greet"}]
+        assert (await program.request("session/set_mode", sessionId=session, modeId="default"))["result"] == {}
         response = program.begin("session/prompt", sessionId=session, prompt=prompt)
         question = await program.question()
         assert not (workspace / "greeting.txt").exists()
@@ -146,8 +171,7 @@ async def test_the_users_own_server_runs_the_commands_that_the_editor_passes(tmp
         question = await program.question()
         program.choose(question, "proceed_once")
         assert (await response)["result"] == {"stopReason": "end_turn"}
-        updates = [message["params"]["update"] for message in program.updates]
-        assert "kept hello" in str([each for each in updates if each["sessionUpdate"] == "tool_call_update"])
+        assert "kept hello" in str(program.of_kind("tool_call_update"))
         async with server.client() as client:
             assert [task.title for task in await client.tasks()] == ["keep it"]
 

@@ -64,10 +64,14 @@ class AcpProgram:
         outcome = {"outcome": {"outcome": "selected", "optionId": option_id}, **more}
         self.send({"jsonrpc": "2.0", "id": question["id"], "result": outcome})
 
+    def of_kind(self, kind: str) -> list[dict[str, Any]]:
+        """Return the updates of a kind."""
+        updates = [message["params"]["update"] for message in self.updates]
+        return [update for update in updates if update["sessionUpdate"] == kind]
+
     def text(self, kind: str = "agent_message_chunk") -> str:
         """Return the text of all chunks of a kind."""
-        updates = [message["params"]["update"] for message in self.updates]
-        return "".join(update["content"]["text"] for update in updates if update["sessionUpdate"] == kind)
+        return "".join(update["content"]["text"] for update in self.of_kind(kind))
 
     async def kill(self) -> None:
         """End the program at once, as ``kill -9`` does."""

@@ -19,7 +19,7 @@ from isthmus.agent.calls.execution import BeforeEdit
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
-from isthmus.agent.context.size import context_window
+from isthmus.agent.context.size import context_window, messages_tokens
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.reading import complete_references, read_references
@@ -29,6 +29,7 @@ from isthmus.agent.session import Session
 from isthmus.agent.system_prompt import system_prompt
 from isthmus.agent.tool_search.loading import ToolLoading
 from isthmus.agent.turn import AgentTurn
+from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.events import (
     EditorContext,
@@ -99,6 +100,20 @@ class CodingAgent:
         if line.startswith("/"):
             return await self._commands.complete(scope, self._resources.home_of(user), line)
         return await complete_references(line, self._resources.contents, scope)
+
+    async def status(self, session: Session) -> SessionStatus:
+        """Return the mode in force in a session, and how full the context of its model is, as far as it was counted."""
+        refusal = await self._resources.yolo_refusal_of(Path(session.workspace))
+        options = self._options
+        policy = policy_for(options.policy, session.settings, options.settings_rule, yolo_refusal=refusal)
+        if not session.measured_messages:
+            return SessionStatus(policy.mode.value)
+        used = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
+        try:
+            window = context_window(await self._resources.open_model(session.model))
+        except ModelError:  # its key is gone, for example; the next prompt will say it
+            window = None
+        return SessionStatus(policy.mode.value, used, window)
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the session's task up to its end or a question, and return that state."""

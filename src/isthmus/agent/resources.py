@@ -25,6 +25,8 @@ ModelSource: TypeAlias = Callable[[str | None], Awaitable[ChatModel]]
 """Opens the model with this name (as in ``--model``), or the agent's own model for None; raises ModelError."""
 FolderTrust: TypeAlias = Callable[[Path], bool]
 """Returns whether the local user trusts a folder. Blocking, since it reads a file; call it in a thread."""
+YoloRefusal: TypeAlias = Callable[[Path], Awaitable[str | None]]
+"""Returns why the settings of a folder refuse the approval mode ``yolo``; None if they allow it."""
 TaskSource: TypeAlias = Callable[[str], Awaitable[Sequence[TaskSnapshot]]]
 """Lists the tasks of the user whose task has this id, most recently changed first."""
 
@@ -51,6 +53,11 @@ class AgentResources:
     tasks: TaskSource | None = None
     trusts: FolderTrust | None = None
     approvals: KeptApprovals | None = None
+    yolo_refusal: YoloRefusal | None = None
+
+    async def yolo_refusal_of(self, workspace: Path) -> str | None:
+        """Return why the settings of a folder refuse the approval mode ``yolo``; None if they allow it."""
+        return None if self.yolo_refusal is None else await self.yolo_refusal(workspace)
 
     async def approvals_of(self, user: str, tools: ToolSet) -> SessionApprovals | None:
         """Return a user's approvals of these tools for all sessions; only the local user's are kept."""

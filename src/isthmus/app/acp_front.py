@@ -87,9 +87,8 @@ async def serve_remote(
     from isthmus.app.acp_server_place import ServerPlace
 
     agent = await RemoteAgent.connect(url, token, ca_file=ca_file)
-    # A hosted agent, which has settings of its own, has a folder for sessions that name none; our own has not. The mode
-    # of the server is not known here, so each prompt states the one that the client shows.
-    modes = SessionOptions(has_modes=not agent.profile.has_workspace).of_reopened({})
+    # A hosted agent, which has settings of its own, has a folder for sessions that name none; our own has not.
+    modes = SessionOptions(has_modes=not agent.profile.has_workspace, is_elsewhere=True)
     options = FrontOptions(__version__, modes, wires=_wires(has_draft=has_draft))
     try:
         takes_servers = agent.dialect is ClientDialect.DEVELOPMENT_TOOL

@@ -133,6 +133,11 @@ async def local_agent(
     async def settings_of(task_id: str) -> AgentSettings | None:
         return await engine.settings_of(task_id)
 
+    async def yolo_refusal(folder: Path) -> str | None:
+        with contextlib.suppress(SettingsError):  # the task itself will fail with this error
+            return (await rules.of(folder)).yolo_refusal
+        return None
+
     use = mcp_use or McpUse()
     trusts = trust_of(local_editors, Path.home())
     mcp = _mcp_host(setup, use, trusts, local_editors, editor_text)
@@ -157,6 +162,7 @@ async def local_agent(
         checkpoints=checkpoints,
         tasks=tasks_of,
         trusts=trusts,
+        yolo_refusal=yolo_refusal,
         approvals=ApprovalsFile(setup.data_dir / KEPT_APPROVALS_NAME) if setup.settings.keeps_approvals else None,
     )
     agent = CodingAgent(resources, options)

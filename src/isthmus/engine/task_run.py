@@ -18,7 +18,7 @@ from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.hosted import AgentFailedError
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
-from isthmus.client import Delivery
+from isthmus.client import Delivery, SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand, ToolCallStatus
 from isthmus.engine.feed import TaskFeed
 from isthmus.events import (
@@ -67,6 +67,15 @@ class CommandAgent(Agent, Protocol):
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
         """Return the tree of commands that a user can execute in a workspace; an empty ``user`` is the local user."""
+        ...
+
+
+@runtime_checkable
+class ObservableAgent(Agent, Protocol):
+    """An agent that tells the state of a session."""
+
+    async def status(self, session: Session) -> SessionStatus:
+        """Return the state of a session, whose workspace is set, also if it has no events yet."""
         ...
 
 

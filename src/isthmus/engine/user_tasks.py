@@ -25,6 +25,8 @@ from isthmus.client import (
     LineCompleter,
     LongFollower,
     PromptMessage,
+    SessionObserver,
+    SessionStatus,
     TaskError,
     TaskList,
     TaskNotCancelable,
@@ -49,6 +51,7 @@ from isthmus.engine.asking import artifacts_of, check_answers, history_of, title
 from isthmus.engine.command_execution import format_command, refusal, resolve_command, start_status
 from isthmus.engine.repeated_messages import begun_before, digest_of, place_of_answers, place_of_prompt, snapshot_at
 from isthmus.engine.runner import Runner
+from isthmus.engine.session_state import session_state
 from isthmus.engine.snapshots import HISTORY_MESSAGES, Snapshots
 from isthmus.engine.task_run import CommandAgent, CompletingAgent
 from isthmus.engine.workspaces import WorkspaceRule
@@ -65,7 +68,7 @@ ATTEMPTS = 100
 """Maximum number of tries when a task keeps changing between reading it and the step that depends on it."""
 
 
-class UserTasks(AgentClient, LongFollower, LineCompleter):
+class UserTasks(AgentClient, LongFollower, LineCompleter, SessionObserver):
     """The tasks of one user; implements :class:`isthmus.client.AgentClient`.
 
     ``workspaces``, when given, replaces the engine's own rule. ``brings_programs``: its client may bring MCP servers
@@ -209,6 +212,11 @@ class UserTasks(AgentClient, LongFollower, LineCompleter):
         _, workspace = await self._place(scope)
         merged = decode_agent_settings({**(scope.settings or {}), "workspace_path": workspace})
         return await agent.complete(Path(workspace), merged, line, self._user)
+
+    @override
+    async def session_status(self, scope: CommandScope) -> SessionStatus:
+        context_id, workspace = await self._place(scope)
+        return await session_state(self._runner, self._user, context_id, workspace, scope.settings)
 
     @override
     async def execute(self, command: CommandMessage) -> Execution:

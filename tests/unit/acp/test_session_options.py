@@ -94,14 +94,24 @@ def test_values_that_do_not_exist_are_refused(config_id: str, value: object, mes
 @pytest.mark.parametrize(
     ("options", "found", "mode"),
     [
-        (SessionOptions("default"), {"approval_mode": "auto_edit"}, "auto_edit"),
-        (SessionOptions("plan"), {"workspace_path": "/w"}, "plan"),
-        (SessionOptions("default"), {"approval_mode": "careful"}, "default"),
-        (SessionOptions("default").with_mode("plan"), {"approval_mode": "yolo"}, "plan"),
+        (SessionOptions("default"), "auto_edit", "auto_edit"),
+        (SessionOptions("plan"), None, "plan"),
+        (SessionOptions("default"), "careful", "default"),
+        (SessionOptions("default").with_mode("plan"), "yolo", "plan"),
     ],
 )
-def test_a_reopened_session_states_its_mode_in_every_prompt(
-    options: SessionOptions, found: dict[str, str], mode: str
-) -> None:
-    reopened = options.of_reopened(found)
+def test_a_reopened_session_states_its_mode_in_every_prompt(options: SessionOptions, found: object, mode: str) -> None:
+    reopened = options.in_force(found, is_new=False)
     assert (reopened.mode, reopened.settings) == (mode, {"approval_mode": mode})
+
+
+def test_a_new_session_shows_the_mode_in_force_and_states_it_to_a_server_alone() -> None:
+    for is_elsewhere, settings in ((False, {}), (True, {"approval_mode": "plan"})):
+        options = SessionOptions("default", is_elsewhere=is_elsewhere).in_force("plan", is_new=True)
+        assert (options.mode, options.settings) == ("plan", settings)
+        assert options.with_mode("yolo").settings == {"approval_mode": "yolo"}
+
+
+def test_an_agent_without_our_modes_is_sent_none() -> None:
+    options = SessionOptions(has_modes=False, is_elsewhere=True).in_force("plan", is_new=False)
+    assert (options.modes, options.settings) == (None, {})

@@ -32,6 +32,7 @@ from isthmus.client import (
     Delivery,
     Execution,
     InvalidRequest,
+    SessionStatus,
     TaskNotFound,
     TaskNotResumable,
     TaskSnapshot,
@@ -51,6 +52,7 @@ from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
 LIST = "commands/get"
 EXECUTE = "command/execute"
+STATUS = "isthmus/session"
 
 
 class RemoteCommands:
@@ -79,6 +81,19 @@ class RemoteCommands:
             return tuple(_named(item) for item in from_json(GetAllSlashCommandsResponse, result).commands)
         except DecodeError as error:
             raise RemoteError(f"expected slash commands from {self._connection.url}: {error}") from error
+
+    async def status(self, scope: CommandScope) -> SessionStatus:
+        """Return the state of a session; nothing is known if the server has no such method."""
+        if self._memory.dialect is not ClientDialect.DEVELOPMENT_TOOL:
+            return SessionStatus()
+        try:
+            return from_json(SessionStatus, await self._connection.call(MethodCall(STATUS, self._params(scope))))
+        except RpcError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            return SessionStatus()
+        except DecodeError as error:
+            raise RemoteError(f"expected the state of a session from {self._connection.url}: {error}") from error
 
     async def execute(self, command: CommandMessage) -> Execution:
         """Start a command; the turn begins with the first event of its task."""

@@ -51,7 +51,16 @@ Unwrap: TypeAlias = Callable[[bytes, str], Any]
 _WIRE = WireLog("A2A")
 
 _SAFE_METHODS = frozenset(
-    {"tasks/get", "isthmus/tasks", "tasks/resubscribe", "commands/get", "GetTask", "ListTasks", "SubscribeToTask"}
+    {
+        "tasks/get",
+        "isthmus/tasks",
+        "isthmus/session",
+        "tasks/resubscribe",
+        "commands/get",
+        "GetTask",
+        "ListTasks",
+        "SubscribeToTask",
+    }
 )
 
 

@@ -45,6 +45,8 @@ from isthmus.client import (
     InvalidRequest,
     PromptMessage,
     PushTarget,
+    SessionObserver,
+    SessionStatus,
     TaskList,
     TaskNotResumable,
     TaskQuery,
@@ -63,7 +65,7 @@ LISTED_TASKS = 1000
 """Maximum number of a server's tasks, the most recently changed ones, that a query searches."""
 
 
-class RemoteAgent(AgentClient):
+class RemoteAgent(AgentClient, SessionObserver):
     """An agent behind an A2A server; create one with :meth:`connect`.
 
     A broken stream is resumed. Tasks that a server does not stream are polled, and events that it does not replay are
@@ -246,6 +248,10 @@ class RemoteAgent(AgentClient):
     @override
     async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
         return await self._commands.list(scope)
+
+    @override
+    async def session_status(self, scope: CommandScope) -> SessionStatus:
+        return await self._commands.status(scope)
 
     @override
     async def execute(self, command: CommandMessage) -> Execution:

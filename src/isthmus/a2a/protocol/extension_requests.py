@@ -10,7 +10,7 @@ from typing import Any
 
 from isthmus.a2a.protocol.extension import URI, Activation, envelope
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
-from isthmus.a2a.protocol.operations import ExecuteCommand, ListCommands, Operation
+from isthmus.a2a.protocol.operations import ExecuteCommand, GetSessionStatus, ListCommands, Operation
 from isthmus.a2a.protocol.parameters import mapping, message_of, optional_id, optional_mapping
 from isthmus.a2a.wire import Call
 from isthmus.client import CommandMessage, CommandScope
@@ -26,7 +26,15 @@ LIST = "isthmus/tasks"
 The tasks are without history, most recently changed first.
 """
 
-METHODS = (COMMANDS, EXECUTE, LIST)
+STATUS = "isthmus/session"
+"""Our own method: the members of :class:`~isthmus.client.SessionStatus` that are known.
+
+It takes the scope of ``commands/get``.
+"""
+SCOPED = (COMMANDS, EXECUTE, STATUS)
+"""Methods in the scope of a session, whose clients speak the extension."""
+
+METHODS = (*SCOPED, LIST)
 """Methods that belong to no version of A2A."""
 
 _SETTINGS_NAMES = {
@@ -107,7 +115,7 @@ def answered_by_of(extended: Mapping[str, Any] | None) -> str | None:
 
 
 def decode_commands(call: Call) -> Operation:
-    """Return the operation of a request of ``commands/get`` or ``command/execute``.
+    """Return the operation of a request of ``commands/get``, ``command/execute`` or ``isthmus/session``.
 
     Raises:
         InvalidParamsError: a parameter is invalid.
@@ -115,6 +123,8 @@ def decode_commands(call: Call) -> Operation:
     scope = _scope(call)
     if call.method == COMMANDS:
         return ListCommands(scope)
+    if call.method == STATUS:
+        return GetSessionStatus(scope)
     asked = message_of(ExecuteSlashCommandRequest, call.params, "params")
     return ExecuteCommand(CommandMessage(asked.command_path, asked.args, scope), call.wants_stream)
 

@@ -142,6 +142,13 @@ class ListCommands:
 
 
 @dataclass(frozen=True, slots=True)
+class GetSessionStatus:
+    """Get the state of a session that no event tells."""
+
+    scope: CommandScope
+
+
+@dataclass(frozen=True, slots=True)
 class ExecuteCommand:
     """Run a slash command; with ``stream`` the events of its task follow the answer."""
 
@@ -165,6 +172,7 @@ Operation: TypeAlias = (
     | ListPushes
     | DeletePush
     | ListCommands
+    | GetSessionStatus
     | ExecuteCommand
     | GetExtendedCard
 )

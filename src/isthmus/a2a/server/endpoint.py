@@ -13,7 +13,7 @@ from starlette.responses import Response
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.errors import internal_error
 from isthmus.a2a.protocol.extension import HEADERS, URI, Activation, activation
-from isthmus.a2a.protocol.extension_requests import COMMANDS, EXECUTE
+from isthmus.a2a.protocol.extension_requests import SCOPED
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_request, decode_value, id_of
 from isthmus.a2a.protocol.parameters import metadata_of
 from isthmus.a2a.server.access_log import note_of
@@ -101,7 +101,7 @@ class A2AEndpoint:
         try:
             asked = (item for name in HEADERS for item in http.headers.getlist(name))
             active = activation(asked, *metadata_of(request.params))
-            if request.method in (COMMANDS, EXECUTE) and not active.active:
+            if request.method in SCOPED and not active.active:
                 active = Activation(URI)  # a client that calls a method of the extension speaks it
             wants_stream = "text/event-stream" in http.headers.get("accept", "")
             after = _last_event_id(http) if request.method in FOLLOWING else None

@@ -6,7 +6,7 @@ from typing import Any, cast
 from typing_extensions import override
 
 from isthmus.a2a.protocol.errors import push_not_supported
-from isthmus.a2a.protocol.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands, extended_object
+from isthmus.a2a.protocol.extension_requests import LIST, SCOPED, decode_commands, extended_object
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
 from isthmus.a2a.protocol.message_decoder import Configuration, Grammar, ReadPart, decode_send
 from isthmus.a2a.protocol.operations import (
@@ -112,7 +112,7 @@ def decode_operation(call: Call) -> Operation:
             return FollowTask(text(params, "id", "params"), call.after, to_end=extended.get(UNTIL_END) is True)
         case "agent/getAuthenticatedExtendedCard":
             return GetExtendedCard()
-        case method if method in (COMMANDS, EXECUTE):
+        case method if method in SCOPED:
             return decode_commands(call)
         case method if method == LIST:
             limit = count(params, "limit", "params")

@@ -12,7 +12,7 @@ from typing import Any, cast
 from typing_extensions import override
 
 from isthmus.a2a.protocol.errors import push_not_supported
-from isthmus.a2a.protocol.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands
+from isthmus.a2a.protocol.extension_requests import LIST, SCOPED, decode_commands
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
 from isthmus.a2a.protocol.message_decoder import Configuration, Grammar, ReadPart, decode_send
 from isthmus.a2a.protocol.operations import (
@@ -110,7 +110,7 @@ def decode_operation(call: Call) -> Operation:
     Raises:
         RpcError: the method is unknown, or a parameter is invalid.
     """
-    if call.method in (COMMANDS, EXECUTE):
+    if call.method in SCOPED:
         return decode_commands(call)
     params = proto_names(call.params)
     match call.method:

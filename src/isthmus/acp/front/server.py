@@ -199,6 +199,7 @@ class FrontServer:
     async def _new(self, request: sessions.NewSessionRequest) -> JsonObject:
         settings = await self._settings(request.cwd, request.mcp_servers, request.additional_directories)
         session = self._open(f"session-{uuid.uuid4().hex}", settings)
+        await session.find_mode(is_new=True)
         self._do_later(session.load_commands())
         return self._wire.session(session.session_id, session.options)
 
@@ -219,6 +220,7 @@ class FrontServer:
     def _opened(self, session: FrontSession) -> JsonObject:
         async def go_on() -> None:
             await session.go_on()
+            await session.tell_usage()
             await session.load_commands()
 
         self._do_later(go_on())  # after the response

@@ -9,18 +9,25 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isthmus.acp.front.prompts import ReadPrompt, available_commands, command_of, read_prompt
 from isthmus.acp.front.replayed_updates import ReplayedUpdates
-from isthmus.acp.front.session_options import SessionOptions
-from isthmus.acp.front.turn import ClientPort, SessionTurn, ended_by, failed, stop_reason
+from isthmus.acp.front.session_options import SETTING, SessionOptions
+from isthmus.acp.front.session_state import SessionState
+from isthmus.acp.front.turn import BegunPrompt, ClientPort, SessionTurn, ended_by, failed, show_past, stop_reason
 from isthmus.acp.front.updates import UpdateEncoder
 from isthmus.acp.front.wire import PromptAccepted, StateReport, TurnState
 from isthmus.acp.v1.content import ContentBlock, TextBlock
 from isthmus.acp.v1.sessions import StopReason
-from isthmus.acp.v1.updates import AgentMessageChunk, CommandsUpdate, SessionInfoUpdate
+from isthmus.acp.v1.updates import (
+    AgentMessageChunk,
+    CommandsUpdate,
+    ConfigOptionsUpdate,
+    ModeUpdate,
+    SessionInfoUpdate,
+)
 from isthmus.client import (
     AgentClient,
     CommandMessage,
@@ -45,23 +52,6 @@ log = logging.getLogger(__name__)
 
 MAXIMUM_TASKS = 1000
 """Maximum number of a session's turns that are sent again."""
-QUIET_SECONDS = 0.5
-"""Time without an event after which a turn that still runs counts as sent again; its last event may not be for us."""
-_CHECK_SECONDS = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class BegunPrompt:
-    """A prompt of the client as the agent has taken it: with a turn, or over already, with a notice for the user.
-
-    ``message_id`` is None if it was cancelled before the agent had it.
-    """
-
-    content: tuple[ContentBlock, ...]
-    message_id: str | None
-    turn: Turn | None = None
-    notice: str = ""
-    reason: StopReason = StopReason.END_TURN
 
 
 class FrontSession:
@@ -93,6 +83,8 @@ class FrontSession:
         self._preparing: asyncio.Future[None] | None = None
         self._unasked: str | None = None
         self._has_title = False
+        self._state = SessionState(agent, self._scope, client.update)
+        self._knows_mode = False
         self._tree: Sequence[SlashCommand] = ()
 
     @property
@@ -170,12 +162,11 @@ class FrontSession:
             try:
                 for task in (tasks := await self._tasks()):
                     await self._replay_task(task)
+                await self.find_mode(is_new=not tasks)
             except BaseException:
                 self._leave_found()
                 raise
             self._found = [found for found in self._found if not found[0].is_over]
-            if tasks:
-                self.options = self.options.of_reopened(self._encoder.settings)
             await self._report_found()
 
     async def resume(self) -> None:
@@ -186,8 +177,8 @@ class FrontSession:
         """
         async with self._opening:
             await self._begin_anew()
-            if tasks := await self._tasks():
-                self.options = self.options.of_reopened(self._encoder.settings)
+            tasks = await self._tasks()
+            await self.find_mode(is_new=not tasks)
             for task in tasks:
                 if not task.state.is_terminal:
                     stream = TaskStream(self._agent, task, None, self._timeouts)
@@ -201,6 +192,18 @@ class FrontSession:
             self._background[task] = turn
             task.add_done_callback(lambda done: self._background.pop(done, None))
         self._found = []
+
+    async def find_mode(self, *, is_new: bool) -> None:
+        """Take the mode that is in force, as the agent tells it or, if it does not, as the past prompts state it."""
+        if (status := await self._state.read()) is not None:
+            self._knows_mode = True
+            self.options = self.options.in_force(
+                status.approval_mode or self._encoder.settings.get(SETTING), is_new=is_new
+            )
+
+    async def tell_usage(self) -> None:
+        """Tell the client how full the context of the model is, if the agent knows."""
+        await self._state.tell()
 
     async def load_commands(self) -> None:
         """Load the slash commands, and tell the client if they have changed."""
@@ -234,6 +237,9 @@ class FrontSession:
     def _is_prompting(self) -> bool:
         return not self._without_prompt.is_set()
 
+    def _scope(self) -> CommandScope:
+        return CommandScope(context_id=self.session_id, settings=self._settings)
+
     @property
     def _all_settings(self) -> JsonObject:
         return {**self._settings, **self.options.settings}
@@ -244,7 +250,10 @@ class FrontSession:
         return sorted(found.tasks, key=lambda task: (task.created_at, task.updated_at))
 
     def _turn_of(self, stream: TaskStream, client: ClientPort, *, has_response: bool) -> SessionTurn:
-        return SessionTurn(self._agent, stream, self._encoder, client, self._timeouts, has_response=has_response)
+        on_reply = self._state.after_reply if has_response else None
+        return SessionTurn(
+            self._agent, stream, self._encoder, client, self._timeouts, has_response=has_response, on_reply=on_reply
+        )
 
     async def _begin(self, prompt: ReadPrompt, content: tuple[ContentBlock, ...]) -> BegunPrompt:
         async with self._opening:
@@ -252,6 +261,8 @@ class FrontSession:
         waiting = await self._leave_background() or await self._left_open()
         if self._is_cancelled:
             return BegunPrompt(content, None, reason=StopReason.CANCELLED)
+        if not self._knows_mode:
+            await self._find_mode_again()
         message_id = str(uuid.uuid4())
         self._encoder.own_messages.add(message_id)
         command: CommandLine | None = None
@@ -267,6 +278,13 @@ class FrontSession:
             prompt.text, message_id, waiting, self.session_id, self._all_settings, parts=prompt.parts
         )
         return BegunPrompt(content, message_id, await self._agent.prompt(message))
+
+    async def _find_mode_again(self) -> None:
+        before = self.options.mode
+        await self.find_mode(is_new=True)
+        if self.options.mode != before:
+            await self._client.update(ModeUpdate(self.options.mode))
+            await self._client.update(ConfigOptionsUpdate(self.options.config_options))
 
     async def _show_begun(self, begun: BegunPrompt) -> StopReason:
         if begun.message_id is not None:
@@ -291,6 +309,7 @@ class FrontSession:
             return StopReason.CANCELLED
         finally:
             self._note_open(self._turn)
+        await self.tell_usage()
         return stop_reason(stream.view)
 
     async def _replay_task(self, task: TaskSnapshot) -> None:
@@ -299,22 +318,11 @@ class FrontSession:
         stream = TaskStream(self._agent, unseen, None, self._timeouts)
         turn = self._turn_of(stream, replace(self._client, update=updates.update), has_response=False)
         self._found.append((turn, updates))
-        await self._show_past(turn, task.seq)
+        await show_past(turn, task.seq)
         if turn.is_over or turn.stream.is_asking:
             await updates.finish()
         else:
             await updates.settle()
-
-    async def _show_past(self, turn: SessionTurn, target: int) -> None:
-        """Show a turn up to its event ``target``; its further events are shown as they come."""
-        showing = turn.begin()
-        quiet, seen = 0.0, -1
-        while not showing.done() and turn.stream.view.seq < target and quiet < QUIET_SECONDS:
-            await asyncio.wait({showing}, timeout=_CHECK_SECONDS)
-            quiet = quiet + _CHECK_SECONDS if turn.stream.view.seq == seen else 0.0
-            seen = turn.stream.view.seq
-        if showing.done():
-            showing.result()
 
     async def _follow(self, turn: SessionTurn, updates: ReplayedUpdates | None) -> None:
         try:
@@ -325,6 +333,7 @@ class FrontSession:
         if updates is not None:
             await updates.finish()
         if not self._is_prompting and len(self._background) == 1:  # this one
+            await self.tell_usage()
             await self._client.report(ended_by(turn.stream.view))
 
     async def _leave_background(self) -> str | None:
@@ -380,4 +389,5 @@ class FrontSession:
         if self._is_prompting:
             raise RpcError(INVALID_REQUEST, "a prompt is running in this session: wait for its response")
         self._unasked = None
+        self._state.begin_anew()
         await self.aclose()

@@ -14,7 +14,8 @@ MODEL = "model"
 MAXIMUM_CHARACTERS = 200
 """Maximum length of a model's name."""
 
-_SETTING = "approval_mode"
+SETTING = "approval_mode"
+"""Key of the mode in AgentSettings."""
 _MODES = (
     SessionMode("default", "Default", "Asks before it edits files or runs commands"),
     SessionMode("auto_edit", "Auto edit", "Edits files without asking; asks before commands"),
@@ -27,7 +28,8 @@ _MODES = (
 class SessionOptions:
     """Present values; ``models`` are names to choose from, ``chosen`` the options that the client has set.
 
-    ``has_modes``: the agent has our approval modes, not some of its own.
+    ``has_modes``: the agent has our approval modes, not some of its own. ``is_elsewhere``: it is behind a server, whose
+    settings may change. ``states_mode``: each prompt states the mode that is shown.
     """
 
     mode: str = "default"
@@ -35,6 +37,8 @@ class SessionOptions:
     models: tuple[str, ...] = ()
     chosen: frozenset[str] = frozenset()
     has_modes: bool = True
+    is_elsewhere: bool = False
+    states_mode: bool = False
 
     def with_mode(self, mode_id: str) -> "SessionOptions":
         """Return the options with another mode.
@@ -48,16 +52,16 @@ class SessionOptions:
             raise RpcError(INVALID_PARAMS, f"modeId: expected {expected}, received {mode_id[:100]!r}")
         return replace(self, mode=mode_id, chosen=self.chosen | {MODE})
 
-    def of_reopened(self, settings: JsonObject) -> "SessionOptions":
-        """Return the options of a session that another client may have changed, so that what is shown is what holds.
+    def in_force(self, mode_id: object, *, is_new: bool) -> "SessionOptions":
+        """Return the options with the mode that is in force, unless the client has chosen one.
 
-        ``settings`` are the AgentSettings of its prompts as far as they are known. From now on the mode is stated in
-        each prompt; a mode that is not known is the present one.
+        A mode that is not known is the present one. Another client may change that of a session that is not new, and a
+        server its own: from now on it is stated in each prompt, so that what is shown is what holds.
         """
         if MODE in self.chosen or not self.has_modes:
             return self
-        found = next((mode.id for mode in _MODES if mode.id == settings.get(_SETTING)), self.mode)
-        return self.with_mode(found)
+        found = next((mode.id for mode in _MODES if mode.id == mode_id), self.mode)
+        return replace(self, mode=found, states_mode=self.states_mode or self.is_elsewhere or not is_new)
 
     def with_value(self, config_id: str, value: object) -> "SessionOptions":
         """Return the options with another value of one of them; any name of a model is taken.
@@ -95,6 +99,7 @@ class SessionOptions:
 
     @property
     def settings(self) -> JsonObject:
-        """AgentSettings for the values that the client has set."""
-        values = {MODE: (_SETTING, self.mode), MODEL: ("model", self.model)}
-        return dict(values[name] for name in sorted(self.chosen))
+        """AgentSettings for the values that the client has set, and for the mode if it is stated."""
+        values = {MODE: (SETTING, self.mode), MODEL: ("model", self.model)}
+        stated = self.chosen | {MODE} if self.states_mode else self.chosen
+        return dict(values[name] for name in sorted(stated))

@@ -12,18 +12,23 @@ from isthmus.acp.front.questions import ClientQuestion, answer_of, question_of
 from isthmus.acp.front.updates import UpdateEncoder
 from isthmus.acp.front.wire import StateReport, TurnError, TurnReport, TurnState
 from isthmus.acp.v1.connection import ElicitationCapabilities
+from isthmus.acp.v1.content import ContentBlock
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.acp.v1.updates import SessionUpdate
-from isthmus.client import AgentClient, InvalidRequest, TaskNotCancelable, TaskNotFound
+from isthmus.client import AgentClient, InvalidRequest, TaskNotCancelable, TaskNotFound, Turn
 from isthmus.development_tool import ToolCall
 from isthmus.errors import DecodeError, IsthmusError
-from isthmus.events import AgentEvent, StateChange, TaskState
+from isthmus.events import AgentEvent, ModelReply, StateChange, TaskState
 from isthmus.rpc.messages import INTERNAL_ERROR, SERVER_ERROR, RpcError
 from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.task_view import TaskView
 
 AUTH_REQUIRED = SERVER_ERROR
 """Error code of a request that needs a login first."""
+
+QUIET_SECONDS = 0.5
+"""Time without an event after which a turn that still runs counts as sent again; its last event may not be for us."""
+_CHECK_SECONDS = 0.02
 
 _FAILED = "error"
 """Reason for the end of a turn that failed otherwise, a word of version 2: version 1 has errors of requests instead."""
@@ -33,6 +38,20 @@ _STOP_REASONS = {
     "safety": StopReason.REFUSAL,
     "turn_limit": StopReason.MAX_TURN_REQUESTS,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class BegunPrompt:
+    """A prompt of the client as the agent has taken it: with a turn, or over already, with a notice for the user.
+
+    ``message_id`` is None if it was cancelled before the agent had it.
+    """
+
+    content: tuple[ContentBlock, ...]
+    message_id: str | None
+    turn: Turn | None = None
+    notice: str = ""
+    reason: StopReason = StopReason.END_TURN
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +66,10 @@ class ClientPort:
 
 
 class SessionTurn:
-    """Shows one task to a client until it ends. ``has_response``: the response to a prompt says why it failed."""
+    """Shows one task to a client until it ends. ``has_response``: the response to a prompt says why it failed.
+
+    ``on_reply`` is called after each message of the model, for agents that tell of them.
+    """
 
     def __init__(
         self,
@@ -58,6 +80,7 @@ class SessionTurn:
         timeouts: FrontTimeouts,
         *,
         has_response: bool,
+        on_reply: Callable[[ModelReply], Awaitable[None]] | None = None,
     ) -> None:
         self.stream = stream
         self._agent = agent
@@ -65,6 +88,7 @@ class SessionTurn:
         self._client = client
         self._timeouts = timeouts
         self._has_response = has_response
+        self._on_reply = on_reply
         self._showing: asyncio.Task[None] | None = None
 
     @property
@@ -121,6 +145,8 @@ class SessionTurn:
             return
         for update in self._encoder.updates(event):
             await self._client.update(update)
+        if self._on_reply is not None and isinstance(event, ModelReply):
+            await self._on_reply(event)
 
     async def _ask(self, call: ToolCall) -> None:
         """Put a question to the client, and watch for an answer given elsewhere."""
@@ -170,6 +196,18 @@ class SessionTurn:
     async def _catch_up(self) -> None:
         async for delivery in self.stream.missed():
             await self._send(delivery.event)
+
+
+async def show_past(turn: SessionTurn, target: int) -> None:
+    """Show a turn up to its event ``target``; its further events are shown as they come."""
+    showing = turn.begin()
+    quiet, seen = 0.0, -1
+    while not showing.done() and turn.stream.view.seq < target and quiet < QUIET_SECONDS:
+        await asyncio.wait({showing}, timeout=_CHECK_SECONDS)
+        quiet = quiet + _CHECK_SECONDS if turn.stream.view.seq == seen else 0.0
+        seen = turn.stream.view.seq
+    if showing.done():
+        showing.result()
 
 
 def stop_reason(view: TaskView) -> StopReason:

@@ -1,0 +1,69 @@
+"""State of a session that no event tells: the mode in force, and how full the context of its model is."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from isthmus.acp.v1.updates import SessionUpdate, UsageUpdate
+from isthmus.client import AgentClient, CommandScope, SessionObserver, SessionStatus
+from isthmus.errors import IsthmusError
+from isthmus.events import ModelReply
+
+log = logging.getLogger(__name__)
+
+STATUS_SECONDS = 5.0
+"""Maximum wait for an agent to tell the state of a session; without it the client is told less."""
+
+
+class SessionState:
+    """Asks the agent for the state of one session, and tells the client how full its context is when that changes."""
+
+    def __init__(
+        self,
+        agent: AgentClient,
+        scope: Callable[[], CommandScope],
+        update: Callable[[SessionUpdate], Awaitable[None]],
+    ) -> None:
+        self._agent = agent
+        self._scope = scope
+        self._update = update
+        self._windows: dict[str, int] = {}
+        """Context windows by the names of models, as far as they were told after a reply."""
+        self._told: UsageUpdate | None = None
+
+    async def read(self) -> SessionStatus | None:
+        """Return the state; None if the agent did not answer, which is logged."""
+        if not isinstance(self._agent, SessionObserver):
+            return SessionStatus()
+        try:
+            async with asyncio.timeout(STATUS_SECONDS):
+                return await self._agent.session_status(self._scope())
+        except (IsthmusError, TimeoutError) as error:
+            log.warning("the state of a session is not known: %s", error or "no answer in time")
+            return None
+
+    async def tell(self) -> None:
+        """Tell the client how full the context is, if the agent knows."""
+        status = await self.read() or SessionStatus()
+        if status.context_tokens is not None and status.context_window:
+            await self._tell(status.context_tokens, status.context_window)
+
+    async def after_reply(self, reply: ModelReply) -> None:
+        """Tell the client how full the context is after a reply of the model whose tokens were counted."""
+        if not reply.input_tokens:
+            return
+        window = self._windows.get(reply.model)
+        if window is None and (status := await self.read()) is not None and status.context_window:
+            window = self._windows[reply.model] = status.context_window
+        if window is not None:
+            await self._tell(reply.input_tokens + reply.output_tokens, window)
+
+    def begin_anew(self) -> None:
+        """Forget what the client was told."""
+        self._told = None
+
+    async def _tell(self, used: int, size: int) -> None:
+        update = UsageUpdate(used, size)
+        if update != self._told:
+            self._told = update
+            await self._update(update)

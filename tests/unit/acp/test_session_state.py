@@ -1,0 +1,127 @@
+"""What no event tells: the mode in force, and how full the context is. Engine and journal are real."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.acp.v2.wire import FrontWireV2
+from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
+from isthmus.client import ContentNotSupported, SessionStatus
+from isthmus.events import ModelReply, StateChange, TaskState
+from isthmus.models.base import Message, Text
+from isthmus.models.message import message_to_json
+from support.acp_front import OPTIONS, FrontClient, front
+from support.engines import engine_on
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+WINDOW = 200_000
+
+
+class CountingAgent:
+    """An agent whose model replies once for each word of a prompt, with as many tokens as the word says."""
+
+    mode: str | None = "plan"
+    silent = False
+    asked = 0
+
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(StateChange(TaskState.WORKING))
+        for index, word in enumerate(turn.session.prompt.split()):
+            message = message_to_json(Message("assistant", (Text(word),)))
+            await turn.emit(ModelReply(f"m{index}", "model", message, input_tokens=int(word), output_tokens=5))
+        return StateChange(TaskState.COMPLETED)
+
+    async def status(self, session: Session) -> SessionStatus:
+        self.asked += 1
+        if self.silent:
+            raise ContentNotSupported("nothing is told today")
+        stated = session.settings.approval_mode if session.settings is not None else ""
+        used = session.measured_tokens if session.measured_messages else None
+        return SessionStatus(stated or self.mode, used, WINDOW)
+
+
+def usages(client: FrontClient) -> list[dict[str, Any]]:
+    return client.of_kind("usage_update")
+
+
+def mode_of(answer: dict[str, Any]) -> str:
+    return answer["modes"]["currentModeId"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_the_client_is_told_after_each_reply_how_full_the_context_is(version: int, workspace: Path) -> None:
+    options = OPTIONS if version == 1 else replace(OPTIONS, wires=(*OPTIONS.wires, FrontWireV2()))
+    async with (
+        engine_on(workspace, CountingAgent()) as engine,
+        front(engine, options=options, version=version) as client,
+    ):
+        session = await client.new(workspace)
+        assert usages(client) == []  # nothing was counted yet
+        await client.call("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "1000 1500 1500"}])
+        if version == 2:
+            await client.call("session/list")
+            await _until_idle(client)
+        assert usages(client) == [
+            {"sessionUpdate": "usage_update", "used": 1005, "size": 200000},
+            {"sessionUpdate": "usage_update", "used": 1505, "size": 200000},
+        ]
+
+
+async def _until_idle(client: FrontClient) -> None:
+    await eventually_async(lambda: any(update["state"] == "idle" for update in client.of_kind("state_update")))
+
+
+async def test_a_session_that_is_loaded_or_resumed_tells_its_mode_and_its_context(workspace: Path) -> None:
+    agent = CountingAgent()
+    async with engine_on(workspace, agent) as engine:
+        async with front(engine) as first:
+            opened = await first.call("session/new", cwd=str(workspace), mcpServers=[])
+            session = opened["sessionId"]
+            assert mode_of(opened) == "plan"
+            await first.call("session/set_mode", sessionId=session, modeId="auto_edit")
+            await first.prompt(session, "1000")
+        for method in ("session/load", "session/resume"):
+            async with front(engine) as second:
+                answer = await second.call(method, sessionId=session, cwd=str(workspace), mcpServers=[])
+                assert mode_of(answer) == "auto_edit"
+                await second.prompt(session, "2000")
+                assert [update["used"] for update in usages(second)][-1] == 2005
+                task = (await engine.tasks(1))[0]
+                settings = await engine.settings_of(task.task_id)
+                assert settings is not None
+                assert settings.approval_mode == "auto_edit"
+
+
+async def test_the_context_of_a_loaded_session_is_told_before_its_next_prompt(workspace: Path) -> None:
+    async with engine_on(workspace, CountingAgent()) as engine:
+        async with front(engine) as first:
+            session = await first.new(workspace)
+            await first.prompt(session, "1000")
+        async with front(engine) as second:
+            await second.load(session, workspace)
+            await eventually_async(lambda: usages(second))
+            assert usages(second) == [{"sessionUpdate": "usage_update", "used": 1005, "size": WINDOW}]
+
+
+async def test_an_agent_that_does_not_answer_costs_no_session_and_is_asked_again(workspace: Path) -> None:
+    agent = CountingAgent()
+    agent.silent = True
+    async with engine_on(workspace, agent) as engine, front(engine) as client:
+        opened = await client.call("session/new", cwd=str(workspace), mcpServers=[])
+        assert mode_of(opened) == "default"
+        agent.silent = False
+        assert await client.prompt(opened["sessionId"], "1000") == "end_turn"
+        assert [update["currentModeId"] for update in client.of_kind("current_mode_update")] == ["plan"]
+
+
+async def test_an_agent_that_tells_no_mode_leaves_that_of_the_past_prompts(workspace: Path) -> None:
+    agent = CountingAgent()
+    agent.mode = None
+    async with engine_on(workspace, agent) as engine, front(engine) as client:
+        opened = await client.call("session/new", cwd=str(workspace), mcpServers=[])
+        assert mode_of(opened) == "default"
