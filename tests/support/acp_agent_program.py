@@ -173,6 +173,17 @@ class ScriptedAgent:
         self.update("tool_call_update", toolCallId="edit-1", status="completed", content=[diff])
         self.say("Written.")
 
+    def greeting(self, text: str) -> None:
+        """Think, ask, then create a file through the client."""
+        self.update("agent_thought_chunk", content={"type": "text", "text": "**Greet** In a file."})
+        path = str(self.cwd / "greeting.txt")
+        call = {"toolCallId": "greet-1", "title": "Write greeting.txt", "kind": "edit", "status": "pending"}
+        diff = {"type": "diff", "path": path, "oldText": None, "newText": "hello\n"}
+        self.permission({**call, "content": [diff]})
+        self.ask("fs/write_text_file", {"path": path, "content": diff["newText"]})
+        self.update("tool_call_update", toolCallId="greet-1", status="completed", content=[diff])
+        self.say("I wrote the greeting.")
+
     def edit_then_wait(self, text: str) -> None:
         self.edit(text)
         self.wait(text)
