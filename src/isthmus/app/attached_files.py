@@ -74,20 +74,30 @@ def _kind(part: MessagePart, data: bytes, rules: MediaRules) -> str:
     found = media_type_to_send(part.media_type or "", data, rules)
     if isinstance(found, UnsupportedMedia):
         expected = ", ".join(sorted(rules.kinds))
-        name = part.filename or "attachment"
         raise ContentNotSupported(
-            f"the file {name} cannot be read: {found.reason}; expected text, or one of {expected}"
+            f"the file {_name(part)} cannot be read: {found.reason}; expected text, or one of {expected}"
         )
     return found
 
 
 def _data(part: MessagePart) -> bytes | None:
-    """Return the bytes of a file part; None for other parts, which the text of the message covers."""
+    """Return the bytes of a file part; None for other parts, which the text of the message covers.
+
+    Raises:
+        ContentNotSupported: they are not base64.
+    """
     if part.raw is None:
         return None
-    data = base64.b64decode(part.raw)
+    try:
+        data = base64.b64decode(part.raw)
+    except ValueError as error:
+        raise ContentNotSupported(f"the file {_name(part)} cannot be read: expected base64; {error}") from error
     try:
         data.decode()
     except UnicodeDecodeError:
         return data
     return None
+
+
+def _name(part: MessagePart) -> str:
+    return part.filename or "attachment"

@@ -63,3 +63,10 @@ async def test_the_model_is_not_asked_for_where_there_are_no_files(tmp_path: Pat
 
     parts = (MessagePart(text="a"), MessagePart(data={"n": 1}), MessagePart(url="https://example.org/a.png"))
     assert await AttachedFiles(tmp_path, lambda _: RULES).keep("task", parts, no_model) == ()
+
+
+@pytest.mark.parametrize("raw", ["AAA", "AAAA\u202e"])
+async def test_a_file_that_is_not_base64_is_refused_by_its_name(tmp_path: Path, raw: str) -> None:
+    with pytest.raises(ContentNotSupported, match=r"the file a\.png cannot be read: expected base64"):
+        await kept(tmp_path, image(), MessagePart(raw=raw, media_type="image/png", filename="a.png"))
+    assert files_in(tmp_path) == []
