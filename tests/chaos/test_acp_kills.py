@@ -152,16 +152,16 @@ class FrontKills:
             return found[0] if found else None
 
         async def has_ended() -> bool:
-            for client, question in [(each, q) for each in (first, other) for q in each.questions]:
-                if question not in answered:
+            for client in (first, other):
+                for question in client.questions[answered[client] :]:
                     client.choose(question, "proceed_once")
-                    answered.append(question)
+                    answered[client] += 1
             snapshot = await task()
-            if snapshot is not None and snapshot.pending and not answered:  # the task came after the load
+            if snapshot is not None and snapshot.pending and not answered[other]:  # the task came after the load
                 await self._programs.load(other, session_id, version)
             return snapshot is not None and snapshot.state.is_terminal
 
-        answered: list[dict[str, Any]] = []
+        answered: Counter[AcpProgram] = Counter()
         with suppress(AssertionError):
             await eventually_async(task, 2, what="a task")
         if await task() is None:

@@ -52,7 +52,8 @@ class AcpProgram:
 
     def no_traceback(self) -> None:
         """Fail if it has printed a traceback."""
-        assert "Traceback" not in self.errors.read_text(encoding="utf-8")
+        _, found, traceback = self.errors.read_text(encoding="utf-8").partition("Traceback")
+        assert not found, traceback[:5000]
 
 
 def acp_arguments(folder: Path) -> Sequence[str]:
