@@ -21,7 +21,7 @@ from isthmus.events import AgentEvent, ArtifactUpdate, MessagePart, TaskState
 from isthmus.slash_commands.tree import Completion
 
 ELICITATION = "elicitation"
-"""Tool name of a call by which an MCP server asks the user for information."""
+"""Tool name of a call by which an MCP server, or a hosted agent, asks the user for information."""
 SAMPLING = "sampling"
 """Tool name of a call by which an MCP server asks the model."""
 ACCEPTING_OPTIONS = ("proceed_once", "accept", "allow_once", "allow-once", "allow", "once", "approved", "yes")

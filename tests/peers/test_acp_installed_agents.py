@@ -1,10 +1,12 @@
 """The real Claude Agent and Codex behind our A2A server, with scripted models; `make agents` installs and runs them."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from isthmus.client import CommandScope
 from isthmus.development_tool import ExecuteDetails, FileDiff, ToolCallStatus
 from isthmus.events import TaskState
 from support.acp_hosting import Seen
@@ -113,6 +115,37 @@ async def test_a_turn_is_cancelled_while_it_asks(peer: InstalledAgent, tmp_path:
         assert again.state is TaskState.COMPLETED, again.view
         assert again.text.endswith("Here I am.")
         assert path.read_text(encoding="utf-8") == BEFORE
+
+
+@pytest.mark.parametrize("answer", ["accept", "decline"])
+async def test_a_form_of_the_agent_is_answered_by_another_client(
+    peer: InstalledAgent, tmp_path: Path, answer: str
+) -> None:
+    async with peer.hosted(tmp_path) as hosting:
+        peer.asks()
+        asked = await hosting.prompt("Ask me.")
+        assert asked.state is TaskState.INPUT_REQUIRED, asked.view
+        assert asked.question.tool_name == "elicitation"
+        request = asked.question.confirmation_request
+        assert request is not None
+        assert isinstance(request.details, FileDiff)
+        assert "Which color?" in request.details.new_content
+        field = asked.question.input_parameters["fields"][0]
+        peer.script.otherwise = Reply.of(Say("Thank you."))
+        filled = json.dumps({field: "Blue"}) if answer == "accept" else None
+        done = await hosting.answer(asked, answer, filled)
+        assert done.state is not TaskState.INPUT_REQUIRED, done.view
+        if answer == "accept":
+            assert (done.state, done.text) == (TaskState.COMPLETED, "Thank you.")
+            assert "Blue" in json.dumps(peer.script.requests[-1].json).rpartition("Ask me.")[2]
+
+
+async def test_commands_are_known_before_the_first_prompt(peer: InstalledAgent, tmp_path: Path) -> None:
+    async with peer.hosted(tmp_path) as hosting:
+        scope = CommandScope(settings={"workspace_path": str(hosting.workspace)})
+        assert {"compact", "review"} & {item.name for item in await hosting.agent.commands(scope)}
+        peer.says("Hello.")
+        assert (await hosting.prompt("Hello?")).text == "Hello."
 
 
 def option(asked: Seen, kind: str) -> str:

@@ -211,6 +211,30 @@ class ScriptedAgent:
         self.update("tool_call_update", toolCallId="shell-1", status="completed", content=output)
         self.say("Ran.")
 
+    def form(self, text: str) -> None:
+        """Ask for a name and an age, and a color as the only field."""
+        properties = {"name": {"type": "string", "title": "Your name"}, "age": {"type": "integer", "minimum": 0}}
+        schema = {"type": "object", "properties": properties, "required": ["name"]}
+        self.say(json.dumps(self.elicit(message="Who are you?", requestedSchema=schema)))
+
+    def color(self, text: str) -> None:
+        """Ask for a color."""
+        colors = [{"const": "r", "title": "Red"}, {"const": "b", "title": "Blue"}]
+        schema = {"type": "object", "properties": {"color": {"type": "string", "oneOf": colors}}}
+        self.say(json.dumps(self.elicit(message="Which color?", requestedSchema=schema)))
+
+    def page(self, text: str) -> None:
+        """Ask what a client cannot show."""
+        page = {"mode": "url", "message": "Log in", "url": "https://example.org", "elicitationId": "e"}
+        nested = {"type": "object", "properties": {"a": {"type": "object"}}}
+        for params in (page, {"message": "?", "requestedSchema": nested, "mode": "form"}, {"mode": "form"}):
+            assert self.ask("elicitation/create", params)["error"]["code"] == -32602
+        self.say("Refused.")
+
+    def elicit(self, **members: Any) -> dict[str, Any]:
+        result: dict[str, Any] = self.ask("elicitation/create", {"mode": "form", **members})["result"]
+        return result
+
     def die_asking(self, text: str) -> None:
         """End the process while the question is open."""
         call = {"toolCallId": "shell-1", "title": "Run", "kind": "execute", "rawInput": {"command": "echo hi"}}

@@ -5,15 +5,18 @@ Not here: beginning turns, see :mod:`isthmus.app.acp_agent`.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from typing_extensions import override
 
 from isthmus.acp.host.agent_link import AgentLostError, LoginRequiredError
+from isthmus.acp.host.agent_question import AgentQuestion
 from isthmus.acp.host.agent_session import AgentSession
 from isthmus.acp.host.edits import UserEdit
 from isthmus.acp.host.files import Expected, FileRefusedError, SessionFiles
+from isthmus.acp.host.form_question import FormQuestion
 from isthmus.acp.host.prompt_turn import Permission, PromptEnd, PromptTurn
-from isthmus.acp.v1.client_requests import Selected
+from isthmus.acp.v1.client_requests import ElicitationResponse, Selected
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.agent.calls.running_call import OpenQuestion, RunningCall
 from isthmus.agent.calls.suspended_calls import SuspendedCall, SuspendedCalls
@@ -22,6 +25,7 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import FileDiff, GenericDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
+from isthmus.forms.form import FormError
 from isthmus.tools.user_question import UserQuestion
 
 AGENT_LOST = "agent_lost"
@@ -107,8 +111,8 @@ class AcpSegment:
                         return StateChange(TaskState.INPUT_REQUIRED)
                 case PromptEnd() as end:
                     return await self._end(end)
-                case Permission() as permission:
-                    await self._ask(permission)
+                case AgentQuestion() as question:
+                    await self._ask(question)
                 case update:
                     for event in self._turn.reader.take(update):
                         await self._emit(event)
@@ -122,22 +126,54 @@ class AcpSegment:
             event = ToolCallUpdate(await self._with_edit_settled(call))
         await self._task.emit(event)
 
-    async def _ask(self, permission: Permission) -> None:
-        if permission.withdrawn:
+    async def _ask(self, question: AgentQuestion[Any]) -> None:
+        if question.withdrawn:
             return
-        request = permission.request
-        *closed, asked = self._calls.ask(request.tool_call, request.options)
-        permission.call_id = asked.tool_call_id
-        self._turn.open[asked.tool_call_id] = permission
+        match question:
+            case Permission():
+                *closed, asked = self._calls.ask(question.request.tool_call, question.request.options)
+            case FormQuestion():
+                closed, asked = [], self._calls.ask_form(question)
+            case _:
+                raise TypeError(question)
+        question.call_id = asked.tool_call_id
+        self._turn.open[asked.tool_call_id] = question
         await self._task.emit(*self._turn.reader.interrupt(), *(ToolCallUpdate(call) for call in closed))
         await self._task.emit(ToolCallUpdate(asked, asked_in=self._suspended.process))
 
-    async def _pass_on(self, permission: Permission, confirmation: ToolCallConfirmation) -> None:
-        call_id, option = permission.call_id, confirmation.selected_option_id
-        if permission.withdrawn:
-            reason = LOST_QUESTION if permission.is_lost else permission.withdrawn
+    async def _pass_on(self, question: AgentQuestion[Any], confirmation: ToolCallConfirmation) -> None:
+        call_id = question.call_id
+        if question.withdrawn:
+            reason = LOST_QUESTION if question.is_lost else question.withdrawn
             await self._task.emit(ToolCallUpdate(self._calls.close(call_id, ToolCallStatus.FAILED, reason)))
+        elif isinstance(question, FormQuestion):
+            await self._fill_in(question, confirmation)
+        elif isinstance(question, Permission):
+            await self._permit(question, confirmation)
+
+    async def _fill_in(self, question: FormQuestion, confirmation: ToolCallConfirmation) -> None:
+        """Pass on what the user filled in; ask again if it does not fit the form."""
+        call_id, option = question.call_id, confirmation.selected_option_id
+        if question.refuses(option):
+            closed = self._calls.close(call_id, ToolCallStatus.CANCELLED, "Declined by the user")
+            await self._task.emit(ToolCallUpdate(closed))
+            question.answer(ElicitationResponse(option))
             return
+        details = confirmation.file_details
+        document = details.new_content if details is not None else None
+        try:
+            content = question.content(option, document)
+        except FormError as error:
+            question.problem, question.last = str(error), document or ""
+            closed = self._calls.close(call_id, ToolCallStatus.FAILED, f"Not sent: {error}")
+            await self._task.emit(ToolCallUpdate(closed))
+            await self._ask(question)
+            return
+        await self._task.emit(ToolCallUpdate(self._calls.answered(call_id)))
+        question.answer(ElicitationResponse("accept", dict(content)))
+
+    async def _permit(self, permission: Permission, confirmation: ToolCallConfirmation) -> None:
+        call_id, option = permission.call_id, confirmation.selected_option_id
         if permission.refuses(option):
             closed = self._calls.close(call_id, ToolCallStatus.CANCELLED, "Rejected by the user")
             await self._task.emit(ToolCallUpdate(closed))
@@ -193,7 +229,7 @@ class AcpSegment:
         item = self._task.session.calls.get(call_id)
         return item.call if item is not None else None
 
-    async def _forget_question(self, permission: Permission) -> None:
+    async def _forget_question(self, permission: AgentQuestion[Any]) -> None:
         self._turn.open.pop(permission.call_id, None)
         permission.on_withdrawn = None
         self._suspended.take(self._task.session.task_id, permission.call_id)

@@ -121,14 +121,16 @@ class Form:
         numbered = {f"choice-{number}": choice.value for number, choice in enumerate(field.choices, 1)}
         return {field.name: numbered[option_id]} if option_id in numbered else None
 
-    def document(self, server: str, message: str, problem: str = "", last: str = "") -> str:
-        """Return a JSON document with comments for a user to fill in.
+    def document(
+        self, server: str, message: str, problem: str = "", last: str = "", *, kind: str = "The MCP server"
+    ) -> str:
+        """Return a JSON document with comments for a user to fill in; ``kind`` stands before the asker's name.
 
         ``problem`` describes the errors in ``last``, the document of the previous attempt.
         """
         values: dict[str, Any] = {**{field.name: field.default for field in self.fields}, **_read_members(last)}
         asker = one_line(server)
-        lines = [f"// The MCP server {asker} wants to know the following. It says:", *quoted(message, "// > ")]
+        lines = [f"// {kind} {asker} wants to know the following. It says:", *quoted(message, "// > ")]
         if problem:
             lines += ["//", *quoted(problem, "// NOT ACCEPTED: ")]
         lines += ["//", "// Replace null by your values, and accept. Fields that stay null are not sent.", "{"]

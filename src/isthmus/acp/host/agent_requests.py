@@ -7,12 +7,16 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
+from isthmus.acp.host.agent_question import AgentQuestion, AnswerT
 from isthmus.acp.host.edits import whole_change
 from isthmus.acp.host.files import Expected, FileRefusedError, SessionFiles, lines_of
+from isthmus.acp.host.form_question import CANCEL, FormQuestion
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.host.prompt_turn import Permission, PromptTurn
 from isthmus.acp.v1.client_requests import (
     CancelledOutcome,
+    ElicitationResponse,
+    FormElicitation,
     PermissionRequest,
     PermissionResponse,
     ReadTextFileRequest,
@@ -22,6 +26,7 @@ from isthmus.acp.v1.client_requests import (
 from isthmus.acp.v1.content import TextBlock
 from isthmus.acp.v1.updates import BlockContent, DiffContent
 from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
+from isthmus.forms.form import FormError
 from isthmus.rpc import messages as rpc
 from isthmus.text.diff import unified_diff
 
@@ -33,15 +38,20 @@ class AgentRequests:
     """Carries out the requests of an agent.
 
     ``turn_of`` returns the turn that works in a session, if one does; ``is_alive`` says whether the agent still runs.
+    ``title`` is the agent's name for users.
     """
 
     def __init__(
         self,
+        title: str,
+        folder: str,
         files: SessionFiles,
         limits: HostLimits,
         turn_of: Callable[[str], PromptTurn | None],
         is_alive: Callable[[], bool],
     ) -> None:
+        self._title = title
+        self._folder = folder
         self._is_alive = is_alive
         self._files = files
         self._limits = limits
@@ -56,6 +66,10 @@ class AgentRequests:
         match method:
             case "session/request_permission":
                 return await self._permission(from_json(PermissionRequest, params))
+            case FormElicitation.METHOD:
+                if params.get("mode") != FormElicitation.TAG[1]:
+                    raise rpc.RpcError(rpc.INVALID_PARAMS, "expected a form: other questions cannot be shown")
+                return await self._elicitation(from_json(FormElicitation, params))
             case "fs/read_text_file":
                 request = from_json(ReadTextFileRequest, params)
                 return to_camel_json(ReadTextFileResponse(await self._read(request)))
@@ -71,14 +85,31 @@ class AgentRequests:
             return to_camel_json(PermissionResponse(CancelledOutcome()))
         if not request.options:
             raise rpc.RpcError(rpc.INVALID_PARAMS, "expected at least one option")
+        self._require_room(turn)
+        permission = Permission(await self._with_whole_change(request))
+        return to_camel_json(PermissionResponse(await self._ask(turn, permission)))
+
+    async def _elicitation(self, request: FormElicitation) -> JsonObject:
+        turn = self._turn_of(request.session_id or "")
+        if turn is None or turn.is_abandoned:
+            return to_camel_json(ElicitationResponse(CANCEL))
+        self._require_room(turn)
+        try:
+            question = FormQuestion(request, self._title, self._folder)
+        except FormError as error:
+            raise rpc.RpcError(rpc.INVALID_PARAMS, str(error)) from error
+        return to_camel_json(await self._ask(turn, question))
+
+    def _require_room(self, turn: PromptTurn) -> None:
         if len(turn.open) >= self._limits.open_questions:
             raise rpc.RpcError(rpc.SERVER_ERROR, f"{len(turn.open)} questions are open; wait for their answers")
-        permission = Permission(await self._with_whole_change(request))
-        turn.add(permission)
+
+    async def _ask(self, turn: PromptTurn, question: AgentQuestion[AnswerT]) -> AnswerT:
+        turn.add(question)
         try:
-            return to_camel_json(PermissionResponse(await permission.wait()))
+            return await question.wait()
         except asyncio.CancelledError:
-            permission.withdraw("The agent withdrew the question", is_lost=not self._is_alive())
+            question.withdraw("The agent withdrew the question", is_lost=not self._is_alive())
             raise
 
     async def _with_whole_change(self, request: PermissionRequest) -> PermissionRequest:

@@ -31,10 +31,12 @@ from isthmus.acp.v1.connection import (
     PROTOCOL_VERSION,
     AgentCapabilities,
     ClientCapabilities,
+    ElicitationCapabilities,
     FileSystemCapabilities,
     Implementation,
     InitializeRequest,
     InitializeResponse,
+    Present,
 )
 from isthmus.acp.v1.content import ContentBlock
 from isthmus.acp.v1.sessions import (
@@ -92,7 +94,8 @@ class AgentSession:
         """The turn that works, or that waits for an answer."""
         self.limits = limits
         self._link = AgentLink(launch, folder, self, limits, self._make_room)
-        self._requests = AgentRequests(files, limits, self._turn_of, lambda: self.is_alive)
+        title = launch.agent.title
+        self._requests = AgentRequests(title, str(folder), files, limits, self._turn_of, lambda: self.is_alive)
         self._is_muted = True
         self._past = asyncio.Event()
         """Event that is set by each update of the past of a loaded session."""
@@ -113,7 +116,8 @@ class AgentSession:
             IsthmusError: it ended, refused, or did not answer in time.
         """
         await self._link.start()
-        abilities = ClientCapabilities(FileSystemCapabilities(read_text_file=True, write_text_file=True))
+        files = FileSystemCapabilities(read_text_file=True, write_text_file=True)
+        abilities = ClientCapabilities(files, elicitation=ElicitationCapabilities(form=Present()))
         request = InitializeRequest(PROTOCOL_VERSION, abilities, Implementation("isthmus", version, "Isthmus"))
         answer = await self._link.ask(request, InitializeResponse, self.limits.initialize_seconds)
         if answer.protocol_version != PROTOCOL_VERSION:

@@ -10,11 +10,13 @@ from pathlib import PurePath
 from typing import cast
 
 from isthmus.acp.host.edits import UserEdit
+from isthmus.acp.host.form_question import FormQuestion
 from isthmus.acp.host.known_agent import KnownAgent
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.v1.client_requests import PermissionKind, PermissionOption
 from isthmus.acp.v1.content import EmbeddedResource, ResourceLink, TextBlock
 from isthmus.acp.v1.updates import AcpCallStatus, BlockContent, CallKind, DiffContent, ToolCallStarted, ToolCallState
+from isthmus.client import ELICITATION
 from isthmus.development_tool import (
     ConfirmationDetails,
     ConfirmationOption,
@@ -105,6 +107,23 @@ class CallTable:
         call = replace(self._call(entry), status=ToolCallStatus.PENDING, live_content=None, output=None, error=None)
         entry.shown = replace(call, confirmation_request=request)
         return (*closed, entry.shown)
+
+    def ask_form(self, question: FormQuestion) -> ToolCall:
+        """Return the call to show for a form; its id is that of the question."""
+        number = 1
+        while (call_id := f"{ELICITATION}-{number}") in self._entries:
+            number += 1
+        request = ConfirmationRequest.of(question.options, question.details)
+        call = ToolCall(call_id, ToolCallStatus.PENDING, ELICITATION, question.about, question.description)
+        call = replace(call, confirmation_request=request)
+        self._entries[call_id] = _Entry(ToolCallState(call_id), call, was_asked=True)
+        return call
+
+    def answered(self, call_id: str) -> ToolCall:
+        """Return the call of a form that was filled in."""
+        entry = self._entries[call_id]
+        entry.shown = replace(entry.shown, status=ToolCallStatus.SUCCEEDED, confirmation_request=None)
+        return entry.shown
 
     def allow(self, call_id: str, edit: UserEdit | None = None) -> ToolCall:
         """Return a call that was allowed; ``edit`` is the user's change of it."""

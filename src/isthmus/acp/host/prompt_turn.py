@@ -7,8 +7,11 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from typing_extensions import override
+
+from isthmus.acp.host.agent_question import AgentQuestion
 from isthmus.acp.host.edits import UserEdit
 from isthmus.acp.host.update_reader import UpdateReader
 from isthmus.acp.v1.client_requests import CancelledOutcome, PermissionKind, PermissionRequest, Selected
@@ -19,50 +22,30 @@ from isthmus.errors import IsthmusError
 REFUSING = (PermissionKind.REJECT_ONCE, PermissionKind.REJECT_ALWAYS)
 
 
-class Permission:
-    """A question of an agent. ``request`` has diffs of whole files; the first answer counts."""
+class Permission(AgentQuestion[Selected | CancelledOutcome]):
+    """A question whether a call may run. ``request`` has diffs of whole files."""
 
     def __init__(self, request: PermissionRequest) -> None:
+        super().__init__()
         self.request = request
-        self.call_id = ""
-        """Id of the call under which it is shown; empty until then."""
-        self.on_withdrawn: Callable[[str], None] | None = None
-        """Called with the reason when the agent does not wait for the answer any more."""
-        self.withdrawn = ""
-        """The reason for that; empty while it waits."""
-        self.is_lost = False
-        """Whether that is because the agent's process has ended."""
-        self._outcome: asyncio.Future[Selected | CancelledOutcome] = asyncio.get_running_loop().create_future()
 
     def kind_of(self, option_id: str) -> str:
         """Return the kind of an option."""
         return next((item.kind for item in self.request.options if item.option_id == option_id), "")
 
+    @override
     def refuses(self, option_id: str) -> bool:
-        """Return whether an option refuses the call."""
         return self.kind_of(option_id) in REFUSING
 
-    def answer(self, outcome: Selected | CancelledOutcome) -> None:
-        """Give the answer."""
-        if not self._outcome.done():
-            self._outcome.set_result(outcome)
-
+    @override
     def refuse(self) -> None:
-        """Refuse this call alone, if there is an option for that; otherwise the agent is told that the turn ends."""
         options = {item.kind: item.option_id for item in reversed(self.request.options)}
         refusing = next((options[kind] for kind in REFUSING if kind in options), None)
         self.answer(CancelledOutcome() if refusing is None else Selected(refusing))
 
-    def withdraw(self, reason: str, *, is_lost: bool = False) -> None:
-        """Note that the agent does not wait any more; ``is_lost``: its process has ended."""
-        if not self.withdrawn:
-            self.withdrawn, self.is_lost = reason, is_lost
-            if self.on_withdrawn is not None:
-                self.on_withdrawn(reason)
-
-    async def wait(self) -> Selected | CancelledOutcome:
-        """Wait for the answer."""
-        return await self._outcome
+    @override
+    def cancel(self) -> None:
+        self.answer(CancelledOutcome())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +56,7 @@ class PromptEnd:
     error: IsthmusError | None = None
 
 
-TurnItem: TypeAlias = SessionUpdate | Permission | PromptEnd
+TurnItem: TypeAlias = SessionUpdate | AgentQuestion[Any] | PromptEnd
 
 
 class PromptTurn:
@@ -82,7 +65,7 @@ class PromptTurn:
     def __init__(self, task_id: str, reader: UpdateReader) -> None:
         self.task_id = task_id
         self.reader = reader
-        self.open: dict[str, Permission] = {}
+        self.open: dict[str, AgentQuestion[Any]] = {}
         """Questions that were shown and are not answered, by the ids of their calls."""
         self.notes: list[str] = []
         """Paragraphs that the agent must be told with the next prompt."""
@@ -104,7 +87,7 @@ class PromptTurn:
     @property
     def asks(self) -> bool:
         """Whether a question waits for the user, shown or not."""
-        return bool(self.open) or any(isinstance(item, Permission) for item in self._items)
+        return bool(self.open) or any(isinstance(item, AgentQuestion) for item in self._items)
 
     def add(self, item: TurnItem) -> None:
         """Add what came from the agent."""
@@ -112,8 +95,8 @@ class PromptTurn:
             self._items.append(item)
             self._changed.set()
         if isinstance(item, PromptEnd):
-            for permission in self._permissions():
-                permission.withdraw("The agent does not wait for the answer any more")
+            for question in self._questions():
+                question.withdraw("The agent does not wait for the answer any more")
             self.has_ended.set()
 
     async def next(self, seconds: float | None) -> TurnItem | None:
@@ -137,8 +120,8 @@ class PromptTurn:
 
     def answer_all(self) -> None:
         """Answer all questions of an abandoned turn."""
-        for permission in self._permissions():
-            permission.answer(CancelledOutcome())
+        for question in self._questions():
+            question.cancel()
         self._items.clear()
 
     def take_notes(self) -> tuple[str, ...]:
@@ -161,5 +144,5 @@ class PromptTurn:
             self._edits.remove(edit)
         return was_expected
 
-    def _permissions(self) -> list[Permission]:
-        return [*self.open.values(), *(item for item in self._items if isinstance(item, Permission))]
+    def _questions(self) -> list[AgentQuestion[Any]]:
+        return [*self.open.values(), *(item for item in self._items if isinstance(item, AgentQuestion))]
