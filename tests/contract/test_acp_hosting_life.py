@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from isthmus.acp.host.agents import claude_agent_acp
 from isthmus.acp.host.known_agent import KnownAgent
 from isthmus.client import PromptMessage
 from isthmus.development_tool import (
@@ -207,6 +208,16 @@ async def test_an_agent_without_a_login_names_the_ways_to_log_in(tmp_path: Path)
         (Path(os.environ["HOME"]) / "logged-in").touch()
         again = await hosting.prompt("hello again", task_id=seen.task_id)
         assert (again.state, again.text) == (TaskState.COMPLETED, "You said: hello again")
+
+
+async def test_a_known_agent_without_ways_to_log_in_is_advised_about(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path, "asks-own-login", agent=claude_agent_acp.AGENT) as hosting:
+        seen = await hosting.prompt("hello")
+        assert seen.state is TaskState.AUTH_REQUIRED
+        assert seen.view.error == (
+            "Authentication required. Run `claude` on the machine of the server and log in there (/login)."
+            " Then send the message again."
+        )
 
 
 async def test_an_agent_that_cannot_start_or_does_not_answer_fails_the_task(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """A scripted ACP agent: a plain program over standard streams, with the wire as literals.
 
-The first argument names how it starts (``usual``, ``silent``, ``asks-login``, ``forgets``, ``junk``,
-``replays-late``); the words of a
-prompt name what it does in the turn. It appends what it received to ``acp-received.jsonl`` in its HOME, and keeps the
-ids of its sessions there, so that they can be loaded by another process.
+The first argument names how it starts (``usual``, ``silent``, ``asks-login``, ``asks-own-login``, ``forgets``,
+``junk``, ``replays-late``); the words of a prompt name what it does in the turn. It appends what it received to
+``acp-received.jsonl`` in its HOME, and keeps the ids of its sessions there, so that they can be loaded by another
+process.
 """
 
 import json
@@ -109,7 +109,7 @@ class ScriptedAgent:
         self.send({"id": number, "result": result})
 
     def new(self, number: int, params: dict[str, Any]) -> None:
-        if self.start == "asks-login" and not (HOME / "logged-in").exists():
+        if self.start.startswith("asks-") and not (HOME / "logged-in").exists():
             self.send({"id": number, "error": {"code": -32000, "message": "Authentication required"}})
             return
         SESSIONS.mkdir(exist_ok=True)

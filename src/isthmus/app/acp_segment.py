@@ -292,8 +292,8 @@ def state_of(end: PromptEnd, login: str) -> StateChange:
 
 def login_required(error: LoginRequiredError, login: str) -> StateChange:
     """Return the state of a task whose agent has no login."""
-    offered = ", ".join(error.methods)
-    text = f"{_sentence(str(error))} The agent's ways to log in: {offered}. {login} Then send the message again."
+    offered = f" The agent's ways to log in: {', '.join(error.methods)}." if error.methods else ""
+    text = f"{_sentence(str(error))}{offered} {login} Then send the message again."
     return StateChange(TaskState.AUTH_REQUIRED, text, "auth_required")
 
 

@@ -39,6 +39,8 @@ from isthmus.events import ArtifactUpdate, MessagePart, TextContent, Thought, To
         ("npx --yes @agentclientprotocol/claude-agent-acp@0.70.0", "claude-acp"),
         ("uvx codex-acp==1.2", "codex-acp"),
         ("opencode acp", "opencode"),
+        ("node /opt/node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js", "claude-acp"),
+        ("node /opt/node_modules/opencode-ai/bin/start.js acp", "opencode"),
         ("my-agent --flag", ""),
     ],
 )

@@ -256,7 +256,8 @@ class AgentSession:
         try:
             return await self._link.ask(request, kind, seconds)
         except LoginRequiredError as error:
-            if not self.auth_methods:  # JSON-RPC leaves the meaning of this code to the agent
+            is_known = bool(self.launch.agent.id)
+            if not self.auth_methods and not is_known:  # JSON-RPC leaves the meaning of this code to the agent
                 raise RpcError(AUTH_REQUIRED, str(error)) from error
             error.methods = self.auth_methods
             raise

@@ -46,7 +46,7 @@ UNKNOWN = KnownAgent(id="", title="Agent")
 
 def known_agent(command: Sequence[str], agents: Sequence[KnownAgent]) -> KnownAgent:
     """Return the first agent that a command names as its program or as a package that ``npx`` or ``uvx`` runs."""
-    words = [word for part in command for word in (PurePath(part).name, _package_of(part))]
+    words = [word for part in command for word in (PurePath(part).name, _package_of(part), _installed_in(part))]
     for word in words:
         for agent in agents:
             if word in agent.programs:
@@ -58,6 +58,13 @@ def _package_of(word: str) -> str:
     """Return a package's name without its version: ``@scope/name@1.2`` is ``@scope/name``."""
     scope, slash, name = word.rpartition("/")
     return scope + slash + re.split("@|==", name, maxsplit=1)[0]
+
+
+def _installed_in(word: str) -> str:
+    """Return the npm package that a file belongs to, or an empty text."""
+    _, found, inside = word.rpartition("node_modules/")
+    parts = inside.split("/")
+    return "/".join(parts[: 2 if inside.startswith("@") else 1]) if found else ""
 
 
 def agent_environment(environment: Mapping[str, str], agent: KnownAgent, more: Sequence[str] = ()) -> Mapping[str, str]:

@@ -1,7 +1,8 @@
 """Codex, ``codex-acp``: Codex CLI behind an adapter. Seen: 2.6.0 with Codex 0.166, and its predecessor in Rust, 0.16.0.
 
 It begins in its mode "agent", in which it changes files of the workspace without a question, and its model decides
-about commands; INITIAL_AGENT_MODE changes that. It sends a command's output in the ``_meta`` of a call.
+about commands; INITIAL_AGENT_MODE changes that. It sends a command's output in the ``_meta`` of a call. A
+refused call ends its turn.
 """
 
 from isthmus.acp.host.known_agent import KnownAgent
