@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.acp_front import ALLOW
+from support.acp_front import ALLOW, RefusedError
 from support.acp_program import acp_arguments, acp_program
 from support.isthmus_program import ISTHMUS
 from support.waiting import eventually_async
@@ -47,8 +47,8 @@ async def test_the_output_has_messages_alone_whatever_prints_and_whatever_comes_
         errors = [message["error"]["code"] for message in program.client.messages if "error" in message]
         assert errors == [-32700, -32700, -32600, -32600, -32600]
         image = {"type": "image", "data": "A" * 30_000_000, "mimeType": "image/png"}
-        result = await program.client.call("session/prompt", sessionId=session, prompt=[image])
-        assert result == {"stopReason": "end_turn"}
+        with pytest.raises(RefusedError, match="has 22,500,000 bytes; a file of a message may have at most 15,000,000"):
+            await program.client.call("session/prompt", sessionId=session, prompt=[image])
         assert await program.client.prompt(session, "still there?") == "end_turn"
         assert await program.end() == 0
     printed = program.errors.read_text(encoding="utf-8")

@@ -108,7 +108,7 @@ async def test_the_mode_that_a_reopened_session_shows_is_the_one_that_holds(tmp_
     async with acp_user(tmp_path, workspace) as third:
         resumed = await third.agent.resume_session(session_id=session, **place)
         await third.prompt(session, "write c.txt")
-        assert (resumed.modes.current_mode_id, len(third.client.questions)) == ("default", 1)
+        assert (resumed.modes.current_mode_id, len(third.client.questions)) == ("auto_edit", 0)
 
 
 async def test_unknown_sessions_and_relative_folders_are_refused(tmp_path: Path, workspace: Path) -> None:

@@ -74,8 +74,9 @@ def _kind(part: MessagePart, data: bytes, rules: MediaRules) -> str:
     found = media_type_to_send(part.media_type or "", data, rules)
     if isinstance(found, UnsupportedMedia):
         expected = ", ".join(sorted(rules.kinds))
+        name = f"{_name(part)} of {len(data):,} bytes"
         raise ContentNotSupported(
-            f"the file {_name(part)} cannot be read: {found.reason}; expected text, or one of {expected}"
+            f"the file {name} cannot be read: {found.reason}; expected text, or one of {expected}"
         )
     return found
 

@@ -48,6 +48,7 @@ from isthmus.development_tool import (
 )
 from isthmus.encoding.codec import JsonObject, well_formed
 from isthmus.engine.asking import artifacts_of, check_answers, history_of, title_of
+from isthmus.engine.attachments import check_sizes
 from isthmus.engine.command_execution import format_command, refusal, resolve_command, start_status
 from isthmus.engine.repeated_messages import begun_before, digest_of, place_of_answers, place_of_prompt, snapshot_at
 from isthmus.engine.runner import Runner
@@ -352,8 +353,9 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionObserver):
         """Return the event of a message. Agents that read files receive its parts other than text as files.
 
         Raises:
-            ContentNotSupported: the agent cannot read a part.
+            ContentNotSupported: the agent cannot read a part, or it is too large.
         """
+        check_sizes(message.parts)
         parts, media = message.parts, ()
         if parts and (keep := self._runner.options.keep_files) is not None:
             model = partial(self._runner.model_of, context_id, self._user, settings)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.v2.wire import FrontWireV2
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
@@ -20,6 +21,7 @@ from support.waiting import eventually_async
 pytestmark = pytest.mark.anyio
 
 WINDOW = 200_000
+ELSEWHERE = replace(OPTIONS, options=SessionOptions(is_elsewhere=True))
 
 
 class CountingAgent:
@@ -79,7 +81,7 @@ async def _until_idle(client: FrontClient) -> None:
 async def test_a_session_that_is_loaded_or_resumed_tells_its_mode_and_its_context(workspace: Path) -> None:
     agent = CountingAgent()
     async with engine_on(workspace, agent) as engine:
-        async with front(engine) as first:
+        async with front(engine, options=ELSEWHERE) as first:
             opened = await first.call("session/new", cwd=str(workspace), mcpServers=[])
             session = opened["sessionId"]
             assert mode_of(opened) == "plan"
@@ -99,7 +101,7 @@ async def test_a_session_that_is_loaded_or_resumed_tells_its_mode_and_its_contex
 
 async def test_the_context_of_a_loaded_session_is_told_before_its_next_prompt(workspace: Path) -> None:
     async with engine_on(workspace, CountingAgent()) as engine:
-        async with front(engine) as first:
+        async with front(engine, options=ELSEWHERE) as first:
             session = await first.new(workspace)
             await first.prompt(session, "1000")
         async with front(engine) as second:
@@ -111,7 +113,7 @@ async def test_the_context_of_a_loaded_session_is_told_before_its_next_prompt(wo
 async def test_an_agent_that_does_not_answer_costs_no_session_and_is_asked_again(workspace: Path) -> None:
     agent = CountingAgent()
     agent.silent = True
-    async with engine_on(workspace, agent) as engine, front(engine) as client:
+    async with engine_on(workspace, agent) as engine, front(engine, options=ELSEWHERE) as client:
         opened = await client.call("session/new", cwd=str(workspace), mcpServers=[])
         assert mode_of(opened) == "default"
         agent.silent = False
@@ -122,6 +124,18 @@ async def test_an_agent_that_does_not_answer_costs_no_session_and_is_asked_again
 async def test_an_agent_that_tells_no_mode_leaves_that_of_the_past_prompts(workspace: Path) -> None:
     agent = CountingAgent()
     agent.mode = None
-    async with engine_on(workspace, agent) as engine, front(engine) as client:
+    async with engine_on(workspace, agent) as engine, front(engine, options=ELSEWHERE) as client:
         opened = await client.call("session/new", cwd=str(workspace), mcpServers=[])
         assert mode_of(opened) == "default"
+
+
+async def test_a_new_session_in_this_process_finds_its_folders_mode_with_the_first_prompt(workspace: Path) -> None:
+    async with engine_on(workspace, CountingAgent()) as engine, front(engine) as client:
+        opened = await client.call("session/new", cwd=str(workspace), mcpServers=[])
+        assert mode_of(opened) == "default"
+        await client.prompt(opened["sessionId"], "1000")
+        assert [update["currentModeId"] for update in client.of_kind("current_mode_update")] == ["plan"]
+        (task,) = await engine.tasks()
+        settings = await engine.settings_of(task.task_id)
+        assert settings is not None
+        assert not settings.approval_mode  # a new session here states no mode

@@ -47,6 +47,14 @@ async def test_more_than_the_model_takes_at_once_is_refused_with_both_sizes(tmp_
     assert files_in(tmp_path) == []
 
 
+async def test_a_file_too_large_for_the_model_is_refused_with_size_and_limit(tmp_path: Path) -> None:
+    with pytest.raises(
+        ContentNotSupported, match=r"a\.png of 151 bytes cannot be read: it has more than the 150 bytes"
+    ):
+        await kept(tmp_path, image(PNG + bytes(51)))
+    assert files_in(tmp_path) == []
+
+
 async def test_a_file_that_cannot_be_kept_leaves_none_of_its_message(tmp_path: Path) -> None:
     before = tmp_path / "task" / "before"
     before.parent.mkdir()

@@ -199,7 +199,8 @@ class FrontServer:
     async def _new(self, request: sessions.NewSessionRequest) -> JsonObject:
         settings = await self._settings(request.cwd, request.mcp_servers, request.additional_directories)
         session = self._open(f"session-{uuid.uuid4().hex}", settings)
-        await session.find_mode(is_new=True)
+        if session.options.is_elsewhere:  # here it is known, apart from what the folder forbids: see the first prompt
+            await session.find_mode(is_new=True)
         self._do_later(session.load_commands())
         return self._wire.session(session.session_id, session.options)
 

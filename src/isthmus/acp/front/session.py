@@ -32,6 +32,7 @@ from isthmus.client import (
     AgentClient,
     CommandMessage,
     CommandScope,
+    ContentNotSupported,
     PromptMessage,
     TaskNotFound,
     TaskQuery,
@@ -41,7 +42,7 @@ from isthmus.client import (
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
-from isthmus.rpc.messages import INVALID_REQUEST, RpcError
+from isthmus.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, RpcError
 from isthmus.task_stream import FrontTimeouts, TaskStream
 
 if TYPE_CHECKING:
@@ -277,7 +278,10 @@ class FrontSession:
         message = PromptMessage(
             prompt.text, message_id, waiting, self.session_id, self._all_settings, parts=prompt.parts
         )
-        return BegunPrompt(content, message_id, await self._agent.prompt(message))
+        try:
+            return BegunPrompt(content, message_id, await self._agent.prompt(message))
+        except ContentNotSupported as error:
+            raise RpcError(INVALID_PARAMS, f"prompt: {error}") from error
 
     async def _find_mode_again(self) -> None:
         before = self.options.mode
