@@ -39,6 +39,8 @@ ACP_KILLS ?= 100
 ACP_AGENTS ?= gemini qwen opencode
 # A git clone of the A2A project's kit, for make conformance and make conformance-a2a.
 A2A_TCK ?=
+# A2A_ARGS=--acp runs the kit for A2A 0.3 with a hosted ACP agent behind the server.
+A2A_ARGS ?=
 # Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"
 LEDGER_ARGS ?=
 
@@ -96,7 +98,7 @@ floors: $(FLOORS)/.installed bubblewrap ## run the unit tests and those of the s
 conformance: conformance-a2a conformance-mcp ## run the official test kits; docs/reference/conformance.md says what is known to fail, and why
 
 conformance-a2a: a2a-tck setup $(A2A_CONFORMANCE)/venv/.installed ## run the A2A project's kits against a hosted agent; A2A_TCK names a clone of them
-	$(BIN)/python scripts/conformance_a2a.py $(A2A_CONFORMANCE) "$(A2A_TCK)"
+	$(BIN)/python scripts/conformance_a2a.py $(A2A_CONFORMANCE) "$(A2A_TCK)" $(A2A_ARGS)
 
 .PHONY: a2a-tck conformance conformance-a2a conformance-mcp
 a2a-tck:

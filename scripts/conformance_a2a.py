@@ -1,12 +1,14 @@
 """Runs the A2A project's official kits against a hosted agent, and compares the failures with the known ones.
 
-``python scripts/conformance_a2a.py FOLDER KIT [SUITE ...]``: KIT is a git checkout (or git directory) of
+``python scripts/conformance_a2a.py FOLDER KIT [--acp] [SUITE ...]``: KIT is a git checkout (or git directory) of
 https://github.com/a2aproject/a2a-tck, which is not changed. The revision of each kit is copied from it into FOLDER,
 which also holds the virtual environment for the kits. Each suite gets its own agent
-(scripts/conformance/a2a_agent.py). Exit status: 0 if exactly the known tests fail, 1 if not, 2 if the kits cannot be
-run.
+(scripts/conformance/a2a_agent.py), with ``--acp`` a hosted ACP agent: then only the suites of 0.3 run, since that of
+1.0 tells the agent by the ids of its messages what to do. Exit status: 0 if exactly the known tests fail, 1 if not, 2
+if the kits cannot be run.
 """
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -86,12 +88,15 @@ def check_out(kit: Path, version: str, folder: Path) -> Path:
 
 
 @contextmanager
-def serving(version: str, log: Path) -> Generator[str]:
+def serving(version: str, log: Path, kind: str) -> Generator[str]:
     """Serve the agent for a version of A2A and yield its URL; its log goes to `log`."""
-    command = [sys.executable, str(AGENT), "0", version]
+    command = [sys.executable, str(AGENT), "0", version, kind]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
     with (
         log.open("w", encoding="utf-8") as output,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=output, text=True, encoding="utf-8") as agent,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=output, text=True, encoding="utf-8", env=environment
+        ) as agent,
     ):
         try:
             url = agent.stdout.readline().strip() if agent.stdout is not None else ""
@@ -102,7 +107,7 @@ def serving(version: str, log: Path) -> Generator[str]:
             agent.terminate()
 
 
-def run(suite: Suite, kit: Path, python: Path, log: Path) -> Outcome:
+def run(suite: Suite, kit: Path, python: Path, log: Path, kind: str) -> Outcome:
     """Run one suite in the folder of its kit; pytest's output goes to `log`.
 
     Raises:
@@ -110,7 +115,7 @@ def run(suite: Suite, kit: Path, python: Path, log: Path) -> Outcome:
     """
     report = log.with_suffix(".xml")
     report.unlink(missing_ok=True)
-    with serving(suite.version, log.with_suffix(".agent.log")) as url, log.open("w", encoding="utf-8") as output:
+    with serving(suite.version, log.with_suffix(".agent.log"), kind) as url, log.open("w", encoding="utf-8") as output:
         command = [str(python), "-m", "pytest", *suite.arguments, f"{suite.address_option}={url}"]
         command += ["-p", "no:cacheprovider", "--tb=short", "-q", f"--junitxml={report}"]
         try:
@@ -141,14 +146,15 @@ def read_report(text: str) -> Outcome:
 def main(arguments: Sequence[str]) -> int:
     """Run the suites; see the module."""
     folder, kit = (Path(each).expanduser().absolute() for each in arguments[:2])
-    wanted = arguments[2:]
+    kind = "acp" if "--acp" in arguments else "own"
+    wanted = [each for each in arguments[2:] if each != "--acp"]
     known, is_right = known_failures("a2a"), True
     for suite in SUITES:
-        if wanted and suite.name not in wanted:
+        if (wanted and suite.name not in wanted) or (kind == "acp" and suite.version == "1.0"):
             continue
         place = check_out(kit, suite.version, folder)
-        log = folder / f"{suite.name.replace(' ', '-').lower()}.log"
-        outcome = run(suite, place, folder / "venv" / "bin" / "python", log)
+        log = folder / f"{suite.name.replace(' ', '-').lower()}-{kind}.log"
+        outcome = run(suite, place, folder / "venv" / "bin" / "python", log, kind)
         wrong = differences(dict.fromkeys(outcome.failed, 1), known[suite.name])
         is_right = is_right and not wrong and bool(outcome.passed)
         counts = f"{outcome.passed} passed, {len(outcome.failed)} failed, {outcome.skipped} skipped"

@@ -3,8 +3,9 @@
 The kit for 1.0 describes the behaviours in ``scenarios/*.feature``. The kit for 0.3 describes none; its messages are
 answered, and the task then waits for more, so that there is always a task to continue and to cancel.
 
-Run it:  python scripts/conformance/a2a_agent.py PORT [1.0|0.3]
-PORT 0 takes any free port. When it accepts connections, it prints its URL on a separate line.
+Run it:  PYTHONPATH=tests python scripts/conformance/a2a_agent.py PORT [1.0|0.3] [own|acp]
+PORT 0 takes any free port. With ``acp`` it is a hosted ACP agent, which does not see the ids of messages. When it
+accepts connections, it prints its URL on a separate line.
 """
 
 import asyncio
@@ -12,11 +13,13 @@ import socket
 import sys
 import tempfile
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 
 import uvicorn
 
 from isthmus.a2a import Hosting, asgi_application
+from isthmus.a2a.hosting import HostedApplication
 from isthmus.a2a.options import Skill
 from isthmus.a2a.server.auth import RequestHead
 from isthmus.agent.session import Session
@@ -36,6 +39,9 @@ ARTIFACTS = {
 }
 LONG_SECONDS = 4.0
 """Time in seconds that is longer than a kit waits for the first items of a stream."""
+
+WAITING_TASKS = 400
+"""Maximum number of tasks that a kit leaves waiting, each with a process of the ACP agent."""
 
 
 class ConformanceAgent:
@@ -70,6 +76,16 @@ async def anybody(_: RequestHead) -> str | None:
     return ""
 
 
+def acp_application(hosting: Hosting) -> HostedApplication:
+    """Return the application whose server runs the agent as an ACP agent, in a process for each conversation."""
+    from support import agent_behind
+    from support.a2a_hosting import SuiteApplication
+
+    agent_behind.CHOICE.is_acp = True
+    agent_behind.CHOICE.limits = replace(agent_behind.CHOICE.limits, processes=WAITING_TASKS)
+    return SuiteApplication(ConformanceAgent(), hosting)
+
+
 def main() -> None:
     """Serve the agent on the port and in the version of the arguments."""
     port, version = int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "1.0"
@@ -86,7 +102,8 @@ def main() -> None:
             security_schemes=None if version == "1.0" else {},
             versions=(version,) if version == "1.0" else ("0.3", "1.0"),
         )
-        application = asgi_application(ConformanceAgent(), hosting)
+        is_acp = sys.argv[3:] == ["acp"]
+        application = acp_application(hosting) if is_acp else asgi_application(ConformanceAgent(), hosting)
         listener = socket.create_server(("127.0.0.1", port))
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
         uvicorn.Server(uvicorn.Config(application, log_level="warning")).run(sockets=[listener])

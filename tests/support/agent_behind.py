@@ -39,6 +39,7 @@ class Choice:
     """The kind of agent of the running test, and what was started for it."""
 
     is_acp: bool = False
+    limits: HostLimits = LIMITS
     was_used: bool = False
     """Whether a server of the test had an ACP agent."""
     sessions: dict[str, Session] = field(default_factory=dict[str, Session])
@@ -53,7 +54,7 @@ class PlayedAcpAgent(AcpAgent):
 
     def __init__(self, played: PlayedAgent) -> None:
         command = (sys.executable, "-I", "-S", str(RELAY), str(played.port))
-        super().__init__("played", AgentLaunch(command, agent_environment(os.environ, PLAYED), PLAYED), LIMITS)
+        super().__init__("played", AgentLaunch(command, agent_environment(os.environ, PLAYED), PLAYED), CHOICE.limits)
         self._played = played
 
     @override
