@@ -36,6 +36,16 @@ async def test_a_prompt_streams_its_thoughts_and_its_text(tmp_path: Path, worksp
     assert client.of_kind("user_message_chunk") == []
 
 
+async def test_the_client_reads_how_full_the_context_of_the_model_is(tmp_path: Path, workspace: Path) -> None:
+    async with acp_user(tmp_path, workspace) as user:
+        session = await user.new()
+        assert await user.prompt(session, "say hello") == "end_turn"
+
+    (usage,) = user.client.of_kind("usage_update")
+    assert usage["size"] == 128_000
+    assert usage["used"] > 100
+
+
 async def test_the_client_is_told_the_slash_commands_of_a_session(tmp_path: Path, workspace: Path) -> None:
     async with acp_user(tmp_path, workspace) as user:
         session = await user.new()
