@@ -23,7 +23,7 @@ from isthmus.events import StateChange
 from support.acp_played import PlayedAgent
 
 RELAY = Path(__file__).with_name("acp_relay_program.py")
-LIMITS = HostLimits(past_seconds=0.01, gather_seconds=0.05, exit_seconds=5)
+LIMITS = HostLimits(past_seconds=0.01, gather_seconds=0.2, exit_seconds=5)
 PLAYED = KnownAgent(
     id="played",
     title="Agent",

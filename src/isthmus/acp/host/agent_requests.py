@@ -56,6 +56,8 @@ class AgentRequests:
         self._files = files
         self._limits = limits
         self._turn_of = turn_of
+        self._asking = asyncio.Lock()
+        """Held while a question is prepared: questions are shown in the agent's order."""
 
     async def answer(self, method: str, params: JsonObject) -> JsonObject:
         """Return the result of a request.
@@ -86,8 +88,12 @@ class AgentRequests:
         if not request.options:
             raise rpc.RpcError(rpc.INVALID_PARAMS, "expected at least one option")
         self._require_room(turn)
-        permission = Permission(await self._with_whole_change(request))
-        return to_camel_json(PermissionResponse(await self._ask(turn, permission)))
+        async with self._asking:
+            permission = Permission(await self._with_whole_change(request))
+            if turn.is_abandoned:
+                return to_camel_json(PermissionResponse(CancelledOutcome()))
+            turn.add(permission)
+        return to_camel_json(PermissionResponse(await self._answer_to(permission)))
 
     async def _elicitation(self, request: FormElicitation) -> JsonObject:
         turn = self._turn_of(request.session_id or "")
@@ -98,14 +104,17 @@ class AgentRequests:
             question = FormQuestion(request, self._title, self._folder)
         except FormError as error:
             raise rpc.RpcError(rpc.INVALID_PARAMS, str(error)) from error
-        return to_camel_json(await self._ask(turn, question))
+        async with self._asking:
+            if turn.is_abandoned:
+                return to_camel_json(ElicitationResponse(CANCEL))
+            turn.add(question)
+        return to_camel_json(await self._answer_to(question))
 
     def _require_room(self, turn: PromptTurn) -> None:
         if len(turn.open) >= self._limits.open_questions:
             raise rpc.RpcError(rpc.SERVER_ERROR, f"{len(turn.open)} questions are open; wait for their answers")
 
-    async def _ask(self, turn: PromptTurn, question: AgentQuestion[AnswerT]) -> AnswerT:
-        turn.add(question)
+    async def _answer_to(self, question: AgentQuestion[AnswerT]) -> AnswerT:
         try:
             return await question.wait()
         except asyncio.CancelledError:
