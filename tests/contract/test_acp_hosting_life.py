@@ -124,6 +124,15 @@ async def test_a_question_that_the_agent_withdraws_is_closed_and_the_turn_goes_o
     assert call.error.message == "The agent withdrew the question"
 
 
+async def test_a_question_that_is_open_when_the_turn_ends_is_answered_as_cancelled(hosting: AcpHosting) -> None:
+    left = await hosting.prompt("leave")
+    await ended(hosting, left.task_id)
+    cancelled = {"jsonrpc": "2.0", "id": "left", "result": {"outcome": {"outcome": "cancelled"}}}
+    await eventually_async(lambda: cancelled in received(), 10, what="the answer to the question")
+    again = await hosting.prompt("more", left.context_id)
+    assert again.text == "You said: more"
+
+
 async def test_a_question_that_nobody_answers_is_refused_in_the_end(tmp_path: Path) -> None:
     async with acp_hosting(tmp_path, limits=replace(LIMITS, answer_seconds=0.3)) as hosting:
         seen = await hosting.prompt("shell")

@@ -270,6 +270,11 @@ class ScriptedAgent:
         assert self.receive()["error"]["code"] == -32800
         self.say("Never mind.")
 
+    def leave(self, text: str) -> None:
+        """End the turn while a question is open."""
+        params = {"sessionId": self.session, "toolCall": {"toolCallId": "l"}, "options": OPTIONS}
+        self.send({"id": "left", "method": "session/request_permission", "params": params})
+
     def hang(self, text: str) -> None:
         """React to nothing, with a child of its own."""
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])

@@ -97,6 +97,7 @@ class PromptTurn:
         if isinstance(item, PromptEnd):
             for question in self._questions():
                 question.withdraw("The agent does not wait for the answer any more")
+                question.cancel()  # else its request would stay open, and count
             self.has_ended.set()
 
     async def next(self, seconds: float | None) -> TurnItem | None:
