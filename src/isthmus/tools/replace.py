@@ -10,7 +10,7 @@ from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, To
 from isthmus.tools.edit import EditTarget, edit_target, proposed_diff, write_approved
 from isthmus.tools.editor_text import EditorText, no_editor, require_saved
 from isthmus.tools.failure import ToolFailure
-from isthmus.tools.replacement import NotReplaced, replace_text
+from isthmus.tools.replacement import Replaced, replace_text
 
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
@@ -107,17 +107,22 @@ def _new_content(target: EditTarget, checked: CheckedArguments) -> tuple[str, st
     allows_any = checked.boolean("allow_multiple") and "expected_replacements" not in checked
     expected = None if allows_any else checked.integer("expected_replacements", 1)
     outcome = replace_text(target.text, old, new, expected)
-    if not isinstance(outcome, NotReplaced):
-        return outcome.text, "" if outcome.is_exact else " (old_string was found with different whitespace.)"
+    if isinstance(outcome, Replaced):
+        return outcome.text, f" (old_string was found with {outcome.tolerated}.)" if outcome.tolerated else ""
     if outcome.count == 0:
         message = (
             f"old_string does not occur in {target.shown}: expected 1 occurrence, found 0; nothing was changed. "
-            "Read the file again and copy the text exactly"
+            + (
+                f"The nearest lines are:\n{outcome.nearest}\nCopy the text exactly"
+                if outcome.nearest
+                else "Read the file again and copy the text exactly"
+            )
         )
         raise ToolFailure(message, "edit_no_occurrence_found")
+    lines = ", ".join(map(str, outcome.lines)) + ", ..." * (outcome.count > len(outcome.lines))
     message = (
-        f"old_string occurs {outcome.count} times in {target.shown}, expected {expected}; nothing was changed. "
-        "Add surrounding lines to make it unique, or set allow_multiple to replace all"
+        f"old_string occurs {outcome.count} times in {target.shown} (at line {lines}), expected {expected}; "
+        "nothing was changed. Add surrounding lines to make it unique, or set allow_multiple to replace all"
     )
     raise ToolFailure(message, "edit_expected_occurrence_mismatch")
 

@@ -1,41 +1,60 @@
 """Replaces a piece of a text with another; does not access files.
 
-The piece must occur exactly. Only if it does not, common mistakes of models are tolerated, one kind after the other:
-the other kind of newlines, whitespace at the ends of lines, and the indentation of the whole piece.
+The piece should occur exactly. Only if it does not, the mistakes that models make when they repeat a text are
+tolerated, one kind after the other (`matching.places.Difference`), then escapes too many, then a few other words. A
+piece that several places fit equally well is never replaced.
 """
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from isthmus.text.diff import split_lines
 from isthmus.text.text_file import Newlines, newlines_of, with_newlines_of
+from isthmus.tools.matching.alignment import Segment
+from isthmus.tools.matching.escapes import unescaped
+from isthmus.tools.matching.merge import Edit, MergeConflict, Merged, merge
+from isthmus.tools.matching.places import MAXIMUM_PLACES, find_places
+from isthmus.tools.matching.similar import SimilarPlace, similar_places
+from isthmus.tools.matching.tokens import TokenText
+
+MINIMUM_SIMILARITY = 0.85
+"""Minimum share of characters that a place has in common with a piece of several lines that occurs nowhere."""
+MINIMUM_LINE_SIMILARITY = 0.92
+"""The same for a single line, which says less about its place."""
+MINIMUM_DISTANCE = 3
+"""Minimum ratio of the differences that the next place has to those of the best one; nearer ones are ambiguous."""
+MAXIMUM_DIFFERENT_LINES = 0.2
+"""Maximum share of lines with other words; one line may always have them."""
+MINIMUM_SIMILAR_TOKENS = 8
+MAXIMUM_LENIENT_CHARACTERS = 2_000_000
+"""Maximum size of a text in which a piece is searched that does not occur exactly."""
+MAXIMUM_NEAREST_LINES = 20
+MAXIMUM_LISTED_PLACES = 10
+_NEAR = 0.4
+"""Minimum similarity of lines that are shown as the nearest ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The text after `count` replacements; `is_exact` is False if differences in whitespace were tolerated."""
+    """The text after `count` replacements; `tolerated` names the difference that the piece had, empty if none."""
 
     text: str
     count: int
-    is_exact: bool
+    tolerated: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NotReplaced:
-    """The piece occurs `count` times, which is not the expected number."""
+    """The piece occurs `count` times, which is not the expected number.
+
+    `lines` are the 1-based numbers of the lines where the first ten places begin. `nearest` is the part of the
+    text that is most like the piece, as numbered lines; empty if there is none, or `count` is not 0.
+    """
 
     count: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Occurrence:
-    """A half-open range of a text with LF newlines, and its replacement."""
-
-    start: int
-    end: int
-    new: str
+    lines: tuple[int, ...] = ()
+    nearest: str = ""
 
 
 def replace_text(text: str, old: str, new: str, expected: int | None = 1) -> Replaced | NotReplaced:
@@ -47,23 +66,31 @@ def replace_text(text: str, old: str, new: str, expected: int | None = 1) -> Rep
     plain_old = old.replace("\r\n", "\n")
     if newlines_of(old) is not Newlines.LF or newlines_of(text) is not Newlines.LF:
         new = new.replace("\r\n", "\n")
-    occurrences = _exact(plain, plain_old, new)
-    is_exact = bool(occurrences)
-    for forgiving in (_with_other_line_ends, _with_other_indentation):
-        if not occurrences:
-            occurrences = forgiving(plain, plain_old, new)
-    if not occurrences or (expected is not None and len(occurrences) != expected):
-        return NotReplaced(len(occurrences))
+    found = _exact(plain, plain_old, new, expected)
+    if found is None and len(plain) <= MAXIMUM_LENIENT_CHARACTERS:
+        found = _Lenient(plain, expected).find(plain_old, new.replace("\r\n", "\n"))
+    if found is None:
+        return NotReplaced(0)
+    if isinstance(found, NotReplaced):
+        return found
     # Offsets of the CRLF newlines in the plain text: each of them before an offset shifts it by one.
-    places = [found.start() - index for index, found in enumerate(re.finditer("\r\n", text))]
+    places = [match.start() - index for index, match in enumerate(re.finditer("\r\n", text))]
     pieces: list[str] = []
     position = 0
-    for occurrence in occurrences:
-        start = occurrence.start + bisect_left(places, occurrence.start)
-        end = occurrence.end + bisect_left(places, occurrence.end)
-        pieces += text[position:start], _with_newlines_around(text, start, end, occurrence.new)
+    for change in found.changes:
+        start = change.start + bisect_left(places, change.start)
+        end = change.end + bisect_left(places, change.end)
+        pieces += text[position:start], _with_newlines_around(text, start, end, change.text)
         position = end
-    return Replaced("".join(pieces) + text[position:], len(occurrences), is_exact)
+    return Replaced("".join(pieces) + text[position:], len(found.changes), found.tolerated)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The changes at the places of a piece, in order, and the difference that was tolerated."""
+
+    changes: list[Merged]
+    tolerated: str = ""
 
 
 def _with_newlines_around(text: str, start: int, end: int, new: str) -> str:
@@ -77,59 +104,100 @@ def _with_newlines_around(text: str, start: int, end: int, new: str) -> str:
     return new.replace("\n", "\r\n") if line_end > 0 and text[line_end - 1] == "\r" else new
 
 
-def _exact(text: str, old: str, new: str) -> list[_Occurrence]:
-    found: list[_Occurrence] = []
+def _exact(text: str, old: str, new: str, expected: int | None) -> _Found | NotReplaced | None:
+    starts: list[int] = []
     start = text.find(old)
     while start >= 0:
-        found.append(_Occurrence(start, start + len(old), new))
+        starts.append(start)
         start = text.find(old, start + len(old))
-    return found
+    if not starts:
+        return None
+    if expected is not None and len(starts) != expected:
+        return _too_many(text, starts)
+    return _Found([Merged(start, start + len(old), new) for start in starts])
 
 
-def _with_other_line_ends(text: str, old: str, new: str) -> list[_Occurrence]:
-    """Return the runs of whole lines that differ from `old` only in whitespace at their ends."""
-    return [_Occurrence(start, end, new) for start, end, _ in _runs_of_lines(text, old, str.rstrip)]
+def _too_many(text: str, starts: Sequence[int]) -> NotReplaced:
+    listed = starts[:MAXIMUM_LISTED_PLACES]
+    return NotReplaced(len(starts), tuple(text.count("\n", 0, start) + 1 for start in listed))
 
 
-def _with_other_indentation(text: str, old: str, new: str) -> list[_Occurrence]:
-    """Return the runs of whole lines that equal `old` but for a common indentation, which `new` then gets too."""
-    found: list[_Occurrence] = []
-    old_base = next((_indentation(line) for line in old.split("\n") if line.strip()), "")
-    for start, end, lines in _runs_of_lines(text, old, str.strip):
-        base = next(_indentation(line) for line in lines if line.strip())
-        moved = [_moved(line, old_base, base).rstrip() for line in split_lines(old)]
-        if moved == [line.rstrip() for line in lines]:
-            new_lines = [_moved(line, old_base, base) for line in split_lines(new)]
-            found.append(_Occurrence(start, end, "".join(new_lines)))
-    return found
+class _Lenient:
+    """The places of a piece that does not occur exactly."""
+
+    def __init__(self, text: str, expected: int | None) -> None:
+        self._file = TokenText(text)
+        self._expected = expected
+
+    def find(self, old: str, new: str) -> _Found | NotReplaced:
+        """Return the places that differ from `old` the least, with `new` fitted into each."""
+        piece = TokenText(old)
+        found = self._with_the_same_tokens(piece, new)
+        if found is not None:
+            return found
+        for plain_old, plain_new in unescaped(old, new):
+            found = _exact(self._file.text, plain_old, plain_new, self._expected)
+            found = found or self._with_the_same_tokens(TokenText(plain_old), plain_new)
+            if isinstance(found, _Found):
+                return _Found(found.changes, "fewer escapes: new_string was unescaped in the same way")
+            if found is not None:
+                return found
+        return self._with_other_words(piece, new)
+
+    def _with_the_same_tokens(self, old: TokenText, new: str) -> _Found | NotReplaced | None:
+        places = find_places(self._file, old)
+        if not places:
+            return None
+        if len(places) == MAXIMUM_PLACES or self._expected not in {None, len(places)}:
+            return _too_many(self._file.text, [self._file.starts[place.first] for place in places])
+        edit = Edit.of(old, new)
+        whole = (Segment(0, len(old), 0, len(old), is_equal=True),)
+        changes = [merge(self._file, edit, place.first, whole) for place in places]
+        return _Found(changes, places[0].difference.words)
+
+    def _with_other_words(self, old: TokenText, new: str) -> _Found | NotReplaced:
+        places = similar_places(self._file, old)
+        if not places:
+            return NotReplaced(0)
+        best = places[0]
+        refusal = NotReplaced(0, nearest=self._numbered(best) if best.similarity >= _NEAR else "")
+        is_alone = len(places) == 1 or 1 - places[1].similarity >= MINIMUM_DISTANCE * (1 - best.similarity)
+        if not is_alone or not _is_similar(old, best) or self._expected not in {None, 1}:
+            return refusal
+        try:
+            change = merge(self._file, Edit.of(old, new), best.first, best.segments)
+        except MergeConflict:
+            return refusal
+        return _Found([change], "other words, which were kept: " + "; ".join(self._differences(old, best)))
+
+    def _differences(self, old: TokenText, place: SimilarPlace) -> Iterator[str]:
+        for segment in place.segments:
+            if not segment.is_equal:
+                actual = self._slice(self._file, place.first + segment.other_start, place.first + segment.other_end)
+                line = self._line(min(place.first + segment.other_start, len(self._file) - 1))
+                yield f"line {line} has {actual!r}, not {self._slice(old, segment.start, segment.end)!r}"
+
+    def _slice(self, text: TokenText, start: int, end: int) -> str:
+        return text.text[text.starts[start] : text.ends[end - 1]] if end > start else ""
+
+    def _line(self, token: int) -> int:
+        return self._file.text.count("\n", 0, self._file.starts[token]) + 1
+
+    def _numbered(self, place: SimilarPlace) -> str:
+        first = self._line(place.first)
+        lines = self._file.text.split("\n")[first - 1 : self._line(place.last - 1)]
+        return "\n".join(f"{first + index}: {line}" for index, line in enumerate(lines[:MAXIMUM_NEAREST_LINES]))
 
 
-def _runs_of_lines(text: str, old: str, key: Callable[[str], str]) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield start, end and lines of runs of lines in `text` that equal those of `old` after `key`, without overlaps.
-
-    The end excludes the last newline if `old` does not end in one.
-    """
-    wanted = [key(line) for line in split_lines(old)]
-    if not any(wanted):
-        return
-    lines = split_lines(text)
-    keys = [key(line) for line in lines]
-    index = offset = 0
-    while index + len(wanted) <= len(lines):
-        if keys[index] == wanted[0] and keys[index : index + len(wanted)] == wanted:
-            run = lines[index : index + len(wanted)]
-            end = offset + sum(map(len, run))
-            leaves_newline = run[-1].endswith("\n") and not old.endswith("\n")
-            yield offset, end - leaves_newline, run
-            index, offset = index + len(wanted), end
-        else:
-            offset += len(lines[index])
-            index += 1
-
-
-def _indentation(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-def _moved(line: str, old_base: str, base: str) -> str:
-    return base + line[len(old_base) :] if line.strip() and line.startswith(old_base) else line
+def _is_similar(old: TokenText, place: SimilarPlace) -> bool:
+    """Return whether the place has so much of the piece that the rest can only be a slip."""
+    lines = old.text.strip().count("\n") + 1
+    different = {
+        old.text.count("\n", 0, old.starts[min(index, len(old) - 1)])
+        for segment in place.segments
+        if not segment.is_equal
+        for index in range(segment.start, max(segment.end, segment.start + 1))
+    }
+    needed = MINIMUM_LINE_SIMILARITY if lines == 1 else MINIMUM_SIMILARITY
+    few = len(different) <= max(1, lines * MAXIMUM_DIFFERENT_LINES)
+    return few and place.similarity >= needed and len(old) >= MINIMUM_SIMILAR_TOKENS
