@@ -26,6 +26,9 @@ CALLS: dict[str, dict[str, Any]] = {
     "write_file": {"file_path": "new/b.txt", "content": "b\n"},
     "run_shell_command": {"command": "echo one; echo two >> a.txt"},
     "read_many_files": {"include": ["*.txt"]},
+    "apply_patch": {
+        "input": "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+2\n*** End Patch\n",
+    },
     "count_lines": {"file_path": "a.txt"},
 }
 TOOLS: list[Tool] = [*builtin_tools().tools.values(), CountLines()]

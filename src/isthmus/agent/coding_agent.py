@@ -17,6 +17,7 @@ from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.events import failed_calls
 from isthmus.agent.calls.execution import BeforeEdit
 from isthmus.agent.calls.runner import CallRunner
+from isthmus.agent.calls.split_patches import knows_patches, with_split_patches
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
 from isthmus.agent.context.size import context_window, messages_tokens
@@ -60,6 +61,7 @@ from isthmus.models.base import (
 from isthmus.models.message import message_to_json
 from isthmus.slash_commands.tree import Completion
 from isthmus.text.thoughts import thought_of
+from isthmus.tools.apply_patch import ApplyPatch
 from isthmus.tools.base import ToolScope, ToolSet, full_parameters_of
 from isthmus.tools.failure import ToolFailure
 
@@ -197,7 +199,7 @@ class CodingAgent:
         loading.fit(window)
         if loading.begins(session.loaded_tools, window):
             await turn.emit(ToolsLoaded())
-        request = await self._request(session, loading)
+        request = await self._request(session, loading, model)
         await keeper.before(model, request)
         try:
             return await _stream_reply(turn, model, replace(request, messages=tuple(session.messages)))
@@ -213,7 +215,7 @@ class CodingAgent:
                 raise
             raise still_too_long(error, "It is still too long after its older part was summarised.") from error
 
-    async def _request(self, session: Session, loading: ToolLoading) -> ModelRequest:
+    async def _request(self, session: Session, loading: ToolLoading, model: ChatModel) -> ModelRequest:
         settings, workspace = session.settings, Path(session.workspace)
         mode = policy_for(
             self._options.policy, settings, self._options.settings_rule, yolo_refusal=loading.tools.yolo_refusal
@@ -233,6 +235,7 @@ class CodingAgent:
             tools=tuple(
                 ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
                 for tool in loading.sent(session.loaded_tools)
+                if tool.name != ApplyPatch.name or knows_patches(model)
             ),
         )
 
@@ -268,7 +271,7 @@ async def _stream_reply(turn: AgentTurn, model: ChatModel, request: ModelRequest
         ModelReply(
             message_id,
             model.name,
-            message_to_json(_with_new_ids(done.message, turn.session.call_ids)),
+            message_to_json(_with_new_ids(with_split_patches(done.message), turn.session.call_ids)),
             input_tokens=usage.input,
             output_tokens=usage.output,
             cached_tokens=usage.cached,

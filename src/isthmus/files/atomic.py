@@ -134,19 +134,36 @@ def write_if_unchanged(
         OSError: as in :func:`write_atomic`; ELOOP for a link.
     """
     target = path.resolve() if through_links else path
+    _write(target, data, mode, lambda folder: _check_content(target, expected, folder), is_new=expected is None)
 
-    def check(folder: int) -> None:
-        try:
-            descriptor = os.open(target.name, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=folder)
-            with reader_of(descriptor) as file:
-                current = file.read()
-        except FileNotFoundError:
-            current = None
-        if current != expected:
-            happened = "was removed" if current is None else "appeared" if expected is None else "changed"
-            raise FileChangedError(f"{path} {happened} meanwhile; nothing was written")
 
-    _write(target, data, mode, check, is_new=expected is None)
+def remove_if_unchanged(path: Path, expected: bytes) -> None:
+    """Remove the file at the resolved `path` if its content is still `expected`.
+
+    Raises:
+        FileChangedError: another program changed or removed the file.
+        OSError: the file cannot be removed; PermissionError also if its mode has no permission to write; ELOOP for a
+            link in the path.
+    """
+    with folder_of(path) as (folder, name):
+        if not os.access(name, os.W_OK, dir_fd=folder, follow_symlinks=True):
+            raise PermissionError(f"{path} is read-only")
+        _check_content(path, expected, folder)
+        os.unlink(name, dir_fd=folder)
+        _sync_folder(folder)
+
+
+def _check_content(path: Path, expected: bytes | None, folder: int) -> None:
+    """Raise FileChangedError if a file of an open folder does not have the expected content; None if it must be new."""
+    try:
+        descriptor = os.open(path.name, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=folder)
+        with reader_of(descriptor) as file:
+            current = file.read()
+    except FileNotFoundError:
+        current = None
+    if current != expected:
+        happened = "was removed" if current is None else "appeared" if expected is None else "changed"
+        raise FileChangedError(f"{path} {happened} meanwhile; nothing was written")
 
 
 def forget_abandoned(folder: Path) -> None:

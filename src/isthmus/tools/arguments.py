@@ -39,6 +39,10 @@ class CheckedArguments:
         """Return the array of strings `name`."""
         return tuple(self.values.get(name, ()))
 
+    def objects(self, name: str) -> "tuple[CheckedArguments, ...]":
+        """Return the array of objects `name`."""
+        return tuple(CheckedArguments(cast("Mapping[str, Any]", item)) for item in self.values.get(name, ()))
+
     def nested(self, name: str) -> "CheckedArguments":
         """Return the object `name`."""
         return CheckedArguments(cast("Mapping[str, Any]", self.values.get(name, {})))
@@ -129,7 +133,9 @@ def _expected(schema: Mapping[str, Any]) -> str:
         text += f" of at most {schema['maxLength']} characters"
     if "minimum" in schema:
         text += f" of {schema['minimum']} or more"
-    return text + " of strings" if schema["type"] == "array" else text
+    if schema["type"] == "array":
+        return text + (" of objects" if schema["items"]["type"] == "object" else " of strings")
+    return text
 
 
 def _failure(tool: str, path: str, expected: str, received: object) -> ToolFailure:

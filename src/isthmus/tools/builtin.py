@@ -1,5 +1,6 @@
 """The tools that every agent has. To add one, copy a file of this folder and list its class here."""
 
+from isthmus.tools.apply_patch import ApplyPatch
 from isthmus.tools.base import ToolSet
 from isthmus.tools.editor_text import EditorText, no_editor
 from isthmus.tools.glob import Glob
@@ -29,4 +30,5 @@ def builtin_tools(
         WriteFile(editor_text),
         RunShellCommand(shell_inactivity_seconds, shell_sandbox),
         ReadManyFiles(),
+        ApplyPatch(editor_text),
     )

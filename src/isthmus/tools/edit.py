@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.development_tool import FileDiff
-from isthmus.files.atomic import FileChangedError, write_if_unchanged
+from isthmus.files.atomic import FileChangedError, remove_if_unchanged, write_if_unchanged
 from isthmus.files.nofollow import make_folders
 from isthmus.text.diff import unified_diff
 from isthmus.text.text_file import TextFile, TextForm, UnencodableTextError, with_newlines_of
@@ -78,6 +78,43 @@ def write_approved(context: ToolContext, shown: str, proposal: FileDiff, modifie
     Raises:
         ToolFailure: ``file_changed`` if the file has changed since the proposal; otherwise the write failed.
     """
+    target = _unchanged_target(context, shown, proposal)
+    content = proposal.new_content if modified is None else with_newlines_of(target.text or "", modified)
+    data = _encoded(target, content)
+    try:
+        make_folders(target.path.parent)
+        write_if_unchanged(target.path, data, target.data, through_links=False)
+    except FileChangedError as error:
+        raise _changed(shown, "changed") from error
+    except OSError as error:
+        raise _write_failure(error, shown) from error
+    return _diff(context.workspace, target.path, target.text, content)
+
+
+def remove_approved(context: ToolContext, shown: str, proposal: FileDiff) -> FileDiff:
+    """Remove the file whose deletion was approved, and return the change that was made. Blocks.
+
+    Raises:
+        ToolFailure: ``file_changed`` if the file has changed since the proposal; otherwise the removal failed.
+    """
+    target = _unchanged_target(context, shown, proposal)
+    if target.data is None:
+        raise _changed(shown, "was removed")
+    try:
+        remove_if_unchanged(target.path, target.data)
+    except FileChangedError as error:
+        raise _changed(shown, "changed") from error
+    except OSError as error:
+        raise _write_failure(error, shown) from error
+    return _diff(context.workspace, target.path, target.text, "")
+
+
+def _unchanged_target(context: ToolContext, shown: str, proposal: FileDiff) -> EditTarget:
+    """Return the file of a proposal, if it is as it was then.
+
+    Raises:
+        ToolFailure: ``file_changed`` if it is not.
+    """
     try:
         target = edit_target(context.workspace, shown)
     except ToolFailure as failure:
@@ -91,16 +128,7 @@ def write_approved(context: ToolContext, shown: str, proposal: FileDiff, modifie
             "was created" if proposal.old_content is None else "was removed" if target.text is None else "changed"
         )
         raise _changed(shown, happened)
-    content = proposal.new_content if modified is None else with_newlines_of(target.text or "", modified)
-    data = _encoded(target, content)
-    try:
-        make_folders(target.path.parent)
-        write_if_unchanged(target.path, data, target.data, through_links=False)
-    except FileChangedError as error:
-        raise _changed(shown, "changed") from error
-    except OSError as error:
-        raise _write_failure(error, shown) from error
-    return _diff(context.workspace, target.path, target.text, content)
+    return target
 
 
 def _encoded(target: EditTarget, content: str) -> bytes:

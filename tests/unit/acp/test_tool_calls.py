@@ -108,6 +108,7 @@ def test_each_state_has_a_word_of_the_protocol(status: ToolCallStatus, word: str
         ("read_many_files", "read"),
         ("read_mcp_resource", "read"),
         ("replace", "edit"),
+        ("apply_patch", "edit"),
         ("run_shell_command", "execute"),
         ("search_mcp_tools", "search"),
         ("write_file", "edit"),

@@ -74,8 +74,10 @@ OWN = tuple(builtin_tools().tools)
 @pytest.mark.parametrize(
     ("entry", "gone"),
     [
-        ("write_file", {"write_file"}),
-        ("WriteFileTool", {"write_file"}),
+        ("write_file", {"write_file", "apply_patch"}),
+        ("WriteFileTool", {"write_file", "apply_patch"}),
+        ("replace", {"replace", "apply_patch"}),
+        ("apply_patch", {"apply_patch"}),
         ("search_file_content", {"grep_search"}),
         ("ShellTool", {"run_shell_command"}),
         ("run_shell_command(rm)", set[str]()),
@@ -163,6 +165,11 @@ async def test_a_shell_with_forbidden_commands_neither_proposes_nor_runs_them(tm
     assert await tool.propose({"command": "ls"}, context) is not None
 
 
+def test_a_tool_with_the_effect_of_one_to_be_confirmed_is_asked_about_too() -> None:
+    tools = restrict(whole(), ToolRules(confirmed=(rule("tools.confirmationRequired", "replace"),)))
+    assert set(tools.always_asked) == {"replace", "apply_patch"}
+
+
 def test_a_tool_to_be_confirmed_is_asked_about_each_time() -> None:
     tools = restrict(whole(), ToolRules(confirmed=(rule("tools.confirmationRequired", "ReadFileTool", "look"),)))
     assert set(tools.always_asked) == {"read_file", "look"}
@@ -201,7 +208,7 @@ async def test_renewed_tools_are_the_same_while_unchanged_and_restricted_when_ch
     assert await tools.renewed(scope, first) is first
     source.now = ToolSet.of(*builtin_tools().tools.values())
     later = await tools.renewed(scope, first)
-    assert set(later.tools) == {*OWN} - {"write_file"}
+    assert set(later.tools) == {*OWN} - {"write_file", "apply_patch"}
     await tools.release(scope)
     assert source.released == 1
 

@@ -95,6 +95,25 @@ async def test_a_file_that_changed_since_the_proposal_is_not_overwritten(harness
     assert at.calls[0].error.type == "file_changed"
 
 
+async def test_a_patch_of_two_files_becomes_two_calls_with_a_question_each(harness: Any, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n", encoding="utf-8")
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+eins\n*** Add File: b.txt\n+zwei\n*** End Patch\n"
+    at = harness([Reply.of(Call("apply_patch", {"input": patch})), Reply.of(Say("done"))])
+    await at.prompt("translate")
+    assert [call.description for call in at.calls] == ["Update a.txt", "Create b.txt"]
+    assert (await at.answer(at.calls[0])).state is TaskState.INPUT_REQUIRED
+    assert (await at.answer(at.calls[1], "cancel")).state is TaskState.COMPLETED
+    assert (workspace / "a.txt").read_text(encoding="utf-8") == "eins\n"
+    assert not (workspace / "b.txt").exists()
+    asked = [part["functionCall"]["args"]["input"] for part in at.body()["contents"][-2]["parts"]]
+    assert asked == [
+        "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+eins\n*** End Patch",
+        "*** Begin Patch\n*** Add File: b.txt\n+zwei\n*** End Patch",
+    ]
+    results = [part["functionResponse"]["name"] for part in at.body()["contents"][-1]["parts"]]
+    assert results == ["apply_patch", "apply_patch"]
+
+
 async def test_several_questions_wait_together_and_what_follows_waits_for_them(harness: Any, workspace: Path) -> None:
     first, second = workspace / "a.txt", workspace / "b.txt"
     for path in (first, second):

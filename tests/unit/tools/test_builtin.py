@@ -21,12 +21,18 @@ def test_the_tools_have_gemini_clis_names_and_always_the_same_order() -> None:
         "write_file",
         "run_shell_command",
         "read_many_files",
+        "apply_patch",
     ]
 
 
 def test_only_edits_and_commands_have_an_effect() -> None:
     kinds = {name: tool.kind for name, tool in builtin_tools().tools.items() if tool.kind is not ToolKind.READ}
-    assert kinds == {"replace": ToolKind.EDIT, "write_file": ToolKind.EDIT, "run_shell_command": ToolKind.EXECUTE}
+    assert kinds == {
+        "replace": ToolKind.EDIT,
+        "write_file": ToolKind.EDIT,
+        "run_shell_command": ToolKind.EXECUTE,
+        "apply_patch": ToolKind.EDIT,
+    }
 
 
 def test_every_schema_is_plain_json_with_descriptions() -> None:

@@ -228,6 +228,53 @@ async def test_a_replacement_that_is_not_possible_says_why(
     assert (workspace / "a.txt").read_bytes() == b"old twice twice\n"
 
 
+async def test_several_edits_are_made_in_order_in_the_result_of_those_before(workspace: Path) -> None:
+    (workspace / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+    edits = [
+        {"old_string": "one", "new_string": "two"},
+        {"old_string": "two\ntwo", "new_string": "2\n2"},
+        {"old_string": "2", "new_string": "zwei", "replace_all": True},
+    ]
+    diff = await written(Replace(), workspace, {"file_path": "a.txt", "edits": edits})
+    assert (workspace / "a.txt").read_bytes() == b"zwei\r\nzwei\r\nthree\r\n"
+    assert diff.old_content == "one\r\ntwo\r\nthree\r\n"
+
+
+async def test_of_several_edits_none_is_made_if_one_is_not_possible(workspace: Path) -> None:
+    (workspace / "a.txt").write_bytes(b"old\n")
+    edits = [{"old_string": "old", "new_string": "new"}, {"old_string": "old", "new_string": "x"}]
+    failure = await failure_of(Replace(), workspace, {"file_path": "a.txt", "edits": edits})
+    assert failure.startswith("edit_no_occurrence_found: edits[2]: old_string does not occur in a.txt")
+    assert (workspace / "a.txt").read_bytes() == b"old\n"
+
+
+async def test_one_edit_and_several_in_a_call_are_refused(workspace: Path) -> None:
+    arguments = {**REPLACE, "edits": [{"old_string": "a", "new_string": "b"}]}
+    assert (await failure_of(Replace(), workspace, arguments)) == (
+        "invalid_arguments: replace: expected old_string and new_string, or edits; received both"
+    )
+    assert (await failure_of(Replace(), workspace, {"file_path": "a.txt", "new_string": "x"})) == (
+        "invalid_arguments: replace: old_string: expected a string, received nothing"
+    )
+
+
+async def test_the_model_is_told_how_its_text_differed_from_the_file(workspace: Path) -> None:
+    (workspace / "a.txt").write_bytes(b"    if old:\n        go()\n")
+    arguments = {"file_path": "a.txt", "old_string": "if old:\n    go()\n", "new_string": "if new:\n    go()\n"}
+    approved = Approved(await proposal_of(Replace(), workspace, arguments))
+    result = await success_of(Replace(), tool_context(workspace), approved, **arguments)
+    assert "(old_string was found with another indentation.)" in result.for_model
+    assert (workspace / "a.txt").read_bytes() == b"    if new:\n        go()\n"
+
+
+async def test_a_refusal_shows_the_nearest_lines_with_their_numbers(workspace: Path) -> None:
+    (workspace / "a.txt").write_bytes(b"first\ntotal = compute(alpha, beta)\nlast\n")
+    arguments = {"file_path": "a.txt", "old_string": "total = compute(alpha, gamma)", "new_string": "x"}
+    assert "The nearest lines are:\n2: total = compute(alpha, beta)\n" in await failure_of(
+        Replace(), workspace, arguments
+    )
+
+
 async def test_an_empty_old_string_makes_a_new_file(workspace: Path) -> None:
     await written(Replace(), workspace, {"file_path": "n.txt", "old_string": "", "new_string": "x\n"})
     assert (workspace / "n.txt").read_bytes() == b"x\n"

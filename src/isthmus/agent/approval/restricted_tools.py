@@ -42,6 +42,10 @@ _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "write_file": ("WriteFileTool",),
 }
 """Other names that Gemini CLI accepts for its tools: their class names, and names of earlier versions."""
+_EFFECTS_OF: Mapping[str, tuple[str, ...]] = {
+    "apply_patch": ("replace", "write_file", *_OTHER_NAMES["replace"], *_OTHER_NAMES["write_file"]),
+}
+"""Names of tools whose effect another tool has too, so that a list which forbids or confirms them means it as well."""
 PERMISSION_DENIED = "permission_denied"
 
 
@@ -113,7 +117,7 @@ def restrict(tools: ToolSet, rules: ToolRules) -> ToolSet:
         commands = CommandRules.of(rules) if name == SHELL_NAMES[0] else CommandRules()
         kept[name] = tool if commands == CommandRules() else RestrictedShell(tool, commands)
         for rule in rules.confirmed:
-            if any(entry.name in spellings.all for entry in rule.entries):
+            if any(entry.name in spellings.all or entry.name in _EFFECTS_OF.get(name, ()) for entry in rule.entries):
                 asked[name] = f"{rule.key} in {rule.where} requires a user's answer each time"
     left = tuple(replace(one, tools=tuple(name for name in one.tools if name in kept)) for one in tools.servers)
     return replace(tools, tools=kept, servers=left, refusals=refusals, always_asked=asked)
@@ -205,7 +209,8 @@ class _Spellings:
 
 def _spellings(tool: Tool, server: str | None) -> _Spellings:
     if server is None:
-        return _Spellings(frozenset({"*", tool.name, *_OTHER_NAMES.get(tool.name, ())}))
+        names = frozenset({"*", tool.name, *_OTHER_NAMES.get(tool.name, ())})
+        return _Spellings(names, frozenset(_EFFECTS_OF.get(tool.name, ())))
     own = tool.server_tool_name if isinstance(tool, OfServer) else tool.name.removeprefix(f"{server}__")
     forms = {f"{server}.{own}", f"{server}__{own}", f"mcp_{server}_{own}", f"mcp_{server}_*", "mcp_*", server}
     return _Spellings(frozenset({"*", tool.name, *forms}), frozenset({own}))

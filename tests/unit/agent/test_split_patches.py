@@ -1,0 +1,49 @@
+from dataclasses import dataclass
+
+import pytest
+
+from isthmus.agent.calls.split_patches import knows_patches, with_split_patches
+from isthmus.models.base import Capabilities, Message, ProviderState, Text, ToolRequest
+
+TWO = "*** Begin Patch\n*** Delete File: a\n*** Delete File: b\n*** End Patch"
+
+
+@dataclass(frozen=True)
+class Named:
+    name: str
+    provider: str = "openai"
+    capabilities: Capabilities = Capabilities()
+
+
+@pytest.mark.parametrize(
+    ("name", "knows"),
+    [
+        ("gpt-5.2", True),
+        ("gpt-5-codex", True),
+        ("o4-mini", True),
+        ("openai/gpt-5", True),
+        ("codex-mini-latest", True),
+        ("gemini-3-pro", False),
+        ("claude-opus-4-6", False),
+        ("qwen3-coder", False),
+        ("ollama3", False),
+    ],
+)
+def test_models_of_openai_know_the_form_of_patches(name: str, knows: bool) -> None:
+    assert knows_patches(Named(name)) is knows  # type: ignore[arg-type]
+
+
+def test_the_first_part_of_a_patch_keeps_the_id_and_what_the_provider_wants_back() -> None:
+    state = ProviderState("gemini", {"signature": "s"})
+    message = Message("assistant", (Text("Now."), ToolRequest("c1", "apply_patch", {"patch": TWO}, state)))
+    assert with_split_patches(message).parts == (
+        Text("Now."),
+        ToolRequest("c1", "apply_patch", {"patch": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}, state),
+        ToolRequest("c1_2", "apply_patch", {"patch": "*** Begin Patch\n*** Delete File: b\n*** End Patch"}),
+    )
+
+
+@pytest.mark.parametrize("arguments", [{}, {"input": 3}, {"input": "nonsense"}])
+def test_other_calls_stay_as_they_are(arguments: dict[str, object]) -> None:
+    message = Message("assistant", (ToolRequest("c1", "apply_patch", arguments), ToolRequest("c2", "glob", {})))
+    assert with_split_patches(message) is message
