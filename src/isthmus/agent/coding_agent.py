@@ -235,7 +235,7 @@ class CodingAgent:
             tools=tuple(
                 ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
                 for tool in loading.sent(session.loaded_tools)
-                if tool.name != ApplyPatch.name or knows_patches(model)
+                if tool.name != ApplyPatch.name or knows_patches(model.name)
             ),
         )
 

@@ -1,18 +1,9 @@
-from dataclasses import dataclass
-
 import pytest
 
 from isthmus.agent.calls.split_patches import knows_patches, with_split_patches
-from isthmus.models.base import Capabilities, Message, ProviderState, Text, ToolRequest
+from isthmus.models.base import Message, ProviderState, Text, ToolRequest
 
 TWO = "*** Begin Patch\n*** Delete File: a\n*** Delete File: b\n*** End Patch"
-
-
-@dataclass(frozen=True)
-class Named:
-    name: str
-    provider: str = "openai"
-    capabilities: Capabilities = Capabilities()
 
 
 @pytest.mark.parametrize(
@@ -30,7 +21,7 @@ class Named:
     ],
 )
 def test_models_of_openai_know_the_form_of_patches(name: str, knows: bool) -> None:
-    assert knows_patches(Named(name)) is knows  # type: ignore[arg-type]
+    assert knows_patches(name) is knows
 
 
 def test_the_first_part_of_a_patch_keeps_the_id_and_what_the_provider_wants_back() -> None:

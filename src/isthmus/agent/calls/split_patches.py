@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from isthmus.models.base import ChatModel, Message, Part, ToolRequest
+from isthmus.models.base import Message, Part, ToolRequest
 from isthmus.tools.apply_patch import ApplyPatch
 from isthmus.tools.patch_text import file_sections
 
@@ -15,9 +15,9 @@ _TRAINED = re.compile(r"(?:.*/)?(?:gpt-|o\d|codex)", re.IGNORECASE)
 _ARGUMENTS = ("input", "patch")
 
 
-def knows_patches(model: ChatModel) -> bool:
+def knows_patches(model_name: str) -> bool:
     """Return whether a model is trained to write patches: OpenAI's, also through another provider."""
-    return _TRAINED.match(model.name) is not None
+    return _TRAINED.match(model_name) is not None
 
 
 def with_split_patches(message: Message) -> Message:
