@@ -6,7 +6,7 @@ since servers connect and change their tools.
 """
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import cached_property, partial
@@ -17,7 +17,7 @@ from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.events import failed_calls
 from isthmus.agent.calls.execution import BeforeEdit
 from isthmus.agent.calls.runner import CallRunner
-from isthmus.agent.calls.split_patches import knows_patches, with_split_patches
+from isthmus.agent.calls.split_calls import with_split_calls
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
 from isthmus.agent.context.size import context_window, messages_tokens
@@ -61,8 +61,7 @@ from isthmus.models.base import (
 from isthmus.models.message import message_to_json
 from isthmus.slash_commands.tree import Completion
 from isthmus.text.thoughts import thought_of
-from isthmus.tools.apply_patch import ApplyPatch
-from isthmus.tools.base import ToolScope, ToolSet, full_parameters_of
+from isthmus.tools.base import ModelSpecificTool, Tool, ToolScope, ToolSet, full_parameters_of
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:
@@ -202,14 +201,18 @@ class CodingAgent:
         request = await self._request(session, loading, model)
         await keeper.before(model, request)
         try:
-            return await _stream_reply(turn, model, replace(request, messages=tuple(session.messages)))
+            return await _stream_reply(
+                turn, model, loading.tools.tools, replace(request, messages=tuple(session.messages))
+            )
         except ModelError as error:
             if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
                 raise
             too_long = error
         await keeper.after(model, too_long)
         try:
-            return await _stream_reply(turn, model, replace(request, messages=tuple(session.messages)))
+            return await _stream_reply(
+                turn, model, loading.tools.tools, replace(request, messages=tuple(session.messages))
+            )
         except ModelError as error:
             if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
                 raise
@@ -235,12 +238,14 @@ class CodingAgent:
             tools=tuple(
                 ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
                 for tool in loading.sent(session.loaded_tools)
-                if tool.name != ApplyPatch.name or knows_patches(model.name)
+                if not isinstance(tool, ModelSpecificTool) or tool.suits(model.name)
             ),
         )
 
 
-async def _stream_reply(turn: AgentTurn, model: ChatModel, request: ModelRequest) -> StateChange | None:
+async def _stream_reply(
+    turn: AgentTurn, model: ChatModel, tools: Mapping[str, Tool], request: ModelRequest
+) -> StateChange | None:
     """Emit one model message as it is received, then the ModelReply; return the end of the turn if the message ends it.
 
     Calls receive ids that are new in the session: a model knows only the ids that are still in its conversation.
@@ -271,7 +276,7 @@ async def _stream_reply(turn: AgentTurn, model: ChatModel, request: ModelRequest
         ModelReply(
             message_id,
             model.name,
-            message_to_json(_with_new_ids(with_split_patches(done.message), turn.session.call_ids)),
+            message_to_json(_with_new_ids(with_split_calls(done.message, tools), turn.session.call_ids)),
             input_tokens=usage.input,
             output_tokens=usage.output,
             cached_tokens=usage.cached,

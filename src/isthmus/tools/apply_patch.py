@@ -1,17 +1,19 @@
 """apply_patch: change a file by a patch in the form that Codex models are trained on."""
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, FileDiff, ToolOutput
+from isthmus.encoding.codec import JsonObject
 from isthmus.tools.arguments import CheckedArguments, check_arguments
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.edit import edit_target, proposed_diff, remove_approved, write_approved
 from isthmus.tools.editor_text import EditorText, no_editor, require_saved
 from isthmus.tools.failure import ToolFailure
-from isthmus.tools.patch_text import FilePatch, PatchError, parse_file_patch, patched_text
+from isthmus.tools.patch_text import FilePatch, PatchError, file_sections, parse_file_patch, patched_text
 
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
@@ -31,6 +33,7 @@ PARAMETERS: Mapping[str, Any] = {
 }
 _ALIASES = {"patch": "input"}
 _CATEGORY = "invalid_patch"
+_TRAINED = re.compile(r"(?:.*/)?(?:gpt-|o\d|codex)", re.IGNORECASE)
 
 
 class ApplyPatch:
@@ -47,6 +50,17 @@ class ApplyPatch:
 
     def __init__(self, editor_text: EditorText = no_editor) -> None:
         self._editor_text = editor_text
+
+    def suits(self, model_name: str) -> bool:
+        """Return whether a model is trained to write patches: OpenAI's, also through another provider."""
+        return _TRAINED.match(model_name) is not None
+
+    def split(self, arguments: Arguments) -> Sequence[JsonObject]:
+        """Return the arguments of a call for each file of the patch."""
+        name = next((name for name in ("input", *_ALIASES) if isinstance(arguments.get(name), str)), None)
+        if name is None:
+            return (dict(arguments),)
+        return tuple({**arguments, name: section} for section in file_sections(str(arguments[name])))
 
     def describe(self, arguments: Arguments) -> str:
         """Return the kind of the change and the file."""

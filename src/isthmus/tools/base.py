@@ -5,7 +5,7 @@ to the user. Then it *runs*, with the approved proposal. A tool never asks for p
 tasks, models or protocols.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from typing_extensions import override
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpServerSettings, ToolOutput
+from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
 from isthmus.tools.user_question import AskUser, no_user_to_ask
 from isthmus.tools.workspace import Workspace
@@ -151,6 +152,24 @@ class Tool(Protocol):
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Do the work; when cancelled, leave nothing running behind."""
+        ...
+
+
+@runtime_checkable
+class SplittingTool(Protocol):
+    """A tool whose calls may have several effects, each of which needs a question of its own."""
+
+    def split(self, arguments: Arguments) -> Sequence[JsonObject]:
+        """Return the arguments of one call for each effect, at least one."""
+        ...
+
+
+@runtime_checkable
+class ModelSpecificTool(Protocol):
+    """A tool that is offered only to some models, which are trained to use it."""
+
+    def suits(self, model_name: str) -> bool:
+        """Return whether the tool is offered to a model."""
         ...
 
 

@@ -1,8 +1,11 @@
 import pytest
 
-from isthmus.agent.calls.split_patches import knows_patches, with_split_patches
+from isthmus.agent.calls.split_calls import with_split_calls
 from isthmus.models.base import Message, ProviderState, Text, ToolRequest
+from isthmus.tools.apply_patch import ApplyPatch
+from isthmus.tools.builtin import builtin_tools
 
+TOOLS = builtin_tools().tools
 TWO = "*** Begin Patch\n*** Delete File: a\n*** Delete File: b\n*** End Patch"
 
 
@@ -21,13 +24,13 @@ TWO = "*** Begin Patch\n*** Delete File: a\n*** Delete File: b\n*** End Patch"
     ],
 )
 def test_models_of_openai_know_the_form_of_patches(name: str, knows: bool) -> None:
-    assert knows_patches(name) is knows
+    assert ApplyPatch().suits(name) is knows
 
 
 def test_the_first_part_of_a_patch_keeps_the_id_and_what_the_provider_wants_back() -> None:
     state = ProviderState("gemini", {"signature": "s"})
     message = Message("assistant", (Text("Now."), ToolRequest("c1", "apply_patch", {"patch": TWO}, state)))
-    assert with_split_patches(message).parts == (
+    assert with_split_calls(message, TOOLS).parts == (
         Text("Now."),
         ToolRequest("c1", "apply_patch", {"patch": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}, state),
         ToolRequest("c1_2", "apply_patch", {"patch": "*** Begin Patch\n*** Delete File: b\n*** End Patch"}),
@@ -37,4 +40,4 @@ def test_the_first_part_of_a_patch_keeps_the_id_and_what_the_provider_wants_back
 @pytest.mark.parametrize("arguments", [{}, {"input": 3}, {"input": "nonsense"}])
 def test_other_calls_stay_as_they_are(arguments: dict[str, object]) -> None:
     message = Message("assistant", (ToolRequest("c1", "apply_patch", arguments), ToolRequest("c2", "glob", {})))
-    assert with_split_patches(message) is message
+    assert with_split_calls(message, TOOLS) is message
