@@ -170,7 +170,7 @@ def test_a_place_that_differs_less_is_preferred() -> None:
     assert edited(text, "    f(x)  \n", "    g(x)\n") == text.replace("    f(x)", "    g(x)")
 
 
-def test_an_edit_of_a_word_that_the_file_has_differently_is_refused_with_the_nearest_lines() -> None:
+def test_an_edit_of_a_word_that_the_file_has_differently_shows_the_nearest_lines() -> None:
     old = '        # Say hello to the user kindly.\n        text = f"Hello, {name}"\n'
     outcome = replace_text(FUNCTION, old, old.replace("kindly", "slowly"))
     assert outcome == NotReplaced(
