@@ -221,7 +221,7 @@ def test_any_texts_give_a_result(text: str, old: str, new: str, expected: int | 
 
 @pytest.mark.slow
 def test_the_cases_of_the_benchmark_are_right_or_refused() -> None:
-    files = corpus([Path(package.__file__).parent for package in (click, hypothesis, starlette)])
+    files = corpus([Path(str(package.__file__)).parent for package in (click, hypothesis, starlette)])
     results = [(case, outcome(case)) for case in edit_cases(files, 8, seed=11)]
     wrong = [case for case, result in results if result == "wrong"]
     assert len(wrong) <= 1, wrong
