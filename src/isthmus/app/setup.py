@@ -1,7 +1,6 @@
 """Options of every command that runs its own agent, and the setup that results from them and the settings."""
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +33,7 @@ class GivenOptions:
 
     model: str | None = None
     approval_mode: str | None = None
+    yolo: bool = False
     allowed_tools: tuple[str, ...] = ()
     max_turns: int | None = None
     workspace: Path | None = None
@@ -88,6 +88,7 @@ def agent_options(function: F) -> F:
             type=click.Choice(APPROVAL_MODES),
             help="default asks before edits and commands; auto_edit before commands; plan only reads; yolo never asks.",
         ),
+        click.option("-y", "--yolo", is_flag=True, help="The same as --approval-mode yolo."),
         click.option("-m", "--model", metavar="MODEL", help=f"{PREFIXED_NAMES}, ollama:NAME, demo, ..."),
     ):
         function = option(function)
@@ -182,20 +183,6 @@ def unused_settings(settings: "Settings") -> tuple[str, ...]:
     return (f"Settings that Isthmus does not use: {keys}",) if keys else ()
 
 
-def runs_one_prompt(prompt: str | None, output_format: str, resume: str | None, *, list_sessions: bool) -> bool:
-    """Return whether to run one prompt without a user, as opposed to a conversation or a list of the sessions.
-
-    Raises:
-        BadInputError: the options contradict each other.
-    """
-    if list_sessions and (prompt is not None or resume is not None):
-        raise BadInputError("--list-sessions cannot be used with --prompt or --resume")
-    is_headless = prompt is not None or (not sys.stdin.isatty() and not list_sessions)
-    if output_format != "text" and not is_headless:
-        raise BadInputError("--output-format needs a prompt: give one with -p or on standard input")
-    return is_headless
-
-
 def data_directory(options: GivenOptions) -> Path:
     """Return the folder where tasks are kept."""
     if options.data_dir is not None:
@@ -209,7 +196,10 @@ def _policy(options: GivenOptions, settings: "Settings", *, may_ask: bool) -> "P
     from isthmus.agent.approval.policy import ApprovalMode, Policy, grants_from_settings
     from isthmus.agent.approval.session_policy import wrong_entry
 
-    mode = options.approval_mode or settings.approval_mode or ApprovalMode.DEFAULT
+    if options.yolo and options.approval_mode not in (None, ApprovalMode.YOLO):
+        raise BadInputError(f"--yolo and --approval-mode {options.approval_mode} contradict each other; give one")
+    given = ApprovalMode.YOLO if options.yolo else options.approval_mode
+    mode = given or settings.approval_mode or ApprovalMode.DEFAULT
     if mode not in tuple(ApprovalMode):
         expected = ", ".join(APPROVAL_MODES)
         raise BadInputError(f"general.defaultApprovalMode is {mode!r} in the settings; expected one of {expected}")

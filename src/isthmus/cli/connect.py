@@ -10,7 +10,8 @@ import click
 
 from isthmus.app.event_loop import run_loop
 from isthmus.app.logs import warnings_announced
-from isthmus.app.setup import BadInputError, runs_one_prompt
+from isthmus.app.run_request import GivenRequest, RunRequest, run_request
+from isthmus.app.setup import BadInputError
 from isthmus.encoding.codec import JsonObject
 from isthmus.files.locations import absolute
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
 @click.command("connect")
 @click.argument("url")
+@click.argument("words", nargs=-1, metavar="[PROMPT]...")
 @click.option("-p", "--prompt", metavar="TEXT", help="Run this prompt, ask nothing, print the answer, exit.")
+@click.option("-i", "--prompt-interactive", metavar="TEXT", help="Send this prompt first, then go on talking.")
 @click.option(
     "-o",
     "--output-format",
@@ -48,21 +51,26 @@ if TYPE_CHECKING:
     " Default: the server's own folder if it announces one, else this folder's path.",
 )
 @click.option(
+    "-r",
     "--resume",
     metavar="[latest|ID]",
     is_flag=False,
     flag_value="latest",
     help="Continue an earlier session; a question that waits is asked again.",
 )
+@click.option("-c", "--continue", "continues", is_flag=True, help="Continue the latest session.")
 @click.option("--list-sessions", is_flag=True, help="List the server's sessions and exit.")
 def command(
     url: str,
+    words: tuple[str, ...],
     prompt: str | None,
+    prompt_interactive: str | None,
     output_format: str,
     token_file: Path | None,
     ca_file: Path | None,
     workspace: str | None,
     resume: str | None,
+    continues: bool,
     list_sessions: bool,
 ) -> int:
     """Talk to the agent at URL, as `isthmus` does with the local one.
@@ -70,22 +78,16 @@ def command(
     The token is not an argument, because other users could read the command line: name its file, or set
     ISTHMUS_A2A_TOKEN.
     """
-    runs_one_prompt(prompt, output_format, resume, list_sessions=list_sessions)
+    given = GivenRequest(prompt, prompt_interactive, words, output_format, resume, continues, list_sessions)
+    request = run_request(given, is_typed=sys.stdin.isatty())
     workspace = None if workspace is None else absolute(workspace)
-    if prompt is not None and not prompt.strip() and sys.stdin.isatty():
+    if request.prompt is not None and not request.prompt.strip() and sys.stdin.isatty():
         raise BadInputError('The prompt is empty. Give one with -p "TEXT".')
-    return run_loop(_connect(url, prompt, output_format, token_file, ca_file, workspace, resume, list_sessions))
+    return run_loop(_connect(url, request, token_file, ca_file, workspace))
 
 
 async def _connect(
-    url: str,
-    prompt: str | None,
-    output_format: str,
-    token_file: Path | None,
-    ca_file: Path | None,
-    workspace: str | None,
-    resume: str | None,
-    list_sessions: bool,
+    url: str, request: RunRequest, token_file: Path | None, ca_file: Path | None, workspace: str | None
 ) -> int:
     from isthmus.a2a.client.remote_agent import RemoteAgent
     from isthmus.a2a.token_file import client_token
@@ -93,11 +95,11 @@ async def _connect(
 
     agent = await RemoteAgent.connect(url, client_token(token_file, os.environ), ca_file=ca_file)
     try:
-        if list_sessions:
+        if request.list_sessions:
             return await print_sessions(agent, workspace)
         folder = workspace or (None if agent.profile.has_workspace else str(Path.cwd()))
-        if prompt is not None or not sys.stdin.isatty():
-            return await _headless(agent, prompt, output_format, folder, workspace, resume)
+        if request.is_headless:
+            return await _headless(agent, request, folder, workspace)
         files = (("--token-file", token_file), ("--ca-file", ca_file))
         file_options = "".join(f" {name} {shlex.quote(str(file))}" for name, file in files if file is not None)
         from isthmus.terminal.interactive import InteractiveOptions, run_interactive
@@ -105,7 +107,8 @@ async def _connect(
         options = InteractiveOptions(
             settings=_settings(folder),
             workspace=workspace,
-            resume=resume,
+            resume=request.resume,
+            first_prompt=request.first_prompt,
             heading=(" · ".join(filter(None, (f"Connected to {agent.url}", folder))), "/help for help"),
             command=f"isthmus connect {url}{file_options}",
         )
@@ -115,22 +118,15 @@ async def _connect(
         await agent.aclose()
 
 
-async def _headless(
-    agent: "RemoteAgent",
-    prompt: str | None,
-    output_format: str,
-    folder: str | None,
-    workspace: str | None,
-    resume: str | None,
-) -> int:
+async def _headless(agent: "RemoteAgent", request: RunRequest, folder: str | None, workspace: str | None) -> int:
     from isthmus.cli.run import whole_prompt
     from isthmus.terminal.headless import HeadlessOptions, run_headless
 
     options = HeadlessOptions(
-        whole_prompt(prompt),
-        output_format,
+        whole_prompt(request.prompt),
+        request.output_format,
         settings=_settings(folder),
-        resume=resume,
+        resume=request.resume,
         workspace=workspace,
         permission_hint=_permission_hint(agent.profile),
     )

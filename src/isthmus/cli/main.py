@@ -10,12 +10,14 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 from typing_extensions import override
 
+from isthmus.app.run_request import GivenRequest, run_request
 from isthmus.app.setup import GivenOptions, agent_options
 from isthmus.cli.lazy_group import LazyCommand, LazyGroup
 from isthmus.errors import IsthmusError
@@ -49,22 +51,31 @@ COMMANDS = {
 
 class _Commands(LazyGroup):
     @override
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            expected = ", ".join(COMMANDS)
-            raise click.UsageError(f"Unknown command {args[0]!r}. Commands: {expected}. To send a prompt use -p.", ctx)
-        return super().resolve_command(ctx, args)
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options and a command's name, or the options around the words of a prompt."""
+        _, rest, _ = self.make_parser(ctx).parse_args(list(args))
+        if not rest or rest[0] in COMMANDS:
+            return super().parse_args(ctx, args)
+        ctx.allow_interspersed_args = True
+        words = click.Command.parse_args(self, ctx, args)
+        ctx.args = []  # otherwise the group takes the first word for the name of a command
+        ctx.params["words"] = tuple(words)
+        if len(words) == 1 and (likely := get_close_matches(words[0], COMMANDS, n=1)):
+            raise click.UsageError(
+                f"Unknown command {words[0]!r}. Did you mean {likely[0]}? To send it as a prompt use -p or -i.", ctx
+            )
+        return []
 
 
 @click.group(
     cls=_Commands,
     table=COMMANDS,
     invoke_without_command=True,
+    subcommand_metavar="[PROMPT... | COMMAND [ARGS]...]",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option("-p", "--prompt", metavar="TEXT", help="Run this prompt, ask nothing, print the answer, exit.")
+@click.option("-i", "--prompt-interactive", metavar="TEXT", help="Send this prompt first, then go on talking.")
 @click.option(
     "-o",
     "--output-format",
@@ -74,21 +85,26 @@ class _Commands(LazyGroup):
 )
 @agent_options
 @click.option(
+    "-r",
     "--resume",
     metavar="[latest|ID]",
     is_flag=False,
     flag_value="latest",
     help="Continue an earlier session of this folder; a question that waits is asked again.",
 )
+@click.option("-c", "--continue", "continues", is_flag=True, help="Continue the latest session of this folder.")
 @click.option("--list-sessions", is_flag=True, help="List the sessions of this folder and exit.")
 @click.version_option(package_name="isthmus", message="%(version)s")
 @click.pass_context
 def command(
     context: click.Context,
     prompt: str | None,
+    prompt_interactive: str | None,
     output_format: str,
     resume: str | None,
+    continues: bool,
     list_sessions: bool,
+    words: tuple[str, ...] = (),
     **options: Any,
 ) -> int | None:
     """Talk to a coding agent about the files of this folder.
@@ -99,6 +115,7 @@ def command(
 
     \b
     isthmus                                  talk in this terminal
+    isthmus "Explain this project"           the same, with a first prompt
     isthmus -p "What does this do?" < f.py   one answer, for scripts
     isthmus serve --port 8080                for A2A clients
     """
@@ -107,8 +124,8 @@ def command(
         return None
     from isthmus.cli.run import run
 
-    agent = GivenOptions(**options)
-    return run(agent, prompt=prompt, output_format=output_format, resume=resume, list_sessions=list_sessions)
+    given = GivenRequest(prompt, prompt_interactive, words, output_format, resume, continues, list_sessions)
+    return run(GivenOptions(**options), run_request(given, is_typed=sys.stdin.isatty()))
 
 
 def _refuse_options_before(name: str, context: click.Context) -> None:

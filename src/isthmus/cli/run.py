@@ -11,8 +11,9 @@ from isthmus.app.browser import open_browser
 from isthmus.app.event_loop import run_loop
 from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, McpUse, local_agent, rule_for
 from isthmus.app.logs import begin_debugging, warnings_announced
+from isthmus.app.run_request import RunRequest
 from isthmus.app.sandbox_choice import say_warnings
-from isthmus.app.setup import BadInputError, GivenOptions, Setup, decide, model_line, notices, runs_one_prompt
+from isthmus.app.setup import BadInputError, GivenOptions, Setup, decide, model_line, notices
 from isthmus.app.trust_question import ask_for_trust, report_untrusted
 from isthmus.client import AgentClient
 from isthmus.terminal.announcements import Announcements, ShownInEditor
@@ -28,26 +29,23 @@ MAXIMUM_MISSING = 20
 """Maximum number of servers that are named when their tools are missing."""
 
 
-def run(
-    options: GivenOptions, *, prompt: str | None, output_format: str, resume: str | None, list_sessions: bool
-) -> int:
-    """Run a conversation or one prompt as the options say, and return the exit status.
+def run(options: GivenOptions, request: RunRequest) -> int:
+    """Run a conversation or one prompt as requested, and return the exit status.
 
     Raises:
-        BadInputError: options exclude each other, or have invalid values.
+        BadInputError: options have invalid values.
     """
-    is_headless = runs_one_prompt(prompt, output_format, resume, list_sessions=list_sessions)
-    setup = decide(options, may_ask=not is_headless)
+    setup = decide(options, may_ask=not request.is_headless)
     say_warnings(setup.sandbox)
     for line in notices(setup):
         sys.stderr.write(f"isthmus: {visible_line(line)}\n")
     if setup.is_debugging:
-        begin_debugging(setup.environment, beside_prompt=not is_headless and not list_sessions)
-    if list_sessions:
+        begin_debugging(setup.environment, beside_prompt=not request.is_headless and not request.list_sessions)
+    if request.list_sessions:
         return run_loop(_list_sessions(setup))
-    if is_headless:
-        return run_loop(_headless(setup, whole_prompt(prompt), output_format, resume))
-    return run_loop(_interactive(setup, resume))
+    if request.is_headless:
+        return run_loop(_headless(setup, whole_prompt(request.prompt), request.output_format, request.resume))
+    return run_loop(_interactive(setup, request))
 
 
 def whole_prompt(prompt: str | None) -> str:
@@ -155,7 +153,7 @@ def missing_notice(servers: "Sequence[ServerStatus]") -> str:
     return visible_line(f"running without the tools of these MCP servers: {shown}; isthmus mcp doctor NAME says more")
 
 
-async def _interactive(setup: Setup, resume: str | None) -> int:
+async def _interactive(setup: Setup, request: RunRequest) -> int:
     from isthmus.terminal.interactive import InteractiveOptions, run_interactive
 
     awaited = AwaitedServers()
@@ -170,7 +168,8 @@ async def _interactive(setup: Setup, resume: str | None) -> int:
             options = InteractiveOptions(
                 settings={"workspace_path": str(setup.workspace)},
                 workspace=str(setup.workspace),
-                resume=resume,
+                resume=request.resume,
+                first_prompt=request.first_prompt,
                 heading=heading(setup),
                 history_file=setup.data_dir / "history",
                 awaited_servers=lambda: awaited.names,

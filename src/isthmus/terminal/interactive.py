@@ -150,7 +150,7 @@ class _Conversation:
                 return 1
             if self.options.first_prompt:
                 self.renderer.prompt(self.options.first_prompt)
-                await self._send(self.options.first_prompt)
+                await self._handle(self.options.first_prompt)
             while True:
                 await self._handle(await self._read())
         except _Left:

@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -101,13 +102,36 @@ def test_an_option_before_a_command_is_refused_rather_than_passed_over(
     assert "before `serve`" in err
 
 
-def test_a_prompt_without_its_flag_is_told_about_the_flag(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain this"]) == 42
-    assert "Unknown command 'explain this'" in (err := capsys.readouterr().err)
-    assert "-p" in err
+@pytest.mark.parametrize("words", [["explain this"], ["explain", "this"], ["explain this", "-m", "demo"]])
+def test_words_that_are_no_command_are_the_prompt(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words, "-o", "json", "--no-such-option"]) == 42
+    assert "--no-such-option" in capsys.readouterr().err
+    assert run([*words, "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["response"]
 
 
-@pytest.mark.parametrize("others", [["-p", "hi"], ["--resume", "latest"]])
+def test_a_word_that_is_almost_a_command_is_not_sent_to_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["conect"]) == 42
+    assert "Unknown command 'conect'. Did you mean connect?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["hello", "-p", "hi"],
+        ["hello", "-i", "hi"],
+        ["-p", "hello", "-i", "hi"],
+        ["-p", "hi", "-c", "--resume"],
+        ["-p", "hi", "-y", "--approval-mode", "plan"],
+        ["-i", "hi"],
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*options, "-m", "demo"]) == 42
+    assert re.search("together|contradict|needs a terminal", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("others", [["-p", "hi"], ["--resume", "latest"], ["-c"]])
 @pytest.mark.parametrize("command", [[], ["connect", "http://127.0.0.1:1/"]])
 def test_a_list_of_sessions_does_not_pass_over_other_wishes(
     command: list[str], others: list[str], capsys: pytest.CaptureFixture[str]

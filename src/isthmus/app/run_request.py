@@ -1,0 +1,68 @@
+"""The request of one start of the program: a conversation, one prompt without a user, or a list of sessions. Pure."""
+
+from dataclasses import dataclass
+
+from isthmus.app.setup import BadInputError
+from isthmus.conversations import LATEST
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRequest:
+    """The request as it was given on the command line; None, empty or False where nothing was.
+
+    ``words`` are the arguments that are the words of a prompt. ``continues`` is ``--continue``.
+    """
+
+    prompt: str | None = None
+    prompt_interactive: str | None = None
+    words: tuple[str, ...] = ()
+    output_format: str = "text"
+    resume: str | None = None
+    continues: bool = False
+    list_sessions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A request whose parts fit together.
+
+    ``prompt`` is run without a user; standard input may have the rest of it, or all. ``first_prompt`` begins a
+    conversation. ``resume`` is ``latest`` or the id of a session.
+    """
+
+    is_headless: bool
+    prompt: str | None
+    first_prompt: str | None
+    output_format: str
+    resume: str | None
+    list_sessions: bool
+
+
+def run_request(given: GivenRequest, *, is_typed: bool) -> RunRequest:
+    """Return the request; ``is_typed`` is whether standard input is a terminal.
+
+    Raises:
+        BadInputError: options contradict each other.
+    """
+    words = " ".join(given.words) if given.words else None
+    prompts = {"a prompt": words, "--prompt": given.prompt, "--prompt-interactive": given.prompt_interactive}
+    named = [name for name, text in prompts.items() if text is not None]
+    if len(named) > 1:
+        raise BadInputError(f"{' and '.join(named)} cannot be used together; give one of them")
+    if given.continues and given.resume is not None:
+        raise BadInputError("--continue and --resume cannot be used together; --continue is --resume latest")
+    resume = LATEST if given.continues else given.resume
+    if given.list_sessions:
+        if named or resume is not None:
+            raise BadInputError("--list-sessions cannot be used with a prompt, --resume or --continue")
+        return RunRequest(False, None, None, given.output_format, None, True)
+    # Only a run without a user has an output in a format, or an input that is a pipe.
+    is_headless_prompt = words is not None and (not is_typed or given.output_format != "text")
+    prompt = words if is_headless_prompt else given.prompt
+    first_prompt = given.prompt_interactive if words is None or is_headless_prompt else words
+    if given.prompt_interactive is not None and not is_typed:
+        raise BadInputError("--prompt-interactive needs a terminal as standard input; use --prompt")
+    is_headless = prompt is not None or not is_typed
+    if given.output_format != "text" and not is_headless:
+        raise BadInputError("--output-format needs a prompt: give one as an argument, with -p or on standard input")
+    return RunRequest(is_headless, prompt, first_prompt, given.output_format, resume, False)
