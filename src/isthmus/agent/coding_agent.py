@@ -27,7 +27,7 @@ from isthmus.agent.references.reading import complete_references, read_reference
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.server_instructions import server_instructions
 from isthmus.agent.session import Session
-from isthmus.agent.system_prompt import system_prompt
+from isthmus.agent.system_prompt import PromptVariant, system_prompt
 from isthmus.agent.tool_search.loading import ToolLoading
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import SessionStatus
@@ -220,9 +220,10 @@ class CodingAgent:
 
     async def _request(self, session: Session, loading: ToolLoading, model: ChatModel) -> ModelRequest:
         settings, workspace = session.settings, Path(session.workspace)
-        mode = policy_for(
+        policy = policy_for(
             self._options.policy, settings, self._options.settings_rule, yolo_refusal=loading.tools.yolo_refusal
-        ).mode
+        )
+        variant = PromptVariant(policy.mode, policy.may_ask, self._options.is_in_terminal, model.provider)
         names = (settings.context_files if settings is not None else ()) or self._options.context_files
         home = self._resources.home_of(session.user)
         instructions = await self._memory.instructions(workspace, home, names)
@@ -231,7 +232,7 @@ class CodingAgent:
         from_servers = await contents.instructions(_scope(session)) if contents is not None else ()
         return ModelRequest(
             system=system_prompt(
-                workspace, mode, instructions.text, is_trusted=is_trusted, servers=server_instructions(from_servers)
+                workspace, variant, instructions.text, is_trusted=is_trusted, servers=server_instructions(from_servers)
             )
             + loading.note(session.loaded_tools),
             messages=tuple(session.messages),

@@ -22,7 +22,7 @@ class AgentOptions:
     the files that instruct the agent; empty for the usual ones. ``roots`` are the folders in which users of a server
     may work: files above them do not instruct their agents. ``tool_search`` controls loading the schemas of MCP
     servers' tools on demand. ``sandbox`` describes the limits of shell commands. ``unused_settings`` are lines about
-    ignored settings.
+    ignored settings. ``is_in_terminal``: the user reads the answers in a terminal of ours.
     """
 
     output_folder: Path
@@ -36,6 +36,7 @@ class AgentOptions:
     tool_search: SearchOptions = field(default_factory=SearchOptions)
     sandbox: str = "none"
     unused_settings: tuple[str, ...] = ()
+    is_in_terminal: bool = False
 
     def environment_of(self, user: str) -> Mapping[str, str]:
         """Return the environment of a user's commands; only the local user's contains secrets."""

@@ -224,6 +224,7 @@ def _agent_options(
         sandbox=setup.sandbox.level,
         tool_search=_tool_search(setup.settings),
         unused_settings=unused_settings(setup.settings),
+        is_in_terminal=setup.is_in_terminal,
     )
 
 

@@ -117,6 +117,8 @@ class Setup:
     """Share of the model's context window that a conversation may take before it is compacted; None: the default."""
     journal_maximum_size: int | None = None
     """Maximum size of the journal in bytes; None for no maximum."""
+    is_in_terminal: bool = False
+    """Whether the user reads the answers in this terminal."""
 
 
 def decide(options: GivenOptions, *, may_ask: bool) -> Setup:

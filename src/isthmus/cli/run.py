@@ -4,6 +4,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -35,7 +36,7 @@ def run(options: GivenOptions, request: RunRequest) -> int:
     Raises:
         BadInputError: options have invalid values.
     """
-    setup = decide(options, may_ask=not request.is_headless)
+    setup = replace(decide(options, may_ask=not request.is_headless), is_in_terminal=not request.is_headless)
     say_warnings(setup.sandbox)
     for line in notices(setup):
         sys.stderr.write(f"isthmus: {visible_line(line)}\n")
