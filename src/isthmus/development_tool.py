@@ -46,7 +46,7 @@ class AgentSettings:
     is absent or empty the agent decides. ``mcp_servers``: only these are used. ``allowed_tools`` run without a
     question, in the form of ``tools.allowed`` in the settings files. ``model``: as in the option ``--model``.
     ``approval_mode``: default, auto_edit, plan or yolo. ``context_files``: names of the files that instruct the agent,
-    instead of GEMINI.md and AGENTS.md.
+    instead of GEMINI.md, AGENTS.md and CLAUDE.md.
     """
 
     workspace_path: Annotated[str, 1]

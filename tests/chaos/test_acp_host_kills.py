@@ -38,7 +38,7 @@ pytestmark = pytest.mark.anyio
 
 AGENTS = os.environ.get("ACP_AGENTS", "scripted").split()
 SEED = int(os.environ.get("CHAOS_SEED", str(random.SystemRandom().randrange(10**6))))
-KILLS = int(os.environ.get("CHAOS_KILLS", "3"))
+KILLS = int(os.environ.get("CHAOS_KILLS", "1"))
 MOMENTS = ("start", "stream", "question", "answer")
 """Parts of a turn from whose beginning the time to the kill is counted."""
 LONGEST_WAIT_SECONDS = 0.5

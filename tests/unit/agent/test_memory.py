@@ -60,6 +60,36 @@ async def test_files_come_from_the_user_the_git_root_down_and_the_folders_below(
     assert instructions.problems == ()
 
 
+async def test_instructions_for_claude_are_read_too(place: Place) -> None:
+    (place.home / "GEMINI.md").write_text("own")
+    (place.home.parent / ".claude").mkdir()
+    (place.home.parent / ".claude" / "CLAUDE.md").write_text("own for Claude")
+    place.write("CLAUDE.md", "root")
+    place.write("services/api/AGENTS.md", "api")
+    instructions = await place.read()
+    assert [file.text for file in instructions.files] == ["own", "own for Claude", "root", "api"]
+    assert [file.text for file in (await place.read(["GEMINI.md"])).files] == ["own"]
+
+
+async def test_a_folder_of_another_user_has_no_instructions_of_its_neighbours(place: Place) -> None:
+    home = place.home.parent / "user"
+    for folder in (home, place.home.parent / ".claude"):
+        folder.mkdir()
+    (place.home.parent / ".claude" / "CLAUDE.md").write_text("of somebody else")
+    assert (await place.memory.instructions(place.workspace, home)).files == ()
+
+
+@pytest.mark.parametrize("claude", ["The rules.\n", "@AGENTS.md\n"])
+async def test_the_same_instructions_under_two_names_are_read_once(place: Place, claude: str) -> None:
+    place.write("AGENTS.md", "The rules.")
+    place.write("CLAUDE.md", claude)
+    place.write("services/CLAUDE.md", "@../AGENTS.md and more")
+    assert [file.text for file in (await place.read()).files] == [
+        "The rules.",
+        "<!-- Imported from: ../AGENTS.md -->\nThe rules.\n<!-- End of import from: ../AGENTS.md --> and more",
+    ]
+
+
 async def test_other_users_are_told_nothing_from_above_the_folders_they_may_work_in(place: Place) -> None:
     place.write("GEMINI.md", "the whole repository")
     place.write("services/GEMINI.md", "all services")

@@ -1,4 +1,4 @@
-"""/memory: shows the instructions in GEMINI.md and AGENTS.md, and adds to them."""
+"""/memory: shows the instructions in GEMINI.md, AGENTS.md and CLAUDE.md, and adds to them."""
 
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError, ToolInvocation, error_of
@@ -67,7 +67,7 @@ def _advice_without_instructions(context: CommandContext) -> str:
 
 COMMAND = CommandNode(
     "memory",
-    "Show the instructions in GEMINI.md and AGENTS.md, and add to them",
+    "Show the instructions in GEMINI.md, AGENTS.md and CLAUDE.md, and add to them",
     show,
     sub_commands=(
         CommandNode("show", "Show the instructions exactly as the model receives them", show),

@@ -1,1 +1,1 @@
-"""The files that instruct the agent (GEMINI.md, AGENTS.md): finding and reading them, their imports, adding to them."""
+"""The files that instruct the agent (GEMINI.md, AGENTS.md, CLAUDE.md): reading them, their imports, adding to them."""

@@ -1,4 +1,4 @@
-"""The agent's memory: the instructions in GEMINI.md and AGENTS.md, a part of the system prompt of every model request.
+"""The agent's memory: the instructions in GEMINI.md, AGENTS.md and CLAUDE.md, a part of every system prompt.
 
 :mod:`isthmus.agent.memory.reading` finds and reads the files; this module caches the result until one of the files or
 folders changes on the disk. Not here: changing the files, see :mod:`isthmus.agent.memory.save_memory`.
@@ -15,7 +15,7 @@ from typing import TypeAlias
 from isthmus.agent.memory.instructions import Instructions, Stamp, stamp_of
 from isthmus.agent.memory.reading import read_instructions
 
-DEFAULT_CONTEXT_FILES = ("GEMINI.md", "AGENTS.md")
+DEFAULT_CONTEXT_FILES = ("GEMINI.md", "AGENTS.md", "CLAUDE.md")
 KEPT = 64
 """Maximum number of workspaces whose instructions are cached."""
 UNSETTLED_NANOSECONDS = 50_000_000
@@ -51,7 +51,7 @@ class Memory:
         """Return the instructions for a workspace.
 
         ``home`` is the folder of the user's own files, or None if the user has no folder. ``names``, if given, replace
-        GEMINI.md and AGENTS.md.
+        the default ones.
         """
         return await asyncio.to_thread(self._instructions, (workspace, home, tuple(names) or DEFAULT_CONTEXT_FILES))
 

@@ -31,6 +31,8 @@ MAXIMUM_LOOKUPS = 1_000
 MAXIMUM_PROBLEMS = 50
 MAXIMUM_PROBLEM_CHARACTERS = 2_000
 
+OTHER_OWN_FILES = {".claude/CLAUDE.md": "CLAUDE.md"}
+"""The user's own instructions for other agents, from the home folder, by the name whose files they belong to."""
 _GENERATED_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
 """Folders that are never searched, since their content is downloaded or generated."""
 _IGNORE_FILES = (".gitignore", ".geminiignore")
@@ -69,6 +71,7 @@ class _Reader:
     problems: list[str] = field(default_factory=list[str])
     stamps: dict[Path, Stamp] = field(default_factory=dict[Path, Stamp])
     _seen: set[Path] = field(default_factory=set[Path])
+    _texts: set[str] = field(default_factory=set[str])
     _looked_up: int = 0
     _room: int = MAXIMUM_TOTAL_CHARACTERS
     _project: Path = field(init=False)
@@ -91,7 +94,11 @@ class _Reader:
     def read_all(self, names: Sequence[str]) -> None:
         if self.home is not None:
             for name in names:
-                self._take(self.home / name, self._name_in_home(name), is_own=True)
+                self._take(self.home / name, self._shown_in_home(self.home / name), is_own=True)
+            for other, name in OTHER_OWN_FILES.items():
+                # The folder of a user of a server has no such neighbour.
+                if name in names and self.home.name == ".gemini":
+                    self._take(self.home.parent / other, self._shown_in_home(self.home.parent / other), is_own=True)
         for folder in self._folders_down():
             for name in names:
                 self._take(folder / name, self._relative_name(folder / name))
@@ -163,9 +170,23 @@ class _Reader:
         if text is None:
             return
         self._seen.add(resolved)
+        if self._is_repeated(text, resolved):
+            return
+        self._texts.add(text.strip())
         found = with_imports(text, resolved, self._locate, lambda imported: self._read(imported, str(imported)))
         self.problems += found.problems
         self.files.append(InstructionFile(resolved, shown, found.text, tuple(found.files)))
+
+    def _is_repeated(self, text: str, path: Path) -> bool:
+        """Return whether a file only has the text of another one, or imports nothing but one that has been read.
+
+        Projects keep the same instructions under the names that several agents look for.
+        """
+        bare = text.strip()
+        if bare.startswith("@") and len(bare.split()) == 1:
+            target = self._locate(bare[1:], path.parent)
+            return target is not None and Path(os.path.realpath(target)) in self._seen
+        return bare in self._texts
 
     def _read(self, path: Path, shown: str) -> str | None:
         self._record(path)
@@ -218,9 +239,8 @@ class _Reader:
         if path not in self.stamps:
             self.stamps[path] = stamp_of(path)
 
-    def _name_in_home(self, name: str) -> str:
+    def _shown_in_home(self, path: Path) -> str:
         home = Path.home()
-        path = (self.home or home) / name
         return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
     def _relative_name(self, path: Path) -> str:
