@@ -84,7 +84,7 @@ def peer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any
         assert wire.unexpected == 0
 
 
-async def test_an_edit_is_changed_by_another_client_and_the_session_survives(peer: Peer, tmp_path: Path) -> None:
+async def test_an_edit_is_changed_the_session_survives_and_a_turn_is_cancelled(peer: Peer, tmp_path: Path) -> None:
     async with peer.hosted(tmp_path) as hosting:
         path = hosting.workspace / "a.txt"
         path.write_text(BEFORE, encoding="utf-8")
@@ -119,6 +119,7 @@ async def test_an_edit_is_changed_by_another_client_and_the_session_survives(pee
         assert "The user changed your proposal for" in sent
         assert "-TWO\\\\n+MINE" in sent or "-TWO\\n+MINE" in sent
         assert "Make the second line loud." in sent
+        await _cancel_a_turn_that_asks(peer, hosting, asked.context_id)
 
 
 def _begin_earlier() -> None:
@@ -127,15 +128,15 @@ def _begin_earlier() -> None:
         file.rename(file.with_name(f"session-2026-01-01T00-00-{file.name[-14:]}"))
 
 
-async def test_a_turn_is_cancelled_while_it_asks(peer: Peer, tmp_path: Path) -> None:
-    async with peer.hosted(tmp_path) as hosting:
-        path = hosting.workspace / "a.txt"
-        path.write_text(BEFORE, encoding="utf-8")
-        peer.writes(path)
-        asked = await hosting.prompt("Make the second line loud.")
-        assert (await hosting.agent.cancel(asked.task_id)).state is TaskState.CANCELED
-        peer.wire.add(Reply.of(Say("Here I am.")))
-        again = await hosting.prompt("Still there?", asked.context_id)
-        assert again.state is TaskState.COMPLETED, again.view
-        assert again.text.endswith("Here I am.")
-        assert path.read_text(encoding="utf-8") == BEFORE
+async def _cancel_a_turn_that_asks(peer: Peer, hosting: AcpHosting, context_id: str) -> None:
+    path = hosting.workspace / "a.txt"
+    path.write_text(BEFORE, encoding="utf-8")
+    peer.writes(path)
+    asked = await hosting.prompt("Make the second line loud.", context_id)
+    assert asked.state is TaskState.INPUT_REQUIRED, asked.view
+    assert (await hosting.agent.cancel(asked.task_id)).state is TaskState.CANCELED
+    peer.wire.add(Reply.of(Say("Here I am.")))
+    again = await hosting.prompt("Still there?", context_id)
+    assert again.state is TaskState.COMPLETED, again.view
+    assert again.text.endswith("Here I am.")
+    assert path.read_text(encoding="utf-8") == BEFORE
