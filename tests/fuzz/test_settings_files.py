@@ -198,7 +198,7 @@ def test_every_file_is_read_or_named_in_an_error(home: Path, project: Path, tmp_
     def read_policy(chance: random.Random) -> None:
         path = home / ".gemini" / "policies" / "p.toml"
         path.write_bytes(damaged(chance, POLICY))
-        assert load_settings(project, home, {}).guards in ((), (f"policy {path}",))
+        assert all(str(path) in problem for problem in load_settings(project, home, {}).guards)
         path.unlink()
 
     def read_trust(chance: random.Random) -> None:

@@ -1,22 +1,16 @@
 """Finds guards of Gemini CLI that Isthmus does not implement, so that no user relies on them in vain.
 
 A guard forbids, asks or hides something. If the settings have one, the approval mode ``yolo`` is refused. Finds also
-the keys that are not used at all. Blocks, because it reads policy files.
+the keys that are not used at all. Pure.
 """
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import cast
 
 from isthmus.encoding.json_shapes import as_list, as_object
-from isthmus.files.atomic import read_regular
 from isthmus.settings.keys import KEYS, OLD_NAMES
-from isthmus.settings.sources import OF_OWNER, Owner, SettingsSource, Sources, system_folder
+from isthmus.settings.sources import Owner, SettingsSource, Sources
 
-MAXIMUM_POLICY_BYTES = 1024 * 1024
-"""Maximum size of a policy file in bytes; a larger one counts as one that forbids something."""
-MAXIMUM_POLICY_FILES = 200
-"""Maximum number of policy files that are read in one folder."""
 MAXIMUM_NAMED = 40
 """Maximum number of unused keys that are listed."""
 MAXIMUM_NAME_CHARACTERS = 100
@@ -24,8 +18,6 @@ MAXIMUM_NAME_CHARACTERS = 100
 
 GUARDS: Mapping[str, str] = {
     "hooks": "hooks run before or after tools and prompts, and may refuse them",
-    "policyPaths": "policy files deny tools, or ask about them",
-    "adminPolicyPaths": "policy files deny tools, or ask about them",
     "security.enableConseca": "a model judges each tool call",
     "security.toolSandboxing": "each tool runs in a sandbox of its own",
     "security.environmentVariableRedaction.enabled": "variables that look like secrets are hidden from commands",
@@ -38,19 +30,16 @@ GUARDS: Mapping[str, str] = {
 """Keys of guards that Isthmus does not implement, each with its effect in Gemini CLI."""
 
 
-def missing_guards(files: Sources, home: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+def missing_guards(files: Sources) -> tuple[str, ...]:
     """Return the guards in the files, each with its file; those of a project only if its folder is trusted.
 
-    Gemini CLI, too, reads nothing in an untrusted folder, and no policy files of projects at all.
+    Gemini CLI, too, reads nothing in an untrusted folder.
     """
     found: list[str] = []
     for file in files.files:
         if file.owner is Owner.PROJECT and not files.is_trusted:
             continue
         found += [f"{key} in {files.where(file)}" for key in GUARDS if _guards(file, key)]
-    for folder in (system_folder() / "policies", home / ".gemini" / "policies"):
-        forbidding = [path for path in _policy_files(folder) if _forbids(path)]
-        found += [f"policy {path}" if files.names_files else f"policy files in {OF_OWNER}" for path in forbidding]
     return tuple(dict.fromkeys(found))
 
 
@@ -71,25 +60,6 @@ def _guards(file: SettingsSource, key: str) -> bool:
     if key == "admin.mcp.enabled":
         return value is False
     return bool(value)
-
-
-def _policy_files(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if path.suffix == ".toml")[:MAXIMUM_POLICY_FILES]
-    except OSError:
-        return []
-
-
-def _forbids(path: Path) -> bool:
-    """Return whether a policy file denies or asks anything; True for a file that cannot be read."""
-    import tomllib
-
-    try:
-        policy = tomllib.loads(read_regular(path, MAXIMUM_POLICY_BYTES).decode())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
-        return True
-    rules = [as_object(rule) for rule in as_list(policy.get("rule"))]
-    return bool(policy.get("safety_checker")) or any(rule.get("decision") != "allow" for rule in rules)
 
 
 def _names(values: Mapping[str, object], prefix: str) -> Iterator[str]:

@@ -69,6 +69,10 @@ _KEYS = (
     SettingKey("tools.exclude", _ANY, "tools and commands that do not run", Merge.ALL),
     SettingKey("tools.core", _ANY, "the only tools and commands that run", Merge.ALL),
     SettingKey("tools.confirmationRequired", _ANY, "tools that are asked about each time", Merge.ALL),
+    SettingKey("policyPaths", _YOURS, "policy files, or their folders, in place of `~/.gemini/policies`"),
+    SettingKey(
+        "adminPolicyPaths", _YOURS, "policy files, or their folders, where the machine's folder of policies has none"
+    ),
     SettingKey("tools.sandbox", _YOURS, "the sandbox around shell commands ([sandbox.md](../how-to/sandbox.md))"),
     SettingKey("tools.sandboxAllowedPaths", _YOURS, "paths outside the folder that the sandbox opens"),
     SettingKey("tools.sandboxNetworkAccess", _YOURS, "network in the sandbox"),

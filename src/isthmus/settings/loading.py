@@ -14,6 +14,7 @@ from isthmus.settings import values
 from isthmus.settings.env_files import EXCLUDED_VARIABLES
 from isthmus.settings.guards import missing_guards, unused_keys
 from isthmus.settings.keys import KEYS, Setter
+from isthmus.settings.policy_files import Policies, read_policies
 from isthmus.settings.rules import FolderRules, ReadOnlyTools, ToolList, ToolRules, parse_entry
 from isthmus.settings.sources import Sources, read_sources
 
@@ -77,6 +78,8 @@ def load_settings(
     files = read_sources(project, home, environment, is_trusted=is_trusted)
     of = files.of
     project_model, refused_model = _project_model(files)
+    policies = read_policies(files, project, home)
+    guards = (*missing_guards(files), *policies.problems)
     limit = values.first(of("model.maxSessionTurns"), "model.maxSessionTurns", int)
     return Settings(
         model=_model(files, of_project=False),
@@ -96,14 +99,14 @@ def load_settings(
             values.first(of("security.enablePermanentToolApproval"), "security.enablePermanentToolApproval", bool)
         ),
         sandbox=values.sandbox(of("tools.sandbox")),
-        rules=_folder_rules(files, home, environment),
+        rules=_folder_rules(files, policies),
         excluded_variables=values.strings(of("advanced.excludedEnvVars"), "advanced.excludedEnvVars")
         or EXCLUDED_VARIABLES,
         ignores_local_env=_first_on(files, "advanced.ignoreLocalEnv") is not None,
-        guards=missing_guards(files, home, environment),
+        guards=guards,
         unused=unused_keys(files),
         files=tuple(file.path for file in files.files),
-        ignored=(*files.problems, *refused_model, *_ignored(files, project)),
+        ignored=(*files.problems, *policies.unused, *refused_model, *_ignored(files, project)),
     )
 
 
@@ -115,15 +118,16 @@ def load_folder_rules(
     Raises:
         SettingsError: as in :func:`load_settings`.
     """
-    files = read_sources(project, home, environment, is_trusted=is_trusted)
-    return _folder_rules(replace(files, names_files=names_files), home, environment)
+    files = replace(read_sources(project, home, environment, is_trusted=is_trusted), names_files=names_files)
+    return _folder_rules(files, read_policies(files, project, home))
 
 
-def _folder_rules(files: Sources, home: Path, environment: Mapping[str, str]) -> FolderRules:
+def _folder_rules(files: Sources, policies: Policies) -> FolderRules:
     return FolderRules(
         _tool_rules(files),
-        _yolo_refusal(files, missing_guards(files, home, environment)),
+        _yolo_refusal(files, (*missing_guards(files), *policies.problems)),
         _first_on(files, "security.disableAlwaysAllow", "admin.secureModeEnabled") is None,
+        policies.rules,
     )
 
 

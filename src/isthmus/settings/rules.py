@@ -3,8 +3,9 @@
 Every settings file counts for the rules of a folder, and each can only forbid more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +42,62 @@ class ToolRules:
     confirmed: tuple[ToolList, ...] = ()
 
 
+class RuleDecision(Enum):
+    """Decision of a rule of a policy file, by its name there."""
+
+    ALLOW = "allow"
+    ASK = "ask_user"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRule:
+    """A rule of a policy file: what a call must be like, and what is then decided.
+
+    Attributes:
+        decision: what is decided.
+        priority: the number that orders all rules; the first one that applies to a call counts.
+        where: name of the rule in messages.
+        tool: name of the tools, perhaps with ``*``.
+        server: MCP server of the tools, ``*`` for any; None for no condition.
+        prefix: beginning of the shell command, or None.
+        pattern: regular expression that the arguments contain, in the form of Gemini CLI; or None.
+        modes: approval modes in which the rule counts; empty for all.
+        interactive: whether a user can be asked; None for no condition.
+        message: reason that is given for a refusal; may be empty.
+        allows_redirection: whether an allowed command may write files by ``>``.
+    """
+
+    decision: RuleDecision
+    priority: float
+    where: str
+    tool: str = "*"
+    server: str | None = None
+    prefix: str | None = None
+    pattern: str | None = None
+    modes: tuple[str, ...] = ()
+    interactive: bool | None = None
+    message: str = ""
+    allows_redirection: bool = False
+
+    @property
+    def has_argument_condition(self) -> bool:
+        """Whether it depends on the arguments of a call."""
+        return self.prefix is not None or self.pattern is not None
+
+
 @dataclass(frozen=True, slots=True)
 class FolderRules:
     """Rules of a folder on tools, on the approval mode ``yolo`` and on answers that hold for more than one call.
 
-    ``yolo_refusal`` is the reason why ``yolo`` is refused, or None.
+    ``yolo_refusal`` is the reason why ``yolo`` is refused, or None. ``policies`` are the rules of policy files, those
+    that count first at the beginning.
     """
 
     tools: ToolRules = field(default_factory=ToolRules)
     yolo_refusal: str | None = None
     keeps_answers: bool = True
+    policies: tuple[PolicyRule, ...] = ()
 
     def __or__(self, other: "FolderRules") -> "FolderRules":
         """Return the rules that forbid what either forbids."""
@@ -62,6 +109,7 @@ class FolderRules:
             ),
             self.yolo_refusal or other.yolo_refusal,
             self.keeps_answers and other.keeps_answers,
+            _merged(self.policies, other.policies),
         )
 
     def described(self) -> tuple[str, ...]:
@@ -69,7 +117,8 @@ class FolderRules:
         lists = (*self.tools.excluded, *self.tools.core, *self.tools.confirmed)
         yolo = () if self.yolo_refusal is None else (f"approval mode yolo: {self.yolo_refusal}",)
         kept = () if self.keeps_answers else ("no answer holds for more than one call",)
-        return (*(f"{rules.key} of {rules.where}" for rules in lists), *yolo, *kept)
+        forbidding = [rule.where for rule in self.policies if rule.decision is not RuleDecision.ALLOW]
+        return (*(f"{rules.key} of {rules.where}" for rules in lists), *dict.fromkeys(forbidding), *yolo, *kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +141,18 @@ def parse_entry(text: str) -> ToolEntry:
 
 def _both(first: tuple[ToolList, ...], second: tuple[ToolList, ...]) -> tuple[ToolList, ...]:
     return tuple(dict.fromkeys((*first, *second)))
+
+
+def in_order(rules: Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
+    """Return rules in the order in which they count: of the same priority the stricter one first."""
+    strictness = (RuleDecision.DENY, RuleDecision.ASK, RuleDecision.ALLOW)
+    return tuple(sorted(rules, key=lambda rule: (-rule.priority, strictness.index(rule.decision))))
+
+
+def _merged(first: tuple[PolicyRule, ...], second: tuple[PolicyRule, ...]) -> tuple[PolicyRule, ...]:
+    """Return the rules of two folders; what only one of them allows is not allowed."""
+    common = set(first) & set(second)
+    kept = [
+        rule for rule in dict.fromkeys((*first, *second)) if rule in common or rule.decision is not RuleDecision.ALLOW
+    ]
+    return in_order(kept)

@@ -148,7 +148,7 @@ def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, i
     for owner, path in places:
         if owner is Owner.PROJECT and os.path.realpath(user) == os.path.realpath(own):
             continue
-        if owner in (Owner.SYSTEM, Owner.DEFAULTS) and (problem := _insecure(path)) is not None:
+        if owner in (Owner.SYSTEM, Owner.DEFAULTS) and (problem := insecure_system_file(path)) is not None:
             problems.append(problem)
         elif (values := read_values(path)) is not None:
             files.append(SettingsSource(owner, path, values))
@@ -188,7 +188,7 @@ def read_values(path: Path) -> Mapping[str, Any] | None:
     return cast("Mapping[str, Any]", value)
 
 
-def _insecure(path: Path) -> str | None:
+def insecure_system_file(path: Path) -> str | None:
     """Return why a system file is not used: an account other than root and the user's may have written it."""
     for place in (path, path.parent):
         try:

@@ -16,6 +16,7 @@ from typing_extensions import override
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpServerSettings, ToolOutput
 from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
+from isthmus.settings.rules import PolicyRule
 from isthmus.tools.user_question import AskUser, no_user_to_ask
 from isthmus.tools.workspace import Workspace
 
@@ -245,7 +246,8 @@ class ToolSet:
     ``servers`` lists the tools of MCP servers. ``missing_servers`` names configured servers without tools at present.
     ``refusals`` maps tools that the settings forbid to the reason; ``always_asked`` maps those that the settings
     require a question for each time. ``yolo_refusal`` is the reason why the folder's settings refuse the approval mode
-    ``yolo``, or None. ``keeps_answers``: questions offer answers that apply to more than the one call.
+    ``yolo``, or None. ``keeps_answers``: questions offer answers that apply to more than the one call. ``policies`` are
+    the rules of policy files, which decide each call.
     """
 
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
@@ -257,6 +259,7 @@ class ToolSet:
     always_asked: Mapping[str, str] = field(default_factory=dict[str, str])
     yolo_refusal: str | None = None
     keeps_answers: bool = True
+    policies: tuple[PolicyRule, ...] = ()
 
     @classmethod
     def of(cls, *tools: Tool) -> "ToolSet":

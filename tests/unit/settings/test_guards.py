@@ -23,7 +23,6 @@ def write_settings(folder: Path, values: dict[str, Any]) -> Path:
         ({"security": {"enableConseca": True}}, "security.enableConseca"),
         ({"security": {"toolSandboxing": True}}, "security.toolSandboxing"),
         ({"security": {"auth": {"enforcedType": "oauth-personal"}}}, "security.auth.enforcedType"),
-        ({"policyPaths": ["/etc/p.toml"]}, "policyPaths"),
         ({"admin": {"mcp": {"enabled": False}}}, "admin.mcp.enabled"),
         (
             {"context": {"fileFiltering": {"customIgnoreFilePaths": [".hidden"]}}},
@@ -61,27 +60,6 @@ def test_a_projects_guards_count_where_the_folder_is_trusted(tmp_path: Path) -> 
     write_settings(tmp_path / "project", HOOK)
     assert load_settings(tmp_path / "project", tmp_path / "home", {}).guards == ()
     assert len(load_settings(tmp_path / "project", tmp_path / "home", {}, is_trusted=True).guards) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "forbids"),
-    [
-        ('[[rule]]\ntoolName = "glob"\ndecision = "allow"\n', False),
-        ("", False),
-        ('[[rule]]\ntoolName = "glob"\ndecision = "deny"\n', True),
-        ('[[rule]]\ndecision = "allow"\n[[rule]]\ndecision = "ask_user"\n', True),
-        ('[[safety_checker]]\ntoolName = "*"\n', True),
-        ("not TOML [", True),
-        ("a = " + "[" * 10_000, True),
-    ],
-)
-def test_a_policy_file_refuses_yolo_where_it_denies_asks_or_cannot_be_read(
-    tmp_path: Path, text: str, forbids: bool
-) -> None:
-    folder = tmp_path / ".gemini" / "policies"
-    folder.mkdir(parents=True)
-    (folder / "p.toml").write_text(text, "utf-8")
-    assert load_settings(tmp_path / "x", tmp_path, {}).guards == ((f"policy {folder}/p.toml",) if forbids else ())
 
 
 @pytest.mark.parametrize("key", ["security.disableYoloMode", "admin.secureModeEnabled"])

@@ -162,9 +162,9 @@ class AskedEachTime:
     remedy: str
 
 
-def decide_each_time(policy: Policy, tool_name: str, asked: AskedEachTime) -> Decision:
-    """Return whether a call may run that the user did not write."""
-    if policy.mode is ApprovalMode.PLAN:
+def decide_each_time(policy: Policy, tool_name: str, asked: AskedEachTime, kind: ToolKind = ToolKind.OTHER) -> Decision:
+    """Return whether a call may run about which a user must be asked each time."""
+    if policy.mode is ApprovalMode.PLAN and kind is not ToolKind.READ:
         return Deny(f"{tool_name} changes things, and plan mode is read-only.")
     if not policy.may_ask:
         return Deny(f"{asked.reason}. No user can be asked here, so {tool_name} was not run. {asked.remedy}")

@@ -12,9 +12,10 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from typing_extensions import override
 
 from isthmus.agent.approval.policy import SHELL_NAMES
+from isthmus.agent.approval.policy_rules import NamedTool, exclusion
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.development_tool import ConfirmationDetails
-from isthmus.settings.rules import FolderRules, ToolList, ToolRules
+from isthmus.settings.rules import FolderRules, PolicyRule, ToolList, ToolRules
 from isthmus.settings.sources import SettingsError
 from isthmus.tools.base import (
     Arguments,
@@ -94,16 +95,16 @@ class RestrictedTools(ToolSource):
         except SettingsError as error:
             # Without the rules, the forbidden tools are unknown.
             raise ToolFailure(str(error), "settings") from error
-        shown = restrict(whole, rules.tools)
+        shown = restrict(whole, rules.tools, rules.policies)
         if (rules.yolo_refusal, rules.keeps_answers) != (None, True):
             shown = replace(shown, yolo_refusal=rules.yolo_refusal, keeps_answers=rules.keeps_answers)
         self._given[_key(scope)] = (whole, shown)
         return shown
 
 
-def restrict(tools: ToolSet, rules: ToolRules) -> ToolSet:
-    """Return the tools that the rules allow."""
-    if rules == ToolRules():
+def restrict(tools: ToolSet, rules: ToolRules, policies: tuple[PolicyRule, ...] = ()) -> ToolSet:
+    """Return the tools that the rules allow; ``policies`` decide on single calls too, and go along."""
+    if rules == ToolRules() and not policies:
         return tools
     servers = {name: server.name for server in tools.servers for name in server.tools}
     kept: dict[str, Tool] = {}
@@ -111,7 +112,8 @@ def restrict(tools: ToolSet, rules: ToolRules) -> ToolSet:
     asked: dict[str, str] = {}
     for name, tool in tools.tools.items():
         spellings = _spellings(tool, servers.get(name))
-        if (reason := _refusal(spellings, rules)) is not None:
+        reason = _refusal(spellings, rules) or exclusion(policies, named_tool(tool, servers.get(name)))
+        if reason is not None:
             refusals[name] = reason
             continue
         commands = CommandRules.of(rules) if name == SHELL_NAMES[0] else CommandRules()
@@ -120,7 +122,17 @@ def restrict(tools: ToolSet, rules: ToolRules) -> ToolSet:
             if any(entry.name in spellings.all or entry.name in _EFFECTS_OF.get(name, ()) for entry in rule.entries):
                 asked[name] = f"{rule.key} in {rule.where} requires a user's answer each time"
     left = tuple(replace(one, tools=tuple(name for name in one.tools if name in kept)) for one in tools.servers)
-    return replace(tools, tools=kept, servers=left, refusals=refusals, always_asked=asked)
+    return replace(
+        tools, tools=kept, servers=left, refusals=refusals, always_asked=asked, policies=policies or tools.policies
+    )
+
+
+def named_tool(tool: Tool, server: str | None) -> NamedTool:
+    """Return a tool with the names that policy files know it by; ``server`` is its MCP server."""
+    spellings = _spellings(tool, server)
+    own = tool.server_tool_name if isinstance(tool, OfServer) else tool.name
+    names = {tool.name} if server is not None else spellings.all - {"*"}
+    return NamedTool(frozenset(names), own, server, spellings.loose)
 
 
 @dataclass(frozen=True, slots=True)

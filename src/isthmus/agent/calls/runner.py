@@ -22,6 +22,7 @@ from isthmus.agent.approval.policy import (
     Decision,
     Deny,
     Grant,
+    Policy,
     ServerGrant,
     ServerToolGrant,
     ToolGrant,
@@ -32,6 +33,7 @@ from isthmus.agent.approval.policy import (
 )
 from isthmus.agent.approval.requested_file import is_requested
 from isthmus.agent.approval.session_policy import policy_for
+from isthmus.agent.calls.call_rules import ruling_of
 from isthmus.agent.calls.events import (
     announced_call,
     call_problem,
@@ -62,6 +64,7 @@ from isthmus.development_tool import (
     ToolCallStatus,
 )
 from isthmus.events import TaskState, ToolCallUpdate, ToolResultRecorded
+from isthmus.settings.rules import RuleDecision
 from isthmus.tools.base import (
     Approved,
     Tool,
@@ -126,9 +129,8 @@ class CallRunner:
         self._session = session
         self._tools = tools
         self._options = options
-        policy = policy_for(options.policy, session.settings, options.settings_rule, yolo_refusal=tools.yolo_refusal)
         self._suspended = suspended if suspended is not None else SuspendedCalls()
-        self._execution = CallExecution(turn, policy, self._suspended, checkpoints, open_model, before_edit)
+        self._execution = CallExecution(turn, self._policy(), self._suspended, checkpoints, open_model, before_edit)
         self._is_permitted = is_permitted
         self._asked_each_time = asked_each_time
         self._approvals = approvals
@@ -181,7 +183,8 @@ class CallRunner:
             await emit(*refusal_events(announced_call(item, ""), call_problem(item, self._tools)))
             return
         is_again = item.request.id in self._reopened or (call is not None and call.status is ToolCallStatus.EXECUTING)
-        if is_again and tool.kind is ToolKind.READ and self._asked_each_time is None:
+        is_free = tool.kind is ToolKind.READ and self._asked_each_time is None
+        if is_again and is_free and isinstance(self._decide(item, tool, None), Allow):
             if not blocked:
                 await self._read_again(item, tool)
             return
@@ -252,6 +255,11 @@ class CallRunner:
             return
         if confirmation is None and not isinstance(self._decide(item, tool, item.proposal), Allow):
             return
+        ruling = ruling_of(self._tools, tool, item.request.arguments, item.proposal, self._policy())
+        if ruling is not None and ruling.decision is RuleDecision.DENY:
+            at_rest = replace(call, confirmation_request=None)
+            await self._turn.emit(*refusal_events(at_rest, ErrorDetails(ruling.reason, "permission_denied")))
+            return
         modified = confirmation.file_details if confirmation is not None else None
         version = self._session.tool_versions.get(call.tool_call_id)
         is_lasting = confirmation is not None and confirmation.selected_option_id == PROCEED_ALWAYS_AND_SAVE
@@ -277,6 +285,9 @@ class CallRunner:
         )
 
     def _decide(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Decision:
+        ruling = ruling_of(self._tools, tool, item.request.arguments, proposal, self._policy())
+        if ruling is not None and ruling.decision is RuleDecision.DENY:
+            return Deny(ruling.reason)
         if self._is_permitted:
             return Allow()
         base = self._options.policy
@@ -287,8 +298,10 @@ class CallRunner:
         asked = self._asked_each_time
         if (reason := self._tools.always_asked.get(tool.name)) is not None:
             asked = asked or AskedEachTime(reason, "Only a change of that setting allows it.")
+        if ruling is not None and ruling.decision is RuleDecision.ASK:
+            asked = asked or AskedEachTime(ruling.reason, "Only a change of that policy allows it.")
         if asked is not None:
-            return decide_each_time(policy, tool.name, asked)
+            return decide_each_time(policy, tool.name, asked, tool.kind)
         context_files = (*self._options.context_files, *(settings.context_files if settings is not None else ()))
         guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path), context_files)
         if guarded and not policy.may_ask and isinstance(proposal, FileDiff):
@@ -307,12 +320,18 @@ class CallRunner:
                 named |= {ToolGrant(proposal.server_name), ToolGrant(f"{proposal.server_name}.{proposal.tool_name}")}
             if not named.isdisjoint(now.grants):
                 now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
+        if ruling is not None and server not in self._tools.foreign_servers:
+            now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
         may_keep = server is not None and self._approvals is not None and self._approvals.may_keep(server)
         arguments = item.request.arguments
         decision = decide(now, tool.name, tool.kind, arguments, is_guarded=guarded, server=server, may_keep=may_keep)
         if isinstance(decision, ApprovalRequired) and not self._tools.keeps_answers:
             return ApprovalRequired(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
         return decision
+
+    def _policy(self) -> Policy:
+        settings, rule = self._session.settings, self._options.settings_rule
+        return policy_for(self._options.policy, settings, rule, yolo_refusal=self._tools.yolo_refusal)
 
     def _grants(self) -> frozenset[Grant]:
         """Return the grants of the user's answers; each answer is evaluated once."""

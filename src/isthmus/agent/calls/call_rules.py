@@ -1,0 +1,28 @@
+"""Decision of the policy files on a call of a session's tools. Pure; the rules are in the session's ToolSet."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from isthmus.agent.approval.policy import Policy
+from isthmus.agent.approval.policy_rules import RuledCall, Ruling, rule_on
+from isthmus.agent.approval.restricted_tools import named_tool
+from isthmus.development_tool import ConfirmationDetails, FileDiff
+from isthmus.tools.base import Tool, ToolSet
+
+
+def server_of(tools: ToolSet, name: str) -> str | None:
+    """Return the MCP server of a tool; None for a built-in tool."""
+    return next((server.name for server in tools.servers if name in server.tools), None)
+
+
+def ruling_of(
+    tools: ToolSet, tool: Tool, arguments: Mapping[str, Any], proposal: ConfirmationDetails | None, policy: Policy
+) -> Ruling | None:
+    """Return the decision of the policy files on a call; None if no rule applies."""
+    if not tools.policies:
+        return None
+    effect = None
+    if isinstance(proposal, FileDiff):
+        effect = {**arguments, "file_path": proposal.file_path, "content": proposal.new_content}
+    named = named_tool(tool, server_of(tools, tool.name))
+    return rule_on(tools.policies, RuledCall(named, arguments, policy.mode, policy.may_ask, effect))
