@@ -12,6 +12,7 @@ from isthmus.models.base import (
     Retrying,
     StreamItem,
     TextDelta,
+    text_of,
 )
 from isthmus.models.http import Timeouts
 from isthmus.models.streaming import StreamOptions
@@ -20,13 +21,17 @@ from support.model_bench import (
     QUESTION,
     Provider,
     bench,
+    each_built_in_provider,
     each_provider,
 )
-from support.scripted_wire import Failure, Reply, Say
+from support.scripted_wire import Call, Failure, Reply, Say, Think
 from support.waiting import eventually_async
 from support.wire_server import Answer, Hold, WireRequest, WireServer
 
 pytestmark = pytest.mark.anyio
+
+CUT_STEP = 23
+"""Bytes between two places at which a stream is cut."""
 
 
 @pytest.mark.slow
@@ -70,12 +75,55 @@ async def test_a_wait_that_is_too_long_is_said_and_not_waited_for(provider: Prov
 
 
 @each_provider
-async def test_a_cut_after_the_first_words_is_interrupted_and_not_tried_again(provider: Provider) -> None:
+async def test_a_cut_after_the_first_words_is_asked_again_from_the_beginning(provider: Provider) -> None:
     whole = Reply.of(Say("Hello", " world", " again"))
-    async with bench(provider, replace(whole, hold=None, cut_after=-60), Reply.of(Say("never"))) as it:
+    async with bench(provider, replace(whole, hold=None, cut_after=-60), whole) as it:
+        items = await it.ask()
+        assert len(it.wire.model_requests) == 2
+        assert it.wire.model_requests[0].json == it.wire.model_requests[1].json
+    at, notice = next((index, item) for index, item in enumerate(items) if isinstance(item, Retrying))
+    assert any(isinstance(item, TextDelta) for item in items[:at])
+    assert "broke off" in notice.reason
+    assert [item.text for item in items[at:] if isinstance(item, TextDelta)] == ["Hello", " world", " again"]
+    assert isinstance(items[-1], Done)
+    assert text_of(items[-1].message) == "Hello world again"
+
+
+@pytest.mark.slow
+@each_built_in_provider
+async def test_a_stream_that_is_cut_after_any_byte_recovers(provider: Provider) -> None:
+    reply = Reply.of(Think("Grü"), Say("Hel", "ló"), Call("glob", {"pattern": "*"}, id="c1"))
+    async with bench(provider, reply) as it:
+        expected = await it.answer()
+        size = len(b"".join(it.wire.events(reply, it.wire.requests[0])))
+        # Every byte passes as well, and takes a minute.
+        for cut_after in (*range(0, size - 12, CUT_STEP), *range(size - 12, size)):
+            it.wire.add(replace(reply, cut_after=cut_after), reply)
+            items = await it.ask()
+            it.wire.forget()
+            last = max((index for index, item in enumerate(items) if isinstance(item, Retrying)), default=-1)
+            said = "".join(item.text for item in items[last + 1 :] if isinstance(item, TextDelta))
+            assert (said, items[-1]) == ("Helló", expected), f"cut after {cut_after} bytes"
+
+
+@pytest.mark.slow
+@each_provider
+async def test_an_answer_that_breaks_off_five_times_is_an_interruption(provider: Provider) -> None:
+    cut = Reply.of(Say("Hello", " world", " again"), cut_after=-60)
+    async with bench(provider, *[cut] * 9) as it:
         error = await it.error()
-        assert len(it.wire.model_requests) == 1
+        assert len(it.wire.model_requests) == 5
     assert error.kind is ModelErrorKind.INTERRUPTED
+
+
+@each_provider
+async def test_thoughts_without_an_answer_are_asked_again_until_the_third_time(provider: Provider) -> None:
+    thoughts = Reply.of(Think("Hmm."))
+    async with bench(provider, thoughts, thoughts, Reply.of(Say("ok"))) as it:
+        items = await it.ask()
+        assert len(it.wire.model_requests) == 3
+    assert isinstance(items[-1], Done)
+    assert text_of(items[-1].message) == "ok"
 
 
 @each_provider
@@ -103,10 +151,10 @@ async def test_an_empty_answer_is_asked_for_once_more(provider: Provider) -> Non
 
 
 @each_provider
-async def test_two_empty_answers_are_an_error(provider: Provider) -> None:
-    async with bench(provider, Reply.of(), Reply.of(), Reply.of(Say("never"))) as it:
+async def test_three_empty_answers_are_an_error(provider: Provider) -> None:
+    async with bench(provider, Reply.of(), Reply.of(), Reply.of(), Reply.of(Say("never"))) as it:
         error = await it.error()
-        assert len(it.wire.model_requests) == 2
+        assert len(it.wire.model_requests) == 3
     assert error.kind is ModelErrorKind.EMPTY
 
 

@@ -91,16 +91,17 @@ async def test_an_ollama_model_is_asked_without_the_key_of_openai() -> None:
         assert KEY not in str(wire.requests[0].headers)
 
 
-async def test_an_anthropic_overload_in_the_stream_is_retried_only_before_the_first_words() -> None:
+async def test_an_anthropic_overload_in_the_middle_of_the_stream_is_tried_again() -> None:
     error = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
     headers = {"content-type": "text/event-stream"}
     async with bench(ANTHROPIC, Answer(200, headers, (error,)), Reply.of(Say("ok"))) as it:
         assert [type(item) for item in await it.ask()] == [Retrying, TextDelta, Done]
         events = it.wire.events(Reply.of(Say("Hel", "lo")), it.wire.requests[0])
-        it.wire.add(Answer(200, headers, (*events[:4], error)))
-        failure = await it.error()
-    assert failure.kind is ModelErrorKind.INTERRUPTED
-    assert "Overloaded" in str(failure)
+        it.wire.add(Answer(200, headers, (*events[:4], error)), Reply.of(Say("whole")))
+        items = await it.ask()
+    assert [type(item) for item in items] == [TextDelta, Retrying, TextDelta, Done]
+    (notice,) = [item for item in items if isinstance(item, Retrying)]
+    assert "Overloaded" in notice.reason
 
 
 async def test_gemini_obeys_the_retry_delay_in_the_body_and_says_when_a_prompt_is_blocked() -> None:

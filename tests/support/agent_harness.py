@@ -27,6 +27,7 @@ from isthmus.events import (
 )
 from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
+from isthmus.models.streaming import StreamOptions
 from isthmus.tools.base import FixedTools, ToolScope, ToolSet
 from isthmus.tools.builtin import builtin_tools
 from support.emitting import collecting_turn
@@ -102,7 +103,8 @@ class AgentHarness:
 
     async def _model(self) -> ChatModel:
         environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": self.wire.base_url}
-        return await asyncio.to_thread(open_model, choose("gemini:test", None, environment), environment)
+        options = StreamOptions(sleep=lambda _: asyncio.sleep(0))
+        return await asyncio.to_thread(open_model, choose("gemini:test", None, environment), environment, options)
 
     @property
     def calls(self) -> list[ToolCall]:

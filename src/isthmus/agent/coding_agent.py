@@ -5,9 +5,7 @@ it can stop at a question and continue in another process. It looks for new tool
 since servers connect and change their tools.
 """
 
-import uuid
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,11 +15,11 @@ from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.events import failed_calls
 from isthmus.agent.calls.execution import BeforeEdit
 from isthmus.agent.calls.runner import CallRunner
-from isthmus.agent.calls.split_calls import with_split_calls
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
 from isthmus.agent.context.size import context_window, messages_tokens
 from isthmus.agent.memory.memory import Memory
+from isthmus.agent.model_reply import ReplyStream
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.reading import complete_references, read_references
 from isthmus.agent.resources import AgentResources
@@ -34,34 +32,19 @@ from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.events import (
     EditorContext,
-    ModelReply,
-    RetryNotice,
     StateChange,
     TaskState,
-    TextContent,
-    Thought,
     ToolsLoaded,
 )
 from isthmus.models.base import (
     ChatModel,
-    Done,
-    Finish,
-    Message,
     ModelError,
     ModelErrorKind,
     ModelRequest,
-    Retrying,
-    TextDelta,
-    ThoughtDelta,
-    ToolRequest,
-    ToolRequestStarted,
     ToolSpec,
-    requests_of,
 )
-from isthmus.models.message import message_to_json
 from isthmus.slash_commands.tree import Completion
-from isthmus.text.thoughts import thought_of
-from isthmus.tools.base import ModelSpecificTool, Tool, ToolScope, ToolSet, full_parameters_of
+from isthmus.tools.base import ModelSpecificTool, ToolScope, ToolSet, full_parameters_of
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:
@@ -200,19 +183,16 @@ class CodingAgent:
             await turn.emit(ToolsLoaded())
         request = await self._request(session, loading, model)
         await keeper.before(model, request)
+        reply = ReplyStream(turn, loading.tools.tools)
         try:
-            return await _stream_reply(
-                turn, model, loading.tools.tools, replace(request, messages=tuple(session.messages))
-            )
+            return await reply.stream(model, replace(request, messages=tuple(session.messages)))
         except ModelError as error:
             if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
                 raise
             too_long = error
         await keeper.after(model, too_long)
         try:
-            return await _stream_reply(
-                turn, model, loading.tools.tools, replace(request, messages=tuple(session.messages))
-            )
+            return await reply.stream(model, replace(request, messages=tuple(session.messages)))
         except ModelError as error:
             if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
                 raise
@@ -244,76 +224,6 @@ class CodingAgent:
         )
 
 
-async def _stream_reply(
-    turn: AgentTurn, model: ChatModel, tools: Mapping[str, Tool], request: ModelRequest
-) -> StateChange | None:
-    """Emit one model message as it is received, then the ModelReply; return the end of the turn if the message ends it.
-
-    Calls receive ids that are new in the session: a model knows only the ids that are still in its conversation.
-    """
-    message_id = str(uuid.uuid4())
-    thinking: list[str] = []
-    done: Done | None = None
-    async with aclosing(model.stream(request)) as stream:
-        async for item in stream:
-            if thinking and not isinstance(item, ThoughtDelta):
-                await turn.emit(Thought(thought_of("".join(thinking))))
-                thinking.clear()
-            match item:
-                case TextDelta(text):
-                    await turn.emit(TextContent(message_id, text))
-                case ThoughtDelta(text):
-                    thinking.append(text)
-                case Retrying(attempt, attempts, delay, reason):
-                    await turn.emit(RetryNotice(attempt, attempts, delay, reason))
-                case ToolRequestStarted():
-                    pass
-                case Done():
-                    done = item
-    if done is None:
-        raise RuntimeError(f"the {model.provider} model's stream ended without its Done item")
-    usage = done.usage
-    await turn.emit(
-        ModelReply(
-            message_id,
-            model.name,
-            message_to_json(_with_new_ids(with_split_calls(done.message, tools), turn.session.call_ids)),
-            input_tokens=usage.input,
-            output_tokens=usage.output,
-            cached_tokens=usage.cached,
-            thought_tokens=usage.thoughts,
-        )
-    )
-    return _end_of_turn(done)
-
-
-def _with_new_ids(message: Message, used_ids: Collection[str]) -> Message:
-    if not any(request.id in used_ids for request in requests_of(message)):
-        return message
-    parts = tuple(
-        replace(part, id=f"call_{uuid.uuid4().hex[:16]}")
-        if isinstance(part, ToolRequest) and part.id in used_ids
-        else part
-        for part in message.parts
-    )
-    return replace(message, parts=parts)
-
-
 def _scope(session: Session) -> ToolScope:
     servers = session.settings.mcp_servers if session.settings is not None else ()
     return ToolScope(Path(session.workspace), session.context_id, session.task_id, servers, session.user)
-
-
-def _end_of_turn(done: Done) -> StateChange | None:
-    if requests_of(done.message):
-        return None
-    match done.finish:
-        case Finish.SAFETY:
-            return StateChange(
-                TaskState.FAILED, "The model stopped for safety reasons. Rephrase the request.", "safety"
-            )
-        case Finish.LENGTH:
-            message = "The model's answer was cut at its output limit. Send a message to continue."
-            return StateChange(TaskState.FAILED, message, "output_limit")
-        case Finish.STOP | Finish.TOOL_CALLS | Finish.OTHER:
-            return StateChange(TaskState.COMPLETED)

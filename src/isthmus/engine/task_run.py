@@ -126,6 +126,8 @@ class TaskRun:
         self._text: list[str] = []
         self._text_size = 0
         self._text_of = ""
+        self._replaces: str | None = None
+        """Text that the one being gathered replaces, until its first part is recorded."""
         self._timer: asyncio.TimerHandle | None = None
         self._streamed: list[str] = []
         """Streamed text of the message ``_text_of`` that is not in a whole message yet."""
@@ -220,9 +222,12 @@ class TaskRun:
         if self._failure is not None:
             raise self._failure
         if isinstance(event, TextContent):
-            if event.message_id != self._text_of:
+            if event.message_id != self._text_of or event.replaces is not None:
                 self._flush_text()
+                if event.replaces is not None and event.replaces == self._text_of:
+                    self._forget_streamed()
                 self._end_message()
+                self._replaces = event.replaces
             self._text_of = event.message_id
             self._text.append(event.text)
             self._text_size += len(event.text)
@@ -233,8 +238,7 @@ class TaskRun:
             return
         self._flush_text()
         if isinstance(event, (ModelReply, AgentMessage)) and event.message_id == self._text_of:
-            self._streamed.clear()
-            self._streamed_size = 0
+            self._forget_streamed()
         elif isinstance(event, (ModelReply, AgentMessage, StateChange)):
             self._end_message()
         if isinstance(event, AgentMessage) and not event.was_streamed:
@@ -260,7 +264,8 @@ class TaskRun:
             text = "".join(self._text)
             self._text.clear()
             self._text_size = 0
-            self._gather(TextContent(self._text_of, text, self._take_replaced_text()))
+            torn, replaces, self._replaces = self._take_replaced_text(), self._replaces, None
+            self._gather(TextContent(self._text_of, text, replaces if replaces is not None else torn))
             self._streamed.append(text)
             self._streamed_size += len(text)
             if self._streamed_size >= MESSAGE_CHARACTERS:
@@ -274,10 +279,13 @@ class TaskRun:
     def _end_message(self) -> None:
         """Record streamed text that is not in a message yet as a message, so that the task's history has it."""
         text = "".join(self._streamed)
-        self._streamed.clear()
-        self._streamed_size = 0
+        self._forget_streamed()
         if text.strip():
             self._gather(self.session.apply(AgentMessage(self._text_of, text, was_streamed=True)))
+
+    def _forget_streamed(self) -> None:
+        self._streamed.clear()
+        self._streamed_size = 0
 
     def _gather(self, event: AgentEvent) -> None:
         """Write an event together with the others of this turn of the event loop."""

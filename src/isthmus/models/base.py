@@ -161,7 +161,10 @@ class ToolRequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """Failure of a request; try ``attempt`` of ``attempts`` (2 is the second) starts after ``delay`` seconds."""
+    """Failure of a request; try ``attempt`` of ``attempts`` (2 is the second) starts after ``delay`` seconds.
+
+    Items before it are void: the answer starts again from its beginning.
+    """
 
     attempt: int
     attempts: int

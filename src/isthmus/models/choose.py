@@ -17,6 +17,7 @@ from isthmus.models.providers import GEMINI, OPENAI, PREFIXED_NAMES, PROVIDERS, 
 
 if TYPE_CHECKING:
     from isthmus.models.base import ChatModel
+    from isthmus.models.streaming import StreamOptions
 
 FORMS = (
     f"{PREFIXED_NAMES}, ollama:NAME, scripted:FILE, demo, or a bare name that begins with "
@@ -142,8 +143,12 @@ def provider_of(name: str) -> Provider | None:
     return OPENAI if spec.lower().startswith("ollama:") else _provider_of(spec)
 
 
-def open_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatModel":
+def open_model(
+    choice: ModelChoice, environment: Mapping[str, str], options: "StreamOptions | None" = None
+) -> "ChatModel":
     """Return the chosen model with its SDK imported. Takes up to 1.7 s of CPU time; call it in a thread.
+
+    ``options`` are those of its requests; a scripted model has none.
 
     Raises:
         ModelError: CONFIGURATION - no key, or an unusable address.
@@ -156,7 +161,7 @@ def open_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatMode
         return open_scripted(choice.script or DEMO_SCRIPT)
     from isthmus.models.streaming import open_provider
 
-    model = open_provider(provider, choice.name, environment, base_url=choice.base_url)
+    model = open_provider(provider, choice.name, environment, base_url=choice.base_url, options=options)
     model.load()
     return model
 

@@ -1,7 +1,6 @@
 """Retries of model requests: the decision whether and when to try again. Pure.
 
-The retries of the providers' SDKs are off, so that there is one policy, and a user sees every wait. The caller must not
-ask for a retry once an answer has begun.
+The retries of the providers' SDKs are off, so that there is one policy, and a user sees every wait.
 """
 
 import email.utils
@@ -31,11 +30,13 @@ class RetryPolicy:
     """Number of tries and delays of a request. Times are in seconds.
 
     ``attempts`` includes the first try. If a server asks for a wait above ``longest_wait``, the request fails, with the
-    wait in its error. ``brief_attempts`` applies to an empty answer and to an unreachable address.
+    wait in its error. ``empty_attempts`` applies to an answer without text and calls, ``unreachable_attempts`` to an
+    address that cannot be reached.
     """
 
     attempts: int = 5
-    brief_attempts: int = 2
+    empty_attempts: int = 3
+    unreachable_attempts: int = 2
     first_wait: float = 1.0
     longest_wait: float = 60.0
 
@@ -43,8 +44,13 @@ class RetryPolicy:
         """Return the total number of tries for an error of this kind."""
         if error.final or error.kind not in PASSING:
             return 1
-        brief = error.kind in (ModelErrorKind.EMPTY, ModelErrorKind.UNREACHABLE)
-        return min(self.attempts, self.brief_attempts) if brief else self.attempts
+        match error.kind:
+            case ModelErrorKind.EMPTY:
+                return min(self.attempts, self.empty_attempts)
+            case ModelErrorKind.UNREACHABLE:
+                return min(self.attempts, self.unreachable_attempts)
+            case _:
+                return self.attempts
 
     def wait(self, error: ModelError, attempt: int, random: float) -> float | None:
         """Return the seconds until the next try after try number ``attempt`` (1 = the first), or None to give up.

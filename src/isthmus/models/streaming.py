@@ -265,8 +265,9 @@ class ProviderModel(ABC, Generic[Client]):
                 yield Retrying(2, 2, 0.0, reason)
                 continue
             if begun and error.kind in PASSING - {ModelErrorKind.EMPTY}:
-                raise self._interruption(error) from error
-            wait = None if begun else policy.wait(error, attempt, self._options.random())
+                error = self._interruption(error)
+            # Also after the answer has begun: it has had no effect yet, since calls are run after its end.
+            wait = policy.wait(error, attempt, self._options.random())
             if wait is None:
                 raise error
             attempt += 1
@@ -327,7 +328,9 @@ class ProviderModel(ABC, Generic[Client]):
         text = str(error)
         if error.kind is not ModelErrorKind.INTERRUPTED:
             text = f"the answer of {self._endpoint.title} broke off: {text}"
-        return ModelError(ModelErrorKind.INTERRUPTED, text, status=error.status, retry_after=error.retry_after)
+        return ModelError(
+            ModelErrorKind.INTERRUPTED, text, status=error.status, retry_after=error.retry_after, final=error.final
+        )
 
 
 def open_provider(

@@ -116,7 +116,7 @@ class TaskRenderer:
                 if event.message_id != self._text_id or event.replaces is not None:
                     self._screen.end_text()
                     if event.replaces is not None and event.replaces == self._text_id:
-                        notice = "The text above ended early because the agent's process ended; it starts again."
+                        notice = "The text above broke off and no longer counts; the answer starts again."
                         self._screen.block("work", [Text(f"! {notice}", "notice")])
                     self._screen.separate()
                     self._text_id = event.message_id

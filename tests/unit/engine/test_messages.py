@@ -9,7 +9,7 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.client import CommandMessage, PromptMessage
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.engine.task_run import MESSAGE_CHARACTERS
-from isthmus.events import AgentEvent, AgentMessage, StateChange, TaskState, TextContent
+from isthmus.events import AgentEvent, AgentMessage, RetryNotice, StateChange, TaskState, TextContent
 from isthmus.models.base import Text, text_of
 from support.agents import EchoAgent, reply
 from support.engines import engine_on, events
@@ -80,6 +80,26 @@ async def test_text_that_a_reply_or_a_message_of_the_same_id_holds_is_not_kept_t
         turn = await engine.prompt(PromptMessage("hi"))
         assert recorded(events(await all_of(turn))) == [AgentMessage("m2", "you", True)]
         assert [item.text for item in (await engine.get(turn.task_id)).history] == ["hi", "hello", "you"]
+
+
+async def test_a_text_that_another_one_replaces_is_not_in_the_history(tmp_path: Path) -> None:
+    replacing = TextContent("m2", "hello", replaces="m1")
+    agent = Saying([WORKING, *streamed("m1", "he"), RetryNotice(2, 5, 0.0, "cut"), replacing, COMPLETED])
+    async with engine_on(tmp_path, agent) as engine:
+        turn = await engine.prompt(PromptMessage("hi"))
+        seen = events(await all_of(turn))
+        assert [event for event in seen if isinstance(event, TextContent)] == [TextContent("m1", "he"), replacing]
+        assert recorded(seen) == [AgentMessage("m2", "hello", True)]
+        assert [message.text for message in (await engine.get(turn.task_id)).history] == ["hi", "hello"]
+
+
+async def test_a_text_may_start_again_under_its_own_id(tmp_path: Path) -> None:
+    agent = Saying([WORKING, *streamed("m", "he"), TextContent("m", "hello", "m"), TextContent("m", "!"), COMPLETED])
+    async with engine_on(tmp_path, agent) as engine:
+        seen = events(await all_of(await engine.prompt(PromptMessage("hi"))))
+        texts = [event for event in seen if isinstance(event, TextContent)]
+        assert texts == [TextContent("m", "he"), TextContent("m", "hello!", "m")]
+        assert recorded(seen) == [AgentMessage("m", "hello!", True)]
 
 
 async def test_text_is_kept_before_the_message_that_comes_after_it(tmp_path: Path) -> None:

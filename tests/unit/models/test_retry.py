@@ -46,7 +46,7 @@ def test_waits_grow_and_differ_from_client_to_client() -> None:
     [
         (ModelErrorKind.RATE_LIMIT, 5),
         (ModelErrorKind.INTERRUPTED, 5),
-        (ModelErrorKind.EMPTY, 2),
+        (ModelErrorKind.EMPTY, 3),
         (ModelErrorKind.UNREACHABLE, 2),
         (ModelErrorKind.AUTHENTICATION, 1),
         (ModelErrorKind.CONTEXT_TOO_LONG, 1),

@@ -104,7 +104,7 @@ def test_a_turn_reads_like_a_transcript() -> None:
 def test_a_text_that_another_one_replaces_is_said_to_have_broken_off() -> None:
     torn = (TextContent("a", "It is f"), TextContent("b", "It is ", "a"), TextContent("b", "fine."))
     assert Transcript().show(*torn).text == (
-        "It is f\n\n! The text above ended early because the agent's process ended; it starts again.\n\nIt is fine.\n"
+        "It is f\n\n! The text above broke off and no longer counts; the answer starts again.\n\nIt is fine.\n"
     )
     assert Transcript().show(*torn[1:]).text == "It is fine.\n"
 

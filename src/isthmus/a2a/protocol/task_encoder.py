@@ -7,7 +7,7 @@ with the content. We add to that metadata object:
 - ``answered_by`` (TOOL_CALL_CONFIRMATION)
 - ``reason`` (STATE_CHANGE): a machine-readable word
 - ``retry`` (STATE_CHANGE): while a model request is tried again
-- ``replaces_message_id`` (TEXT_CONTENT, first part of a text): the text that is void, as its process ended halfway
+- ``replaces_message_id`` (TEXT_CONTENT, first part of a text): the text that is void, as it broke off halfway
 
 Without the extension only text, states, artifacts and questions are sent.
 """

@@ -1,0 +1,124 @@
+"""The next message of a model: emitted as it is received, and the end of the turn if the message ends it.
+
+A text that was shown before the model was asked again is marked as replaced, so that the task contains the last answer
+alone. Not here: the retries themselves, see :mod:`isthmus.models.streaming`.
+"""
+
+import uuid
+from collections.abc import Collection, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+
+from isthmus.agent.calls.split_calls import with_split_calls
+from isthmus.agent.turn import AgentTurn
+from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, Thought
+from isthmus.models.base import (
+    ChatModel,
+    Done,
+    Finish,
+    Message,
+    ModelRequest,
+    Retrying,
+    TextDelta,
+    ThoughtDelta,
+    ToolRequest,
+    ToolRequestStarted,
+    requests_of,
+)
+from isthmus.models.message import message_to_json
+from isthmus.text.thoughts import thought_of
+from isthmus.tools.base import Tool
+
+
+class ReplyStream:
+    """One message of a model, which may take several requests, even to different models."""
+
+    def __init__(self, turn: AgentTurn, tools: Mapping[str, Tool]) -> None:
+        self._turn = turn
+        self._tools = tools
+        self._message_id = str(uuid.uuid4())
+        self._has_text = False
+        self._void: str | None = None
+        """Text of an earlier request that is still shown."""
+
+    async def stream(self, model: ChatModel, request: ModelRequest) -> StateChange | None:
+        """Emit the model's message, then the ModelReply; return the end of the turn if the message ends it.
+
+        Calls receive ids that are new in the session: a model knows only the ids that are still in its conversation.
+
+        Raises:
+            ModelError: there is no usable answer. A later call starts the message again.
+        """
+        self._start_again()
+        turn = self._turn
+        thinking: list[str] = []
+        done: Done | None = None
+        async with aclosing(model.stream(request)) as stream:
+            async for item in stream:
+                if thinking and not isinstance(item, ThoughtDelta):
+                    await turn.emit(Thought(thought_of("".join(thinking))))
+                    thinking.clear()
+                match item:
+                    case TextDelta(text):
+                        await self._show(text)
+                    case ThoughtDelta(text):
+                        thinking.append(text)
+                    case Retrying(attempt, attempts, delay, reason):
+                        self._start_again()
+                        await turn.emit(RetryNotice(attempt, attempts, delay, reason))
+                    case ToolRequestStarted():
+                        pass
+                    case Done():
+                        done = item
+        if done is None:
+            raise RuntimeError(f"the {model.provider} model's stream ended without its Done item")
+        if self._void is not None:
+            await self._show("")
+        usage = done.usage
+        await turn.emit(
+            ModelReply(
+                self._message_id,
+                model.name,
+                message_to_json(_with_new_ids(with_split_calls(done.message, self._tools), turn.session.call_ids)),
+                input_tokens=usage.input,
+                output_tokens=usage.output,
+                cached_tokens=usage.cached,
+                thought_tokens=usage.thoughts,
+            )
+        )
+        return _end_of_turn(done)
+
+    async def _show(self, text: str) -> None:
+        void, self._void, self._has_text = self._void, None, True
+        await self._turn.emit(TextContent(self._message_id, text, void))
+
+    def _start_again(self) -> None:
+        if self._has_text:
+            self._void, self._message_id, self._has_text = self._message_id, str(uuid.uuid4()), False
+
+
+def _with_new_ids(message: Message, used_ids: Collection[str]) -> Message:
+    if not any(request.id in used_ids for request in requests_of(message)):
+        return message
+    parts = tuple(
+        replace(part, id=f"call_{uuid.uuid4().hex[:16]}")
+        if isinstance(part, ToolRequest) and part.id in used_ids
+        else part
+        for part in message.parts
+    )
+    return replace(message, parts=parts)
+
+
+def _end_of_turn(done: Done) -> StateChange | None:
+    if requests_of(done.message):
+        return None
+    match done.finish:
+        case Finish.SAFETY:
+            return StateChange(
+                TaskState.FAILED, "The model stopped for safety reasons. Rephrase the request.", "safety"
+            )
+        case Finish.LENGTH:
+            message = "The model's answer was cut at its output limit. Send a message to continue."
+            return StateChange(TaskState.FAILED, message, "output_limit")
+        case Finish.STOP | Finish.TOOL_CALLS | Finish.OTHER:
+            return StateChange(TaskState.COMPLETED)
