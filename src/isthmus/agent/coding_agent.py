@@ -151,8 +151,8 @@ class CodingAgent:
             await calls.settle()
             if session.waiting:
                 return StateChange(TaskState.INPUT_REQUIRED)
-            if session.model_turns >= options.max_model_turns:
-                limit = options.max_model_turns
+            limit = options.max_model_turns
+            if limit is not None and session.model_turns >= limit:
                 message = f"The model needed more than {limit} turns for one prompt. Send a message to continue."
                 return StateChange(TaskState.FAILED, message, TURN_LIMIT)
             if (now := await resources.tools.renewed(scope, tools)) is not tools:

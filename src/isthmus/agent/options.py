@@ -16,7 +16,8 @@ COMPACTION_SHARE = 0.7
 class AgentOptions:
     """Options of a coding agent.
 
-    ``output_folder`` receives tool outputs that are too long to show; ``environment`` is the environment of commands.
+    ``output_folder`` receives tool outputs that are too long to show; ``environment`` is the environment of
+    commands. ``max_model_turns`` is the maximum number of model messages for one prompt, None for no limit.
     ``settings_rule`` limits the AgentSettings of sessions. A conversation is compacted automatically if the next
     request would fill more than ``compaction_share`` of the model's context window. ``context_files`` are the names of
     the files that instruct the agent; empty for the usual ones. ``roots`` are the folders in which users of a server
@@ -28,7 +29,7 @@ class AgentOptions:
     output_folder: Path
     environment: Mapping[str, str]
     policy: Policy = field(default_factory=Policy)
-    max_model_turns: int = 100
+    max_model_turns: int | None = 250
     settings_rule: SettingsRule = field(default_factory=SettingsRule)
     compaction_share: float = COMPACTION_SHARE
     context_files: tuple[str, ...] = ()

@@ -41,6 +41,7 @@ from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.workspace_servers import OnWait
+from isthmus.models.choose import open_model, open_patient_model
 from isthmus.models.providers import secret_variables
 from isthmus.settings import Settings, SettingsError
 from isthmus.tools.base import ToolScope
@@ -117,7 +118,8 @@ async def local_agent(
     """
     files = TaskFiles(setup.data_dir)
     journal = await SqliteJournal.open(files.journal, agent=(AGENT,))
-    model = ModelDirectory(setup.model, setup.environment)
+    is_watched = setup.policy.may_ask and not takes_over
+    model = ModelDirectory(setup.model, setup.environment, open_model if is_watched else open_patient_model)
     checkpoints = CheckpointStore(files.checkpoints)
     local_editors = EditorDirectory(setup.environment, editor_timeouts) if setup.use_ide and not is_idle else None
     options = _agent_options(setup, workspaces, files, settings_rule)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 APPROVAL_MODES = ("default", "auto_edit", "plan", "yolo")
-DEFAULT_MODEL_TURNS = 100
+DEFAULT_MODEL_TURNS = 250
+"""Maximum number of model requests for one prompt. Long honest work takes 100 to 250; loops are stopped earlier."""
 
 
 class BadInputError(click.UsageError):
@@ -103,7 +104,7 @@ class Setup:
     data_dir: Path
     model: "ModelChoice"
     policy: "Policy"
-    max_model_turns: int
+    max_model_turns: int | None
     use_ide: bool
     environment: Mapping[str, str]
     sandbox: "SandboxSetup"
@@ -153,7 +154,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         data_dir=data_dir,
         model=model,
         policy=_policy(options, settings, may_ask=may_ask),
-        max_model_turns=options.max_turns or settings.max_model_turns or DEFAULT_MODEL_TURNS,
+        max_model_turns=_turn_limit(options.max_turns or settings.max_model_turns or DEFAULT_MODEL_TURNS),
         use_ide=options.ide if options.ide is not None else settings.ide_enabled is not False,
         environment=environment,
         sandbox=decide_sandbox(options.sandbox, settings.sandbox, environment, home=home, data_dir=data_dir),
@@ -164,6 +165,10 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         compaction_share=settings.compaction_share,
         journal_maximum_size=_maximum(settings),
     )
+
+
+def _turn_limit(turns: int) -> int | None:
+    return turns if turns > 0 else None
 
 
 def settings_notices(settings: "Settings") -> tuple[str, ...]:

@@ -166,6 +166,14 @@ def open_model(
     return model
 
 
+def open_patient_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatModel":
+    """Return the chosen model for work that no user watches: as :func:`open_model`, with more and longer retries."""
+    from isthmus.models.retry import PATIENT
+    from isthmus.models.streaming import StreamOptions
+
+    return open_model(choice, environment, StreamOptions(policy=PATIENT))
+
+
 def _known_provider(spec: str, environment: Mapping[str, str], note: str) -> Provider:
     provider = _provider_of(spec)
     if provider is None or not spec.isprintable():

@@ -29,16 +29,18 @@ PASSING = frozenset(
 class RetryPolicy:
     """Number of tries and delays of a request. Times are in seconds.
 
-    ``attempts`` includes the first try. If a server asks for a wait above ``longest_wait``, the request fails, with the
-    wait in its error. ``empty_attempts`` applies to an answer without text and calls, ``unreachable_attempts`` to an
-    address that cannot be reached.
+    ``attempts`` includes the first try. ``empty_attempts`` applies to an answer without text and calls,
+    ``unreachable_attempts`` to an address that cannot be reached. If a server asks for a wait above ``longest_wait``,
+    the request fails, with the wait in its error. It also fails once its waits would exceed ``total_wait``.
     """
 
     attempts: int = 5
     empty_attempts: int = 3
     unreachable_attempts: int = 2
     first_wait: float = 1.0
+    longest_back_off: float = 60.0
     longest_wait: float = 60.0
+    total_wait: float = 300.0
 
     def attempts_for(self, error: ModelError) -> int:
         """Return the total number of tries for an error of this kind."""
@@ -52,19 +54,25 @@ class RetryPolicy:
             case _:
                 return self.attempts
 
-    def wait(self, error: ModelError, attempt: int, random: float) -> float | None:
+    def wait(self, error: ModelError, attempt: int, random: float, waited: float = 0.0) -> float | None:
         """Return the seconds until the next try after try number ``attempt`` (1 = the first), or None to give up.
 
-        ``random`` is in [0, 1); it spreads the waits of many clients over the upper half of the back-off.
+        ``random`` is in [0, 1); it spreads the waits of many clients over the upper half of the back-off. ``waited`` is
+        the sum of the waits so far.
         """
         if attempt >= self.attempts_for(error):
             return None
         if error.retry_after is not None:
-            return error.retry_after if error.retry_after <= self.longest_wait else None
-        if error.kind is ModelErrorKind.EMPTY:
-            return 0.0
-        back_off = min(self.first_wait * 2.0 ** (attempt - 1), self.longest_wait)
-        return back_off * (0.5 + random / 2)
+            wait = error.retry_after
+        elif error.kind is ModelErrorKind.EMPTY:
+            wait = 0.0
+        else:
+            wait = min(self.first_wait * 2.0 ** (attempt - 1), self.longest_back_off) * (0.5 + random / 2)
+        return wait if wait <= self.longest_wait and waited + wait <= self.total_wait else None
+
+
+PATIENT = RetryPolicy(attempts=10, unreachable_attempts=5, first_wait=2.0, longest_wait=600.0, total_wait=1200.0)
+"""Policy where no user watches (a script, a server): about four minutes of back-off, and longer if a server asks."""
 
 
 def retry_after(headers: Mapping[str, str], body: Mapping[str, Any], now: float) -> float | None:

@@ -236,7 +236,7 @@ class ProviderModel(ABC, Generic[Client]):
         attachments = await self._attachments(request)
         body = self._body(request, attachments)
         left_out: frozenset[Media] = frozenset()
-        policy, attempt = self._options.policy, 1
+        policy, attempt, waited = self._options.policy, 1, 0.0
         while True:
             begun = False
             try:
@@ -267,10 +267,10 @@ class ProviderModel(ABC, Generic[Client]):
             if begun and error.kind in PASSING - {ModelErrorKind.EMPTY}:
                 error = self._interruption(error)
             # Also after the answer has begun: it has had no effect yet, since calls are run after its end.
-            wait = policy.wait(error, attempt, self._options.random())
+            wait = policy.wait(error, attempt, self._options.random(), waited)
             if wait is None:
                 raise error
-            attempt += 1
+            attempt, waited = attempt + 1, waited + wait
             yield Retrying(attempt, policy.attempts_for(error), wait, str(error))
             await self._options.sleep(wait)
 

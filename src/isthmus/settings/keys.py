@@ -57,7 +57,7 @@ _KEYS = (
     SettingKey(
         "model.maxSessionTurns",
         _TRUSTED,
-        "maximum number of model requests for one prompt; 100 without the key, or if it is -1",
+        "maximum number of model requests for one prompt; 250 without the key, no limit if it is -1",
     ),
     SettingKey(
         "model.compressionThreshold",

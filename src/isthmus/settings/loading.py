@@ -37,7 +37,7 @@ class Settings:
     approval_mode: str | None = None
     allowed_tools: tuple[str, ...] = ()
     max_model_turns: int | None = None
-    """``model.maxSessionTurns``; None if that is -1."""
+    """``model.maxSessionTurns``; negative for no limit."""
     compaction_share: float | None = None
     """``model.compressionThreshold``, a share of the model's context window."""
     ide_enabled: bool | None = None
@@ -86,7 +86,7 @@ def load_settings(
         project_model=project_model,
         approval_mode=values.first(of("general.defaultApprovalMode"), "general.defaultApprovalMode", str),
         allowed_tools=values.strings(of("tools.allowed"), "tools.allowed"),
-        max_model_turns=None if limit is None or limit < 0 else limit,
+        max_model_turns=limit or None,
         compaction_share=values.share(of("model.compressionThreshold"), "model.compressionThreshold"),
         ide_enabled=values.first(of("ide.enabled"), "ide.enabled", bool),
         context_files=values.file_names(of("context.fileName"), "context.fileName"),

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.models.base import ModelError, ModelErrorKind
-from isthmus.models.retry import PASSING, RetryPolicy, retry_after
+from isthmus.models.retry import PASSING, PATIENT, RetryPolicy, retry_after
 
 kinds = st.sampled_from(ModelErrorKind)
 NOW = 1_800_000_000.0
@@ -35,7 +35,7 @@ def test_a_wait_is_never_longer_than_the_policy_allows_and_tries_end(
 
 
 def test_waits_grow_and_differ_from_client_to_client() -> None:
-    policy = RetryPolicy(attempts=9, first_wait=1, longest_wait=20)
+    policy = RetryPolicy(attempts=9, first_wait=1, longest_back_off=20)
     error = ModelError(ModelErrorKind.OVERLOADED, "x")
     assert [policy.wait(error, attempt, 0) for attempt in range(1, 7)] == [0.5, 1, 2, 4, 8, 10]
     assert policy.wait(error, 1, 0.5) == 0.75
@@ -55,6 +55,25 @@ def test_waits_grow_and_differ_from_client_to_client() -> None:
 )
 def test_each_kind_of_failure_has_its_number_of_tries(kind: ModelErrorKind, tries: int) -> None:
     assert RetryPolicy().attempts_for(ModelError(kind, "x")) == tries
+
+
+def all_waits(policy: RetryPolicy, error: ModelError, random: float) -> list[float]:
+    waits: list[float] = []
+    while (wait := policy.wait(error, len(waits) + 1, random, sum(waits))) is not None:
+        waits.append(wait)
+    return waits
+
+
+def test_work_that_nobody_watches_waits_out_minutes_of_overload() -> None:
+    error = ModelError(ModelErrorKind.OVERLOADED, "x")
+    assert all_waits(PATIENT, error, 0.5) == [1.5, 3, 6, 12, 24, 45, 45, 45, 45]
+    assert sum(all_waits(RetryPolicy(), error, 0.5)) < 15
+
+
+def test_the_waits_that_a_server_asks_for_have_a_limit_together() -> None:
+    error = ModelError(ModelErrorKind.RATE_LIMIT, "x", retry_after=500)
+    assert all_waits(PATIENT, error, 0) == [500, 500]
+    assert all_waits(RetryPolicy(), error, 0) == []
 
 
 WAITS: list[tuple[dict[str, str], dict[str, Any], float | None]] = [
