@@ -23,7 +23,7 @@ def environment(wire: GeminiWire) -> dict[str, str]:
     return {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
 
 
-def test_a_script_waits_as_long_as_the_provider_asks_and_ends_at_once_when_cancelled(workspace: Path) -> None:
+def test_a_script_waits_as_long_as_the_provider_asks_and_can_be_cancelled(workspace: Path) -> None:
     with GeminiWire([Failure(429, "slow down", retry_after=500)]) as wire:
         process = subprocess.Popen(
             [*ISTHMUS, "-p", "hi", "-m", "gemini:test", "--no-ide"],
