@@ -152,7 +152,7 @@ class TextContent:
     """More of the text ``message_id``: an increment, never a repetition.
 
     ``replaces`` is the id of a text that is void from now on, because its process or the model's stream ended in the
-    middle of it; this is the beginning of what comes in its place. It is empty if that is no text. The two ids may be
+    middle of it; this is the beginning of what comes in its place. It is empty if no text follows. The two ids may be
     the same. The engine sets it after the end of a process.
     """
 
