@@ -58,12 +58,19 @@ def test_text_being_typed_when_the_question_comes_is_kept_for_the_next_prompt(re
     assert answers(record) == ["cancel"]
 
 
-@pytest.mark.parametrize(("typed", "kept"), [("two\r", "two"), ("y\rn\r", "y")])
-def test_what_is_typed_while_the_agent_works_answers_no_question(record: Path, typed: str, kept: str) -> None:
+def test_a_message_that_waits_answers_no_question(record: Path) -> None:
     with front_terminal("late_edit", "--record", str(record)) as terminal:
-        terminal.wait_for(PROMPT).press("do it\r").wait_for("first part").press(typed)
-        terminal.signal(signal.SIGUSR2).wait_for(CHOICES).wait_for(f"kept for the next prompt: {kept}")
-        terminal.press("3").wait_for("not run").wait_for(rf"(?m)^\u203a {kept}$")
+        terminal.wait_for(PROMPT).press("do it\r").wait_for("first part").press("two\r").wait_for("two  queued")
+        terminal.signal(signal.SIGUSR2).wait_for(CHOICES).press("3").wait_for("not run").wait_for(r"(?m)^\u203a two$")
+        eventually(lambda: prompts(record) == ["do it", "two"], what="the message is sent after the turn")
+    assert answers(record) == ["cancel"]
+
+
+def test_messages_that_look_like_answers_are_dropped_when_a_question_comes(record: Path) -> None:
+    with front_terminal("late_edit", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for("first part").press("y\rn\r").wait_for("n  queued")
+        terminal.signal(signal.SIGUSR2).wait_for(CHOICES).wait_for("for an answer, dropped: y; .*, dropped: n")
+        terminal.press("3").wait_for("not run").wait_for(PROMPT)
     assert answers(record) == ["cancel"]
     assert prompts(record) == ["do it"]
 

@@ -115,10 +115,12 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
         servers = await (hosts[0].servers(scope) if is_command else hosts[0].awaited(scope))
         if not is_command and (notice := missing_notice(servers)):
             sys.stderr.write(f"isthmus: {notice}\n")
+        # A session that is resumed would otherwise go on in the mode that it was left in.
+        mode = {} if resume is None else {"approval_mode": setup.policy.mode.value}
         options = HeadlessOptions(
             prompt,
             output_format,
-            settings={"workspace_path": str(setup.workspace)},
+            settings={"workspace_path": str(setup.workspace), **mode},
             resume=resume,
             workspace=str(setup.workspace),
             model=setup.model.name,
@@ -174,6 +176,7 @@ async def _interactive(setup: Setup, request: RunRequest) -> int:
                 heading=heading(setup),
                 history_file=setup.data_dir / "history",
                 awaited_servers=lambda: awaited.names,
+                approval_mode=setup.policy.mode.value,
                 announcements=announcements,
             )
             return await run_interactive(engine, options)

@@ -15,10 +15,13 @@ from isthmus.task_view import CallView
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
 from isthmus.terminal.questions import CallQuestion
 from isthmus.terminal.screen import Glyphs
+from isthmus.terminal.typed_ahead import TypedAhead
 from isthmus.text.units import show_count
 from isthmus.text.visible import output_lines, visible, visible_line
 
 INDENT = "    "
+TYPED_LINES = 6
+"""Maximum number of lines of what the user types while the agent works."""
 TAIL_LINES = 8
 """Maximum number of lines of a program's output that are shown while it runs and stay in the scrollback."""
 QUESTION_DIFF_LINES = 400
@@ -291,3 +294,17 @@ def _compact(arguments: JsonObject) -> str:
     if len(values) == 1 and isinstance(values[0], str):
         return values[0]
     return json.dumps(arguments, ensure_ascii=False, default=str)
+
+
+def typed_lines(typed: TypedAhead, glyphs: Glyphs) -> list[Text]:
+    """Return the messages that wait for the end of the turn, one line each, and the draft with its cursor."""
+    lines = [
+        Text(f"{glyphs.prompt} {visible_line(text)}", "quiet").append("  queued", "notice") for text in typed.queue
+    ]
+    if typed.draft:
+        *above, last = visible(typed.draft).split("\n")
+        lines += [Text(f"{glyphs.prompt if not n else ' '} {line}") for n, line in enumerate((*above, f"{last}_"))]
+    if len(lines) <= TYPED_LINES:
+        return lines
+    hidden = len(lines) - TYPED_LINES + 1
+    return [Text(f"{glyphs.ellipsis} {show_count(hidden, 'line')}", "quiet"), *lines[hidden:]]

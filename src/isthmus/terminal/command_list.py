@@ -16,12 +16,14 @@ from isthmus.slash_commands.tree import CommandLine, Completion, all_commands, c
 OWN = (
     ("/help", "this list; /help NAME explains one of the agent's commands"),
     ("/clear", "a new session, on an empty screen"),
+    ("/mode", "the approval modes; /mode NAME changes it: default, auto_edit, plan, yolo"),
     ("/sessions", "the sessions of this folder; resume one with --resume ID"),
     ("/quit", "leave; also exit, Ctrl-D, or Ctrl-C twice"),
 )
 KEYS = (
     ("Alt-Enter", "another line; also Enter after a backslash"),
-    ("Ctrl-C", "cancels the turn that is running"),
+    ("Esc", "cancels the turn that is running; also Ctrl-C. What you type meanwhile is sent when it ends"),
+    ("Shift-Tab", "the next approval mode: default, auto_edit, plan"),
 )
 LOAD_SECONDS = 10.0
 """Maximum time that a typed command waits for the list."""

@@ -20,12 +20,14 @@ from isthmus.client import AgentClient, CommandMessage, CommandScope, PromptMess
 from isthmus.conversations import SHORT_ID, find_session, list_sessions
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
+from isthmus.events import TaskState
 from isthmus.task_stream import FrontTimeouts, TaskStream, opened
 from isthmus.terminal.announcements import Announcement, Announcements, Notice, ShownInEditor
 from isthmus.terminal.asking import TerminalQuestions
 from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.early_text import PAUSE_SECONDS
 from isthmus.terminal.session_list import session_lines
+from isthmus.terminal.session_mode import SessionMode
 from isthmus.terminal.signals import Interrupted, signal_handlers
 from isthmus.terminal.turns import TurnEnd, Turns
 from isthmus.text.units import show_count
@@ -49,8 +51,9 @@ class InteractiveOptions:
     path) limits the sessions that are listed and that ``resume="latest"`` finds; None means all. ``resume`` may also be
     the id of a session. ``heading`` is printed first, dimmed. ``first_prompt`` is sent before the user is prompted.
     ``command`` is the command that started the program, for advice such as ``isthmus --resume ID``. ``awaited_servers``
-    returns the MCP servers that a turn waits for now. ``pause`` is the time in seconds without a key before a question
-    accepts answers. ``announcements`` are shown as they come.
+    returns the MCP servers that a turn waits for now. ``approval_mode`` is the mode that the program was started in,
+    which a resumed session gets, too; None leaves it to the agent. ``pause`` is the time in seconds without a key
+    before a question accepts answers. ``announcements`` are shown as they come.
     """
 
     settings: JsonObject | None = None
@@ -62,6 +65,7 @@ class InteractiveOptions:
     answered_by: str = "terminal"
     command: str = "isthmus"
     awaited_servers: Callable[[], Sequence[str]] = tuple
+    approval_mode: str | None = None
     pause: float = PAUSE_SECONDS
     announcements: Announcements = field(default_factory=Announcements)
     timeouts: FrontTimeouts = FrontTimeouts()
@@ -83,7 +87,11 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
     turns = Turns(agent, screen, renderer, asking, options.timeouts)
     commands = CommandList(agent)
     prompter.offer(commands.complete, commands.ask)
+    renderer.typed = prompter.typed
+    if prompter.reads_keys:
+        renderer.cancel_key = "Esc"
     conversation = _Conversation(agent, options, screen, renderer, prompter, turns, commands)
+    turns.on_next_mode = conversation.mode.next_soon
     main = asyncio.ensure_future(conversation.run())
     ended_by: list[int] = []
 
@@ -105,6 +113,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
         finally:
             options.announcements.end()
             await commands.aclose()
+            await conversation.mode.aclose()
             with suppress(OSError, ValueError):
                 screen.cursor(is_shown=True)
 
@@ -139,6 +148,10 @@ class _Conversation:
     is_advised: bool = False
     is_prompting: bool = False
     notices: list[str] = field(default_factory=list[str])
+    mode: SessionMode = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.mode = SessionMode(self.agent, self._scope, self._say, started_in=self.options.approval_mode)
 
     async def run(self) -> int:
         """Hold the conversation and return the exit code."""
@@ -148,6 +161,7 @@ class _Conversation:
         try:
             if self.options.resume is not None and not await self._resume(self.options.resume):
                 return 1
+            await self.mode.find()
             if self.options.first_prompt:
                 self.renderer.prompt(self.options.first_prompt)
                 await self._handle(self.options.first_prompt)
@@ -201,7 +215,7 @@ class _Conversation:
             self._blank_line()
             self.is_prompting = True
             try:
-                return await self.prompter.read_prompt()
+                return await self.prompter.read_prompt(self.mode)
             except EOFError:
                 raise _Left from None
             except Interrupted:
@@ -232,6 +246,10 @@ class _Conversation:
             case "/clear":
                 self.context_id = self.task_to_continue = None
                 self.screen.clear()
+            case "/mode":
+                self.renderer.quiet(*self.mode.lines())
+            case _ if text.startswith("/mode "):
+                await self.mode.choose(text.split(maxsplit=1)[1])
             case "/sessions":
                 await self._list_sessions()
             case _ if text.startswith("/"):
@@ -259,7 +277,17 @@ class _Conversation:
             await self._send(text)
 
     def _scope(self) -> CommandScope:
-        return CommandScope(None, self.context_id, self.options.settings if self.context_id is None else None)
+        return CommandScope(None, self.context_id, self._settings())
+
+    def _settings(self) -> JsonObject | None:
+        """Return the AgentSettings of the next message: those of a new session, and the mode that was chosen."""
+        begun = self.options.settings if self.context_id is None else None
+        return {**(begun or {}), **self.mode.settings} or None
+
+    def _say(self, text: str) -> None:
+        """Show information above the prompt, or between the lines of a turn."""
+        if not self.prompter.above(lambda: self.renderer.quiet(text)):
+            self.renderer.quiet(text)
 
     async def _execute(self, command: CommandMessage, typed: str) -> None:
         try:
@@ -282,8 +310,9 @@ class _Conversation:
         self.commands.load(self._scope())
 
     async def _send(self, text: str) -> None:
-        settings = self.options.settings if self.context_id is None else None
-        message = PromptMessage(text, task_id=self.task_to_continue, context_id=self.context_id, settings=settings)
+        message = PromptMessage(
+            text, task_id=self.task_to_continue, context_id=self.context_id, settings=self._settings()
+        )
         try:
             turn = await self.turns.unless_interrupted(self.agent.prompt(message))
         except IsthmusError as error:
@@ -343,6 +372,8 @@ class _Conversation:
     async def _turn(self, stream: TaskStream, *, shown_prompt: str | None) -> None:
         """Show a task until it ends, and put its questions to the user."""
         end = await self.turns.show(stream, shown_prompt=shown_prompt, resume_command=self._resume_command())
+        if stream.view.state is not TaskState.COMPLETED:
+            self.prompter.typed.unqueue()
         if end is TurnEnd.LEFT:
             self.is_advised = True
             raise _Left

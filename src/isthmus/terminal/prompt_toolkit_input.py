@@ -20,9 +20,11 @@ from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.completion import Completion as ToolkitCompletion
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
-from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text import AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.input import create_input
+from prompt_toolkit.input.typeahead import get_typeahead
+from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.completion import display_completions_like_readline
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output.color_depth import ColorDepth
@@ -34,11 +36,14 @@ from typing_extensions import override
 from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText
-from isthmus.terminal.prompting import AskForCompletions, Complete, Prompter
+from isthmus.terminal.prompting import AskForCompletions, Complete, Prompter, ShownMode
 from isthmus.terminal.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.screen import Glyphs
 from isthmus.terminal.signals import Interrupted
+from isthmus.terminal.typed_ahead import TypedAhead, TypedKey, WorkKey
 
+ESCAPE_SECONDS = 0.1
+"""Time without another byte after which Escape counts as the key."""
 STYLE = Style.from_dict({"prompt": "bold ansicyan", "quiet": "ansibrightblack"})
 YES_AND_NO = "yn"
 _REFERENCE = re.compile(r"(^|\s|[(\[])@\S*$")
@@ -53,18 +58,22 @@ class PromptToolkitPrompter(Prompter):
     """
 
     def __init__(self, glyphs: Glyphs, history_file: Path | None, pause: float = PAUSE_SECONDS) -> None:
+        self.typed = TypedAhead()
+        self.reads_keys = True
+        self._input = create_input(sys.stdin)
         self._output = _output()
         self._pause = pause
-        self._kept = ""
         self._glyph = glyphs.prompt
+        self._mode: ShownMode | None = None
         self._reading: PromptSession[str] | None = None
         self._completer: _LineCompleter | None = None
         self._prompt: PromptSession[str] = PromptSession(
             multiline=True,
             history=_history(history_file),
-            key_bindings=_prompt_keys(self._complete),
+            key_bindings=_prompt_keys(self._complete, self._next_mode),
             prompt_continuation="  ",
             style=STYLE,
+            input=self._input,
             output=self._output,
             enable_open_in_editor=False,
             interrupt_exception=Interrupted,
@@ -93,10 +102,53 @@ class PromptToolkitPrompter(Prompter):
 
         event.app.create_background_task(ask())
 
+    def _next_mode(self, event: KeyPressEvent) -> None:
+        """Choose the next mode in the background, and draw the prompt again."""
+        if (mode := self._mode) is None:
+            return
+
+        async def choose() -> None:
+            await mode.next()
+            event.app.invalidate()
+
+        event.app.create_background_task(choose())
+
     @override
-    async def read_prompt(self) -> str:
-        kept, self._kept = self._kept, ""
-        return await self._read(self._prompt, [("class:prompt", f"{self._glyph} ")], kept)
+    async def read_prompt(self, mode: ShownMode) -> str:
+        def message() -> StyleAndTextTuples:
+            return [("class:quiet", mode.mark), ("class:prompt", f"{self._glyph} ")]
+
+        if (waiting := self.typed.next()) is not None:
+            return await self._read(self._prompt, message, waiting, is_sent=True)
+        self._mode = mode
+        draft, self.typed.draft = self.typed.draft, ""
+        return await self._read(self._prompt, message, draft)
+
+    @override
+    @contextmanager
+    def while_working(self, pressed: Callable[[Sequence[WorkKey]], None]) -> Generator[None]:
+        loop = asyncio.get_running_loop()
+        timer: asyncio.TimerHandle | None = None
+
+        def take(keys: Sequence[KeyPress]) -> None:
+            if keys:
+                pressed(self.typed.take(TypedKey(str(getattr(key.key, "value", key.key)), key.data) for key in keys))
+
+        def read() -> None:
+            nonlocal timer
+            if timer is not None:
+                timer.cancel()
+            take(self._input.read_keys())
+            # A lone Escape is the beginning of other keys until nothing follows it.
+            timer = loop.call_later(ESCAPE_SECONDS, lambda: take(self._input.flush_keys()))
+
+        take(get_typeahead(self._input))
+        with self._input.attach(read):
+            try:
+                yield
+            finally:
+                if timer is not None:
+                    timer.cancel()
 
     @override
     async def read_choice(self, question: CallQuestion) -> AnswerChoice:
@@ -105,6 +157,7 @@ class PromptToolkitPrompter(Prompter):
         session: PromptSession[str] = PromptSession(
             key_bindings=_choice_keys(keys),
             style=STYLE,
+            input=self._input,
             output=self._output,
             erase_when_done=True,
             interrupt_exception=Interrupted,
@@ -127,7 +180,11 @@ class PromptToolkitPrompter(Prompter):
     @override
     async def read_line(self, lines: Sequence[str], prompt: str) -> str:
         session: PromptSession[str] = PromptSession(
-            style=STYLE, output=self._output, erase_when_done=True, interrupt_exception=Interrupted
+            style=STYLE,
+            input=self._input,
+            output=self._output,
+            erase_when_done=True,
+            interrupt_exception=Interrupted,
         )
         above: StyleAndTextTuples = [("", "\n"), *(("class:quiet", f"  {line}\n") for line in lines)]
         return await self._read(session, [*above, ("class:prompt", f"  {prompt}")])
@@ -178,6 +235,7 @@ class PromptToolkitPrompter(Prompter):
             message,
             multiline=True,
             style=STYLE,
+            input=self._input,
             output=self._output,
             erase_when_done=True,
             enable_open_in_editor=False,
@@ -186,22 +244,26 @@ class PromptToolkitPrompter(Prompter):
         loop = asyncio.get_running_loop()
         timer: asyncio.TimerHandle | None = None
         session.app.key_processor.before_key_press += wait_again
+        dropped = self.typed.drop_answers(question)
+        draft, self.typed.draft = self.typed.draft, ""
         self._reading = session
         try:
-            await session.prompt_async(handle_sigint=False, pre_run=wait_again)
+            await session.prompt_async(default=draft, handle_sigint=False, pre_run=wait_again)
         finally:
             self._reading = None
             if timer is not None:
                 timer.cancel()
             early = EarlyText(session.default_buffer.text, question)
             # Kept even if the question was answered elsewhere meanwhile: the text is the user's.
-            self._kept = "\n".join(text for text in (self._kept, early.kept) if text)
-        return early.note
+            self.typed.draft = early.kept
+        return "; ".join(note for note in (dropped, early.note) if note)
 
-    async def _read(self, session: PromptSession[str], message: StyleAndTextTuples, typed: str = "") -> str:
+    async def _read(
+        self, session: PromptSession[str], message: AnyFormattedText, typed: str = "", *, is_sent: bool = False
+    ) -> str:
         self._reading = session
         try:
-            return await session.prompt_async(message, default=typed, handle_sigint=False)
+            return await session.prompt_async(message, default=typed, accept_default=is_sent, handle_sigint=False)
         finally:
             self._reading = None
 
@@ -260,10 +322,11 @@ def _output() -> Vt100_Output:
     return Vt100_Output(sys.stdout, size, os.environ.get("TERM"), colors, enable_cpr=False)
 
 
-def _prompt_keys(complete: Callable[[KeyPressEvent], None]) -> KeyBindings:
+def _prompt_keys(complete: Callable[[KeyPressEvent], None], next_mode: Callable[[KeyPressEvent], None]) -> KeyBindings:
     """Return the keys: Enter sends, Alt-Enter or a backslash and Enter begin a line, Ctrl-C clears or interrupts."""
     keys = KeyBindings()
     keys.add("tab")(complete)
+    keys.add("s-tab")(next_mode)
     keys.add("enter")(_send)
     keys.add("escape", "enter")(_begin_line)
     keys.add("c-c")(_clear)
@@ -293,6 +356,7 @@ def _clear(event: KeyPressEvent) -> None:
 def _choice_keys(choices: list[str]) -> KeyBindings:
     """Return keys that answer at once if every choice has a single one; else a number is typed and sent with Enter."""
     keys = KeyBindings()
+    keys.add("escape")(_cancel)
     if all(len(choice) == 1 for choice in choices):
         keys.add(Keys.Any)(partial(_answer, (*choices, *YES_AND_NO)))
         keys.add("enter")(_refuse_key)
@@ -305,6 +369,10 @@ def _answer(accepted: tuple[str, ...], event: KeyPressEvent) -> None:
         event.app.exit(result=event.data)
     else:
         event.app.output.bell()
+
+
+def _cancel(event: KeyPressEvent) -> None:
+    event.app.exit(exception=Interrupted())
 
 
 def _refuse_key(event: KeyPressEvent) -> None:

@@ -18,6 +18,7 @@ from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText, drop_begun_line
 from isthmus.terminal.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.signals import Interrupted
+from isthmus.terminal.typed_ahead import TypedAhead, WorkKey
 from isthmus.text.visible import visible_line
 
 if TYPE_CHECKING:
@@ -26,6 +27,21 @@ if TYPE_CHECKING:
 
 Complete: TypeAlias = Callable[[str], Sequence[Completion]]
 """Function that returns completions of a line, as whole lines."""
+
+
+class ShownMode(Protocol):
+    """The approval mode as the prompt shows it."""
+
+    @property
+    def mark(self) -> str:
+        """Text before the prompt; empty for the default mode."""
+        ...
+
+    async def next(self) -> None:
+        """Choose the next mode, if the agent allows it."""
+        ...
+
+
 AskForCompletions: TypeAlias = Callable[[str], Awaitable[Sequence[Completion]]]
 """Function that asks the agent for completions of a line."""
 
@@ -36,12 +52,24 @@ class Prompter(Protocol):
     Each raises EOFError when the user leaves (Ctrl-D, end of input) and Interrupted for Ctrl-C.
     """
 
+    typed: TypedAhead
+    """Text that was typed while nothing was read: its messages are the next prompts, its draft begins the next one."""
+    reads_keys: bool
+    """Whether keys are read while the agent works."""
+
     def offer(self, complete: Complete, ask: AskForCompletions | None = None) -> None:
         """Complete lines on Tab with ``complete``, and with ``ask`` if that returns nothing."""
         ...
 
-    async def read_prompt(self) -> str:
-        """Return the next message; several lines are joined by newlines."""
+    async def read_prompt(self, mode: ShownMode) -> str:
+        """Return the next message; several lines are joined by newlines.
+
+        ``mode`` is shown before the prompt; a key changes it.
+        """
+        ...
+
+    def while_working(self, pressed: Callable[[Sequence[WorkKey]], None]) -> AbstractContextManager[None]:
+        """Take keys into ``typed`` meanwhile, and call ``pressed`` after each with their effects on the turn."""
         ...
 
     async def read_choice(self, question: CallQuestion) -> AnswerChoice:
@@ -84,9 +112,10 @@ class LinePrompter(Prompter):
     """
 
     def __init__(self, descriptor: int, screen: "Screen", *, echoes: bool, pause: float = PAUSE_SECONDS) -> None:
+        self.typed = TypedAhead()
+        self.reads_keys = False
         self._echoes = echoes
         self._pause = pause
-        self._kept: list[str] = []
         self._asked = ""
         self._descriptor = descriptor
         self._screen = screen
@@ -99,10 +128,9 @@ class LinePrompter(Prompter):
         pass  # plain lines are not completed
 
     @override
-    async def read_prompt(self) -> str:
-        glyph = self._screen.glyphs.prompt
-        if self._kept:
-            kept = self._kept.pop(0)
+    async def read_prompt(self, mode: ShownMode) -> str:
+        glyph = f"{mode.mark}{self._screen.glyphs.prompt}"
+        if (kept := self.typed.next()) is not None:
             self._print(f"{glyph} {visible_line(kept)}\n")
             return kept
         lines = [await self._line(f"{glyph} ")]
@@ -110,6 +138,10 @@ class LinePrompter(Prompter):
             lines[-1] = lines[-1][:-1]
             lines.append(await self._line())
         return "\n".join(lines)
+
+    @override
+    def while_working(self, pressed: Callable[[Sequence[WorkKey]], None]) -> AbstractContextManager[None]:
+        return nullcontext()  # the terminal shows the line that is typed, and keeps it
 
     @override
     async def read_choice(self, question: CallQuestion) -> AnswerChoice:
@@ -159,7 +191,7 @@ class LinePrompter(Prompter):
                 async with asyncio.timeout(self._pause):
                     early = EarlyText(await self._line(), question)
                 if early.kept:
-                    self._kept.append(early.kept)
+                    self.typed.queue.append(early.kept)
                 if early.note:
                     self._print(f"  {early.note}\n")
         drop_begun_line(self._descriptor)

@@ -40,10 +40,12 @@ from isthmus.terminal.blocks import (
     question_block,
     seconds,
     tail_lines,
+    typed_lines,
 )
 from isthmus.terminal.headless_output import retry_text
 from isthmus.terminal.questions import CallQuestion, is_refusal
 from isthmus.terminal.screen import Screen
+from isthmus.terminal.typed_ahead import TypedAhead
 from isthmus.text.units import show_count
 from isthmus.text.visible import visible, visible_line
 
@@ -78,6 +80,9 @@ class TaskRenderer:
         self._last_event = 0.0
         self._note = ""
         self._awaited_servers = awaited_servers
+        self.typed = TypedAhead()
+        """Text that the user types meanwhile."""
+        self.cancel_key = "Ctrl-C"
 
     def begin(self, view: TaskView, now: float, shown_prompt: str | None) -> None:
         """Start to draw another task. ``shown_prompt`` is on the screen already, as the user typed it."""
@@ -151,7 +156,8 @@ class TaskRenderer:
         if now - self._last_event > QUIET_SECONDS:
             self._screen.flush_text()
         is_writing = self._screen.is_mid_text and now - self._last_event < PAUSE_SECONDS
-        self._screen.live([] if is_writing else self._live_lines(now))
+        typed = typed_lines(self.typed, self._screen.glyphs) if self._screen.is_live else []
+        self._screen.live([*([] if is_writing else self._live_lines(now)), *typed])
 
     def end(self) -> None:
         """Remove the live lines and complete the text."""
@@ -327,5 +333,7 @@ class TaskRenderer:
             line = Text(f"{frame} ", "prompt").append(self._note or self._doing(), "quiet")
             if waited >= 2:
                 line.append(f"  {seconds(waited)}", "quiet")
-            lines.append(line.append(f" {screen.glyphs.dot} Ctrl-C cancels" if not self._note else "", "quiet"))
+            lines.append(
+                line.append(f" {screen.glyphs.dot} {self.cancel_key} cancels" if not self._note else "", "quiet")
+            )
         return lines

@@ -5,7 +5,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,6 +16,7 @@ from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.terminal.asking import QuestionOutcome, TerminalQuestions, stop_all
+from isthmus.terminal.typed_ahead import WorkKey
 
 if TYPE_CHECKING:
     from isthmus.terminal.render import TaskRenderer
@@ -39,13 +40,17 @@ class TurnEnd(Enum):
 
 @dataclass(slots=True)
 class Turns:
-    """Shows one turn after another. ``resume_command`` is shown for a turn whose end is not seen here."""
+    """Shows one turn after another. ``resume_command`` is shown for a turn whose end is not seen here.
+
+    ``on_next_mode`` is called for the key of the next approval mode.
+    """
 
     agent: AgentClient
     screen: "Screen"
     renderer: "TaskRenderer"
     asking: TerminalQuestions
     timeouts: FrontTimeouts
+    on_next_mode: Callable[[], None] = lambda: None
     resume_command: str = ""
     interrupted: asyncio.Event = field(default_factory=asyncio.Event)
     is_working: bool = False
@@ -112,11 +117,12 @@ class Turns:
         tick = asyncio.ensure_future(self._tick())
         stop = asyncio.ensure_future(self.interrupted.wait())
         try:
-            await asyncio.wait({show, stop, tick}, return_when=asyncio.FIRST_COMPLETED)
-            if tick.done():
-                tick.result()  # raises: the ticks end only by a bug
-            if not show.done():
-                await self._cancel(stream, show)
+            with self.asking.prompter.while_working(self._pressed):
+                await asyncio.wait({show, stop, tick}, return_when=asyncio.FIRST_COMPLETED)
+                if tick.done():
+                    tick.result()  # raises: the ticks end only by a bug
+                if not show.done():
+                    await self._cancel(stream, show)
             if show.done():
                 show.result()
                 if not stream.view.state.ends_stream:
@@ -127,6 +133,14 @@ class Turns:
             await stop_all(show, tick, stop)
             self.renderer.end()
             self.screen.cursor(is_shown=True)
+
+    def _pressed(self, keys: Sequence[WorkKey]) -> None:
+        """Show what has been typed, and do what the keys mean."""
+        if WorkKey.INTERRUPT in keys:
+            self.interrupted.set()
+        if WorkKey.NEXT_MODE in keys:
+            self.on_next_mode()
+        self.renderer.tick(time.monotonic())
 
     async def _show_work(self, stream: TaskStream) -> None:
         async for delivery in stream.deliveries():
