@@ -109,6 +109,7 @@ async def test_an_edit_is_changed_the_session_survives_and_a_turn_is_cancelled(p
         assert call.output.diff.new_content == MINE
         commands = await hosting.agent.commands(CommandScope(context_id=asked.context_id))
         assert "init" in [command.name for command in commands]
+        await _cancel_a_turn_that_asks(peer, hosting, asked.context_id)
     _begin_earlier()
     async with peer.hosted(tmp_path) as hosting:
         peer.wire.add(Reply.of(Say("I know.")))
@@ -119,7 +120,6 @@ async def test_an_edit_is_changed_the_session_survives_and_a_turn_is_cancelled(p
         assert "The user changed your proposal for" in sent
         assert "-TWO\\\\n+MINE" in sent or "-TWO\\n+MINE" in sent
         assert "Make the second line loud." in sent
-        await _cancel_a_turn_that_asks(peer, hosting, asked.context_id)
 
 
 def _begin_earlier() -> None:
@@ -129,14 +129,13 @@ def _begin_earlier() -> None:
 
 
 async def _cancel_a_turn_that_asks(peer: Peer, hosting: AcpHosting, context_id: str) -> None:
-    path = hosting.workspace / "a.txt"
-    path.write_text(BEFORE, encoding="utf-8")
-    peer.writes(path)
-    asked = await hosting.prompt("Make the second line loud.", context_id)
+    command = {"command": "touch made.txt", "description": "Make a file", "is_background": False}
+    peer.wire.add(Reply.of(Call("run_shell_command", command)))
+    asked = await hosting.prompt("Make a file.", context_id)
     assert asked.state is TaskState.INPUT_REQUIRED, asked.view
     assert (await hosting.agent.cancel(asked.task_id)).state is TaskState.CANCELED
     peer.wire.add(Reply.of(Say("Here I am.")))
     again = await hosting.prompt("Still there?", context_id)
     assert again.state is TaskState.COMPLETED, again.view
     assert again.text.endswith("Here I am.")
-    assert path.read_text(encoding="utf-8") == BEFORE
+    assert not (hosting.workspace / "made.txt").exists()
