@@ -109,6 +109,13 @@ class EditorContext(InternalEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class EnvironmentContext(InternalEvent):
+    """The environment of the conversation as text for the model: date, system, git, files at the top. Not shown."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReferredContent(InternalEvent):
     """The content of MCP servers to which a prompt refers, as read when its turn began. Not shown.
 
@@ -332,6 +339,7 @@ AgentEvent: TypeAlias = (
     | Command
     | CommandPrompt
     | EditorContext
+    | EnvironmentContext
     | ReferredContent
     | StateChange
     | ToolCallUpdate

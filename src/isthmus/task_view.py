@@ -23,6 +23,7 @@ from isthmus.events import (
     Compacted,
     ConfirmationAccepted,
     EditorContext,
+    EnvironmentContext,
     ModelChosen,
     ModelReply,
     ModelUsed,
@@ -235,7 +236,7 @@ class TaskView:
                 self._count(event, at)
             case ToolResultRecorded():
                 self.request_began_at = at
-            case ReferredContent():
+            case ReferredContent() | EnvironmentContext():
                 pass
             case CommandPrompt() | AgentMessage() | EditorContext() | ModelChosen() | ToolsLoaded() | AgentRecord():
                 pass

@@ -44,6 +44,7 @@ class AgentHarness:
     policy: Policy = field(default_factory=Policy)
     limit: int = 20
     context: str | None = None
+    environment: str | None = None
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     rule: SettingsRule = field(default_factory=SettingsRule)
     checkpoints: Checkpoints | None = None
@@ -85,12 +86,16 @@ class AgentHarness:
         async def shown(_: ToolScope) -> str | None:
             return self.context
 
+        async def environment(_: ToolScope) -> str:
+            return self.environment or ""
+
         try:
             async with asyncio.timeout(60):
                 resources = AgentResources(
                     opened,
                     FixedTools(self.tools),
                     editor_context=shown,
+                    environment=environment if self.environment is not None else None,
                     checkpoints=self.checkpoints,
                     approvals=self.approvals,
                 )

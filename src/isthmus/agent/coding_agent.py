@@ -18,6 +18,7 @@ from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
 from isthmus.agent.context.size import context_window, messages_tokens
+from isthmus.agent.environment import has_environment
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.model_reply import ReplyStream
 from isthmus.agent.options import AgentOptions
@@ -32,6 +33,7 @@ from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.events import (
     EditorContext,
+    EnvironmentContext,
     StateChange,
     TaskState,
     ToolsLoaded,
@@ -143,6 +145,8 @@ class CodingAgent:
             await resources.open_model(session.model)  # A model that cannot be opened fails the task before calls run.
         if session.command is None and resources.contents is not None:
             await read_references(turn, resources.contents, scope, options)
+        if resources.environment is not None and not session.unsettled and not has_environment(session.messages):
+            await turn.emit(EnvironmentContext(await resources.environment(scope)))
         if not session.has_editor_context and resources.editor_context is not None and not session.unsettled:
             shown = await resources.editor_context(scope)
             if shown is not None:

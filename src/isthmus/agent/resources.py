@@ -21,6 +21,8 @@ from isthmus.tools.servers import ToolServers
 ContextSource: TypeAlias = Callable[[ToolScope], Awaitable[str | None]]
 """Returns the context of the user's editor as text for the model, or None. The editor is the one named by the session,
 or the one with the open workspace."""
+EnvironmentSource: TypeAlias = Callable[[ToolScope], Awaitable[str]]
+"""Returns the environment of a session as text for the model (:mod:`isthmus.agent.environment`)."""
 ModelSource: TypeAlias = Callable[[str | None], Awaitable[ChatModel]]
 """Opens the model with this name (as in ``--model``), or the agent's own model for None; raises ModelError."""
 FolderTrust: TypeAlias = Callable[[Path], bool]
@@ -46,6 +48,7 @@ class AgentResources:
     servers: ToolServers | None = None
     contents: ServerContents | None = None
     editor_context: ContextSource | None = None
+    environment: EnvironmentSource | None = None
     editors: EditorControl | None = None
     edit_diagnostics: EditDiagnostics | None = None
     home: Path | None = None

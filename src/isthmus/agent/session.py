@@ -29,6 +29,7 @@ from isthmus.events import (
     Compacted,
     ConfirmationAccepted,
     EditorContext,
+    EnvironmentContext,
     ModelChosen,
     ModelReply,
     ModelUsed,
@@ -181,6 +182,8 @@ class Session:
                 self._add_user_parts(Text(text), *media)
             case EditorContext(text):
                 self.has_editor_context = True
+                self._add_user_parts(Text(text))
+            case EnvironmentContext(text):
                 self._add_user_parts(Text(text))
             case ReferredContent(text, media):
                 self.new_prompts = []

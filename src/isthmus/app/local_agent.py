@@ -23,6 +23,7 @@ from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts
 from isthmus.app.folder_rules import RulesOfFolders
 from isthmus.app.model_directory import ModelDirectory
 from isthmus.app.session_editors import SessionEditors
+from isthmus.app.session_environment import SessionEnvironment
 from isthmus.app.setup import Setup, unused_settings
 from isthmus.app.task_files import TaskFiles
 from isthmus.app.trust_question import OnUnknown, settle_trust
@@ -158,6 +159,7 @@ async def local_agent(
         servers=mcp,
         contents=HostContents(mcp),
         editor_context=editors.context,
+        environment=SessionEnvironment(options.environment),
         editors=editors,
         edit_diagnostics=diagnostics,
         home=Path.home() / ".gemini",

@@ -54,6 +54,8 @@ DEMO_PROMPT = "Add a farewell function to greeting.py, in the style of the greet
 """Prompt for which the built-in script has a whole session: it reads, runs, proposes an edit and sums up."""
 WORKSPACE = re.compile(r"^The workspace is (?P<path>.+?)(?: \(on .*)?\.?$", re.MULTILINE)
 """Matches the line of a system prompt that names the workspace."""
+ENVIRONMENT = re.compile(r"<environment>\n.*\n</environment>", re.DOTALL)
+"""Matches the text about the environment in a user's message, which is not a part of the prompt."""
 DEFAULT_RETRY_DELAY = 1.0
 """Delay in seconds before a retry, if the script names none."""
 
@@ -189,8 +191,9 @@ def _moment(messages: Sequence[Message]) -> _Moment:
     since = messages[prompts[-1] + 1 :] if prompts else messages
     answers = [index for index, message in enumerate(since) if message.role == "assistant"]
     latest = since[answers[-1] + 1 :] if answers else ()
+    texts = [part.text for part in messages[prompts[-1]].parts if isinstance(part, Text)] if prompts else []
     return _Moment(
-        "\n".join(part.text for part in messages[prompts[-1]].parts if isinstance(part, Text)) if prompts else "",
+        "\n".join(text for text in texts if ENVIRONMENT.fullmatch(text) is None),
         len(answers),
         tuple(part for message in latest for part in message.parts if isinstance(part, ModelToolResult)),
         sum(len(requests_of(message)) for message in messages),

@@ -1,0 +1,69 @@
+"""Looks up the environment of a conversation: date, system, programs, git, and the top of the workspace.
+
+Takes milliseconds where there is no repository; git has a deadline. The text is made in
+:mod:`isthmus.agent.environment`.
+"""
+
+import asyncio
+import os
+import platform
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from shutil import which
+
+from isthmus.agent.environment import Environment, environment_text
+from isthmus.app.git_state import git_state
+from isthmus.text.visible import printable
+from isthmus.tools.base import ToolScope
+from isthmus.tools.workspace import Workspace
+
+PROGRAMS = tuple(
+    "git rg python3 uv poetry node npm pnpm yarn bun deno go cargo java mvn gradle dotnet ruby bundle php composer"  # noqa: SIM905
+    " make cmake gcc clang docker podman gh".split()
+)
+"""Programs whose presence changes what an agent would do."""
+
+
+class SessionEnvironment:
+    """Source of the text about a session's environment. ``environment`` is that of commands."""
+
+    def __init__(self, environment: Mapping[str, str], now: Callable[[], datetime] = datetime.now) -> None:
+        self._environment = environment
+        self._now = now
+
+    async def __call__(self, scope: ToolScope) -> str:
+        """Return the text for a session."""
+        found, git = await asyncio.gather(
+            asyncio.to_thread(self._look, scope.workspace),
+            git_state(scope.workspace, self._environment, is_above_allowed=not scope.user),
+        )
+        programs, entries = found
+        shell = which("bash", path=self._environment.get("PATH")) or "/bin/sh"
+        system = f"{platform.system()} {platform.release()} ({platform.machine()})"
+        return environment_text(Environment(self._now().astimezone(), system, shell, programs, git, entries))
+
+    def _look(self, workspace: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the programs that are found, and the names at the top of the workspace."""
+        path = self._environment.get("PATH")
+        return tuple(name for name in PROGRAMS if which(name, path=path)), _entries(Workspace(workspace))
+
+
+def _entries(workspace: Workspace) -> tuple[str, ...]:
+    """Return the names at the top of a workspace that its ignore files leave, folders first."""
+    try:
+        with os.scandir(workspace.root) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return ()
+    visible = workspace.visibility(workspace.root).inside(
+        workspace.root, "", frozenset(entry.name for entry in entries)
+    )
+    folders: list[str] = []
+    files: list[str] = []
+    for entry in entries:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        name = f"{entry.name}/" if is_folder else entry.name
+        if not visible.hides(name, name):
+            (folders if is_folder else files).append(printable(name))
+    return (*folders, *files)
