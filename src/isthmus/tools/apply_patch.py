@@ -10,7 +10,7 @@ from isthmus.development_tool import ConfirmationDetails, FileDiff, ToolOutput
 from isthmus.encoding.codec import JsonObject
 from isthmus.tools.arguments import CheckedArguments, check_arguments
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.edit import edit_target, proposed_diff, remove_approved, write_approved
+from isthmus.tools.edit import edit_result, edit_target, proposed_diff, remove_approved, write_approved
 from isthmus.tools.editor_text import EditorText, no_editor, require_saved
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.patch_text import FilePatch, PatchError, file_sections, parse_file_patch, patched_text
@@ -87,13 +87,7 @@ class ApplyPatch:
             removed = await asyncio.to_thread(remove_approved, context, patch.path, proposal)
             return ToolSucceeded(ToolOutput(diff=removed), f"Deleted {removed.file_path}.")
         written = await asyncio.to_thread(write_approved, context, patch.path, proposal, modified)
-        done = "Created the new file" if written.old_content is None else "Modified the file"
-        for_model = f"{done} {written.file_path}.{note}"
-        if written.new_content != proposal.new_content:
-            for_model += f" User modified the content of the file to be: {written.new_content}"
-        else:
-            for_model += f" The changes are:\n{written.formatted_diff}"
-        return ToolSucceeded(ToolOutput(diff=written), for_model)
+        return edit_result(written, proposal, note)
 
     def _proposal(self, arguments: Arguments, context: ToolContext) -> tuple[FileDiff, str]:
         patch = _patch(self._check(arguments))

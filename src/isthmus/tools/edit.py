@@ -8,13 +8,13 @@ import errno
 from dataclasses import dataclass
 from pathlib import Path
 
-from isthmus.development_tool import FileDiff
+from isthmus.development_tool import FileDiff, ToolOutput
 from isthmus.files.atomic import FileChangedError, remove_if_unchanged, write_if_unchanged
 from isthmus.files.nofollow import make_folders
 from isthmus.text.diff import unified_diff
 from isthmus.text.text_file import TextFile, TextForm, UnencodableTextError, with_newlines_of
 from isthmus.text.visible import printable
-from isthmus.tools.base import ToolContext
+from isthmus.tools.base import ToolContext, ToolSucceeded
 from isthmus.tools.content import LINK_CAME, read_bytes, text_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
@@ -129,6 +129,17 @@ def _unchanged_target(context: ToolContext, shown: str, proposal: FileDiff) -> E
         )
         raise _changed(shown, happened)
     return target
+
+
+def edit_result(written: FileDiff, proposal: FileDiff, note: str) -> ToolSucceeded:
+    """Return the result of an edit that was written; `note` tells the model what was tolerated."""
+    done = "Created the new file" if written.old_content is None else "Modified the file"
+    for_model = f"{done} {written.file_path}.{note}"
+    if written.new_content != proposal.new_content:
+        for_model += f" User modified the content of the file to be: {written.new_content}"
+    else:
+        for_model += f" What changed:\n{written.formatted_diff}"
+    return ToolSucceeded(ToolOutput(diff=written), for_model)
 
 
 def _encoded(target: EditTarget, content: str) -> bytes:

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, cast
 
-from isthmus.development_tool import ConfirmationDetails, FileDiff, ToolOutput
+from isthmus.development_tool import ConfirmationDetails, FileDiff
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.edit import edit_target, proposed_diff, write_approved
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult
+from isthmus.tools.edit import edit_result, edit_target, proposed_diff, write_approved
 from isthmus.tools.editor_text import EditorText, no_editor, require_saved
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.replacement import Replaced, replace_text
@@ -89,13 +89,7 @@ class Replace:
         if not isinstance(proposal, FileDiff):
             proposal, note = await asyncio.to_thread(self._proposal, arguments, context)
         written = await asyncio.to_thread(write_approved, context, shown, proposal, context.approved.modified_content)
-        done = "Created the new file" if written.old_content is None else "Modified the file"
-        for_model = f"{done} {written.file_path}.{note}"
-        if written.new_content != proposal.new_content:
-            for_model += f" User modified the content of the file to be: {written.new_content}"
-        else:
-            for_model += f" What changed:\n{written.formatted_diff}"
-        return ToolSucceeded(ToolOutput(diff=written), for_model)
+        return edit_result(written, proposal, note)
 
     def _proposal(self, arguments: Arguments, context: ToolContext) -> tuple[FileDiff, str]:
         checked = self._check(arguments)

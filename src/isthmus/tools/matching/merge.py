@@ -306,23 +306,20 @@ class _Merge:
     def _is_written_for_the_file(self) -> bool:
         """Return whether `new` has the file's indentation already, although `old` does not."""
         pairs = {pair.index: pair for pair in self._indentations.pairs}
-        mine = yours = 0
-        least_old = least_file = least_new = None
-        for change in self._changes:
-            if not change.is_equal:
-                continue
-            for index in range(change.start, change.end):
-                pair, new_index = pairs.get(index), index + change.other_start - change.start
-                if pair is None or not self._new.begins_line(new_index):
-                    continue
-                written = self._new.indentation(new_index)
-                least_old = min(least_old or pair.written, pair.written, key=len)
-                least_file = min(least_file or pair.actual, pair.actual, key=len)
-                least_new = min(least_new or written, written, key=len)
-                mine += written == pair.written != pair.actual
-                yours += written == pair.actual != pair.written
+        lines = [
+            (pairs[index], self._new.indentation(index + change.other_start - change.start))
+            for change in self._changes
+            if change.is_equal
+            for index in range(change.start, change.end)
+            if index in pairs and self._new.begins_line(index + change.other_start - change.start)
+        ]
+        least_old = min((len(pair.written) for pair, _ in lines), default=0)
+        least_file = min((len(pair.actual) for pair, _ in lines), default=0)
+        least_new = min((len(written) for _, written in lines), default=0)
         if least_old != least_file and least_new in {least_old, least_file}:
             return least_new == least_file
+        mine = sum(written == pair.written != pair.actual for pair, written in lines)
+        yours = sum(written == pair.actual != pair.written for pair, written in lines)
         return yours > mine
 
 
