@@ -12,7 +12,7 @@ from support.front_terminal import front_terminal
 from support.waiting import eventually
 
 PROMPT = r"(?m)^\u203a ?$"
-QUESTION = r"\? replace  greeting\.py"
+QUESTION = r"\? Change greeting\.py"
 CHOICES = r"1  Allow once"
 LONG_PAUSE = ("--pause", "60")
 """Seconds within which even a busy machine presses a key; over when the program gets PAUSE_IS_OVER."""

@@ -133,7 +133,7 @@ def test_ctrl_c_at_a_question_cancels_the_turn(record: Path) -> None:
     with front_terminal("edit", "--record", str(record)) as terminal:
         terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES).press("\x03").wait_for("\u2013 cancelled")
         terminal.wait_for(PROMPT)
-        assert terminal.screen.count("? replace") == 1
+        assert terminal.screen.count("? Change") == 1
     assert entries(record)[-1] == {"cancel": True}
 
 
@@ -161,7 +161,7 @@ def test_ctrl_d_at_a_question_leaves_it_open_and_says_how_to_come_back(record: P
 
 def test_resuming_shows_the_conversation_and_asks_the_open_question_again(record: Path) -> None:
     with front_terminal("edit", "--seed", "change it", "--resume", "latest", "--record", str(record)) as terminal:
-        terminal.wait_for(r"(?m)^\u203a change it$").wait_for(r"\? replace  greeting\.py").wait_for(CHOICES)
+        terminal.wait_for(r"(?m)^\u203a change it$").wait_for(r"\? Change greeting\.py").wait_for(CHOICES)
         terminal.press("1").wait_for("All done").wait_for(PROMPT).press("and more\r").wait_for(CHOICES)
     prompts = [entry for entry in entries(record) if "prompt" in entry]
     assert [entry["prompt"] for entry in prompts] == ["change it", "and more"]
@@ -309,3 +309,12 @@ def test_a_command_is_completed_on_tab_and_runs() -> None:
                 break
         terminal.press(" it\r").wait_for(CHOICES)
         terminal.press("1").wait_for("All done").wait_for(PROMPT)
+
+
+def test_all_of_a_question_is_read_at_eighty_columns() -> None:
+    with front_terminal("long_choice") as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES)
+        text = " ".join(terminal.screen.split())
+        assert "commands that begin with these words run without asking; options that write files" in text
+        assert "and output into files, are asked each time" in text
+        assert "runs in /workspace · covers this command, once" in text

@@ -236,6 +236,18 @@ class Scenarios:
         request = ConfirmationRequest((*options, *OPTIONS), execute_details=ExecuteDetails("make"))
         return [Ask((replace(shell_call(), confirmation_request=request),)), TextContent("t", "Chosen.")]
 
+    def long_choice(self, message: PromptMessage) -> Sequence[Step]:
+        """Ask a question whose answers need long descriptions."""
+        covered = (
+            "For the rest of this session, commands that begin with these words run without asking; options that write"
+            " files or run other programs, and output into files, are asked each time"
+        )
+        always = ConfirmationOption("proceed_always_prefix", "Always allow make test", covered)
+        request = ConfirmationRequest(
+            (OPTIONS[0], always, OPTIONS[2]), execute_details=ExecuteDetails("make", WORKSPACE)
+        )
+        return [Ask((replace(shell_call(), confirmation_request=request),)), TextContent("t", "Chosen.")]
+
     def failing(self, message: PromptMessage) -> Sequence[Step]:
         """Run a turn that ends at its limit."""
         return [TextContent("t", "trying"), StateChange(TaskState.FAILED, "20 turns were not enough", "turn_limit")]

@@ -13,6 +13,7 @@ from isthmus.development_tool import ExecuteDetails, FileDiff, GenericDetails, M
 from isthmus.encoding.codec import JsonObject
 from isthmus.task_view import CallView
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
+from isthmus.terminal.question_facts import facts_of
 from isthmus.terminal.questions import CallQuestion
 from isthmus.terminal.screen import Glyphs
 from isthmus.terminal.typed_ahead import TypedAhead
@@ -28,8 +29,8 @@ QUESTION_DIFF_LINES = 400
 RESULT_DIFF_LINES = 60
 ERROR_LINES = 12
 ARGUMENT_LINES = 30
-SHORTEST_DESCRIPTION = 12
-"""Minimum width in cells for the description of a choice; it is left out of less."""
+NARROWEST_DESCRIPTION = 30
+"""Minimum width in cells for the descriptions of choices beside their names; in less they are below."""
 LONGEST_LINE = 2000
 """Maximum number of characters of a line of a file that are shown."""
 
@@ -216,7 +217,8 @@ def _wrapped(text: str, room: int) -> list[str]:
 def question_block(question: CallQuestion, workspace: str, width: int, glyphs: Glyphs) -> list[Text]:
     """Return all of what the user is asked to allow, not only the model's description of it."""
     call = question.call
-    head = Text().append(f"{glyphs.waiting} ", "ask").append(visible_line(call.tool_name), "tool")
+    facts = facts_of(call, question.file_diff, workspace)
+    head = Text().append(f"{glyphs.waiting} ", "ask").append(facts.title or visible_line(call.tool_name), "tool")
     request = call.confirmation_request
     details = request.details if request is not None else None
     body: list[Text] = []
@@ -229,10 +231,7 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
         case FileDiff():
             diff = question.file_diff or details
             added, removed = changed_lines(diff)
-            head.append(f"  {visible_line(shown_path(diff, workspace))}")
             head.append("  ").append(f"+{added}", "added").append(" ").append(f"-{removed}", "removed")
-            if diff.old_content is None:
-                head.append("  new file", "quiet")
             if question.edited is not None:
                 head.append("  with your edits", "notice")
             body = diff_block(diff, width, glyphs, QUESTION_DIFF_LINES)
@@ -240,8 +239,6 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
             commands = visible(details.command).rstrip("\n").split("\n")
             folded = [part for line in commands for part in _folded(line, max(10, width - len(INDENT) - 3))]
             body = [Text(f"{INDENT}{'$' if index == 0 else ' '} {line}") for index, line in enumerate(folded)]
-            if details.working_directory:
-                body.append(Text(f"{INDENT}  in {visible_line(details.working_directory)}", "quiet"))
         case McpDetails():
             own_name = "" if details.tool_name == call.tool_name else f"{visible_line(details.tool_name)} "
             head.append(f"  {own_name}of the MCP server {visible_line(details.server_name)}")
@@ -252,27 +249,35 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
             body = [Text(INDENT + line) for line in visible(details.description).split("\n")]
         case None:
             body = _argument_lines(call.input_parameters, glyphs)
-    return [head, *body]
-
-
-def shown_path(diff: FileDiff, workspace: str) -> str:
-    """Return the path for display: relative to the workspace, absolute for a file outside of it."""
-    return diff.file_path.removeprefix(workspace.rstrip("/") + "/") if workspace else diff.file_path or diff.file_name
+    room = max(10, width - len(INDENT) - 1)
+    said = [
+        part for line in (facts.wants, f" {glyphs.dot} ".join(facts.facts)) if line for part in _wrapped(line, room)
+    ]
+    return [head, *(Text(INDENT + part, "quiet") for part in said), *body]
 
 
 def choice_lines(question: CallQuestion, width: int) -> list[tuple[str, str]]:
-    """Return ``(style, text)`` fragments of the choices, one line each, aligned; without room, no descriptions."""
+    """Return ``(style, text)`` fragments of the choices, with aligned descriptions; without room, those are below.
+
+    Nothing is cut: a description says what the answer covers.
+    """
     names = [visible_line(choice.name) for choice in question.choices]
     widest = max((cell_len(name) for name in names), default=0)
     keys = max((len(choice.key) for choice in question.choices), default=0)
+    indent = 2 + keys + 2
+    column = indent + widest + 2
+    is_beside = width - column - 1 >= NARROWEST_DESCRIPTION
+    column = column if is_beside else indent + 2
     fragments: list[tuple[str, str]] = []
     for choice, name in zip(question.choices, names, strict=True):
-        fragments += [("prompt", f"  {choice.key:>{keys}}"), ("", f"  {name}")]
-        room = width - keys - widest - 7
-        if choice.description and room >= SHORTEST_DESCRIPTION:
-            description = Text(visible_line(choice.description))
-            description.truncate(room, overflow="ellipsis")
-            fragments.append(("quiet", " " * (widest - cell_len(name) + 2) + description.plain))
+        first, *more = _wrapped(name, max(10, width - indent - 1))
+        fragments += [("prompt", f"  {choice.key:>{keys}}"), ("", f"  {first}")]
+        fragments += [("", f"\n{' ' * indent}{part}") for part in more]
+        rows = _wrapped(visible_line(choice.description or ""), max(10, width - column - 1))
+        if choice.description and is_beside:
+            fragments.append(("quiet", " " * (widest - cell_len(name) + 2) + rows.pop(0)))
+        if choice.description:
+            fragments += [("quiet", f"\n{' ' * column}{row}") for row in rows]
         fragments.append(("", "\n"))
     return fragments
 

@@ -88,7 +88,7 @@ class PickyAgent(MemoryAgent):
 async def test_an_answer_that_is_refused_is_said_and_the_question_asked_again(conversation: Conversation) -> None:
     assert await conversation.run(PickyAgent(edits), "do it", "2", "1") == 0
     assert "✗ selected_option_id: not now" in conversation.text
-    assert conversation.text.count("? replace") == 2
+    assert conversation.text.count("? Change") == 2
     assert "All done." in conversation.text
 
 
@@ -171,7 +171,7 @@ async def test_an_answer_elsewhere_is_noticed_where_no_events_can_be_replayed(co
     await eventually_async(lambda: conversation.text.endswith("\u203a "), what="the next prompt")
     conversation.type("/quit")
     assert await running == 0
-    assert conversation.text.count("? replace") == 1
+    assert conversation.text.count("? Change") == 1
 
 
 class AwayAgent(MemoryAgent):
@@ -307,7 +307,7 @@ async def test_a_command_of_the_agent_runs_in_the_session_and_shows_what_it_says
 
 async def test_what_a_command_asks_is_asked(conversation: Conversation) -> None:
     assert await conversation.run(MemoryAgent(edits), "/say it", "1") == 0
-    assert "? replace" in conversation.text
+    assert "? Change" in conversation.text
     assert "All done." in conversation.text
 
 

@@ -1,4 +1,7 @@
+from dataclasses import replace
+
 import pytest
+from rich.cells import cell_len
 
 from isthmus.development_tool import (
     ConfirmationOption,
@@ -9,7 +12,7 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallStatus,
 )
-from isthmus.terminal.blocks import question_block
+from isthmus.terminal.blocks import choice_lines, question_block
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
 from isthmus.terminal.questions import question_of, refusal
 from isthmus.terminal.screen import ASCII
@@ -166,3 +169,43 @@ def test_an_agents_own_options_count_by_their_kind_whatever_their_ids() -> None:
         choice = question.choice(typed)
         assert choice is not None
         assert choice.option_id == option
+
+
+COVERED = (
+    "For the rest of this session, commands that begin with these words run without asking; options that write files or"
+    " run other programs, and output into files, are asked each time"
+)
+
+
+@pytest.mark.parametrize("width", [24, 40, 80, 200])
+def test_what_an_answer_covers_is_wrapped_and_never_cut(width: int) -> None:
+    options = (
+        ConfirmationOption("proceed_once", "Allow once"),
+        ConfirmationOption("proceed_always_prefix", "Always allow git status …", COVERED),
+        ConfirmationOption("proceed_always_server", "Always allow all tools of 漢字の道具", "For the rest of it"),
+    )
+    request = ConfirmationRequest(options, generic_details=GenericDetails("x"))
+    call = ToolCall("c", ToolCallStatus.PENDING, "odd", {}, confirmation_request=request)
+    shown = "".join(text for _, text in choice_lines(question_of(call), width))
+    assert COVERED in " ".join(shown.split())
+    assert all(cell_len(line) < width for line in shown.splitlines())
+
+
+def test_a_question_says_what_it_wants_touches_and_covers() -> None:
+    wanted = replace(edit_call(), input_parameters={"file_path": "greeting.py", "instruction": "Use an f-string"})
+    created = edit_call(name="new.py", old=None, new="one\ntwo\n")
+
+    def head(call: ToolCall, rows: int) -> list[str]:
+        return [line.plain for line in question_block(question_of(call), "/workspace", 80, ASCII)[:rows]]
+
+    assert head(wanted, 3) == [
+        "? Change greeting.py  +1 -1",
+        '    "Use an f-string"',
+        "    touches this file, nothing else - covers this change only",
+    ]
+    assert head(created, 2) == ["? Create new.py  +2 -0", "    a new file, 2 lines - covers this file only"]
+    assert head(shell_call(), 3) == [
+        "? Run a command",
+        "    runs in /workspace - covers this command, once",
+        "    $ make test",
+    ]

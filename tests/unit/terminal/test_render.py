@@ -198,7 +198,7 @@ def test_a_question_shows_the_path_from_the_workspace_or_the_whole_of_it() -> No
         asked = replace(edit_call(), confirmation_request=ConfirmationRequest(OPTIONS, file_edit_details=diff))
         transcript = Transcript()
         transcript.renderer.question(question_of(asked))
-        assert f"? replace  {shown}  +1 -0  new file" in transcript.text
+        assert f"? Create {shown}  +1 -0\n    a new file, 1 line · covers this file only\n" in transcript.text
 
 
 def test_a_question_about_an_mcp_tool_shows_server_tool_and_arguments() -> None:
@@ -206,7 +206,11 @@ def test_a_question_about_an_mcp_tool_shows_server_tool_and_arguments() -> None:
     call = ToolCall("m", ToolCallStatus.PENDING, "git__push", {"force": True}, confirmation_request=request)
     transcript = Transcript()
     transcript.renderer.question(question_of(call))
-    assert transcript.text == ('? git__push  push of the MCP server git␛[2J\n    {\n      "force": true\n    }\n')
+    assert transcript.text == (
+        "? git__push  push of the MCP server git␛[2J\n"
+        "    goes to git␛[2J, an MCP server · covers this call, once\n"
+        '    {\n      "force": true\n    }\n'
+    )
 
 
 def test_a_question_about_an_mcp_tool_says_what_its_server_says_of_it() -> None:
@@ -217,6 +221,7 @@ def test_a_question_about_an_mcp_tool_says_what_its_server_says_of_it() -> None:
     transcript.renderer.question(question_of(call))
     assert transcript.text.splitlines() == [
         "? wipe  of the MCP server files",
+        "    goes to files, an MCP server · covers this call, once",
         "    Its server says that it can destroy things.",
         "    {",
         '      "all": true',

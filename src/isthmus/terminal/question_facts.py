@@ -1,0 +1,75 @@
+"""The words of a question: its title, what the agent wants, what the call touches, what the answer covers.
+
+Facts come from the call itself; the agent's own words stand in quotes. A fact that is not known is not stated: whether
+a command is in a sandbox, for example. Pure; not the choices and their descriptions, which the agent decides.
+"""
+
+from dataclasses import dataclass
+
+from isthmus.client import ELICITATION, SAMPLING
+from isthmus.development_tool import ExecuteDetails, FileDiff, McpDetails, ToolCall
+from isthmus.text.units import show_count
+from isthmus.text.visible import visible_line
+
+EDIT_TOOLS = frozenset({"replace", "write_file"})
+"""Tools that write the file that they name, and nothing else."""
+REASON_KEYS = ("instruction", "description")
+"""Arguments of tools in which a model says why it makes the call."""
+LONGEST_REASON = 400
+"""Maximum number of characters of the agent's words that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionFacts:
+    """``title`` begins with a verb, and is empty if only the tool's name is known. The others may be empty, too."""
+
+    title: str = ""
+    wants: str = ""
+    touches: str = ""
+    covers: str = ""
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The reach of the call and of the answer, as far as they are known."""
+        covered = f"covers {self.covers}" if self.covers else ""
+        return tuple(part for part in (self.touches, covered) if part)
+
+
+def facts_of(call: ToolCall, diff: FileDiff | None, workspace: str) -> QuestionFacts:
+    """Return the words for a pending call; ``diff`` is the change under review, with the user's edits."""
+    request = call.confirmation_request
+    if call.tool_name in (ELICITATION, SAMPLING):
+        return QuestionFacts()  # the question is a server's, in its own words
+    match request.details if request is not None else None:
+        case FileDiff() as proposed:
+            return _edit(call, diff or proposed, workspace)
+        case ExecuteDetails(_, directory):
+            place = f"runs in {visible_line(directory)}" if directory else ""
+            return QuestionFacts("Run a command", _reason(call), place, "this command, once")
+        case McpDetails(server):
+            return QuestionFacts("", "", f"goes to {visible_line(server)}, an MCP server", "this call, once")
+        case _:
+            return QuestionFacts()
+
+
+def shown_path(diff: FileDiff, workspace: str) -> str:
+    """Return the path for display: relative to the workspace, absolute for a file outside of it."""
+    return diff.file_path.removeprefix(workspace.rstrip("/") + "/") if workspace else diff.file_path or diff.file_name
+
+
+def _edit(call: ToolCall, diff: FileDiff, workspace: str) -> QuestionFacts:
+    path = visible_line(shown_path(diff, workspace))
+    if diff.old_content is None:
+        count = show_count(len(diff.new_content.splitlines()), "line")
+        return QuestionFacts(f"Create {path}", _reason(call), f"a new file, {count}", "this file only")
+    only = ", nothing else" if call.tool_name in EDIT_TOOLS else ""
+    return QuestionFacts(f"Change {path}", _reason(call), f"touches this file{only}", "this change only")
+
+
+def _reason(call: ToolCall) -> str:
+    """Return the agent's words, in quotes."""
+    for key in REASON_KEYS:
+        value = call.input_parameters.get(key)
+        if isinstance(value, str) and (words := visible_line(value.strip())):
+            return f'"{words}"' if len(words) <= LONGEST_REASON else f'"{words[:LONGEST_REASON]} ..."'
+    return ""
