@@ -15,9 +15,12 @@ class _McpGroup(JsonErrorGroup, LazyGroup):
     cls=_McpGroup,
     table={
         "add": LazyCommand("isthmus.cli.mcp.add", "Add a server to your settings."),
+        "add-json": LazyCommand("isthmus.cli.mcp.add_json", "Add a server whose entry you have as JSON."),
         "disable": LazyCommand("isthmus.cli.mcp.change", "Switch a server off; it stays configured.", "disable"),
         "doctor": LazyCommand("isthmus.cli.mcp.doctor", "Find out why a server does not work."),
         "enable": LazyCommand("isthmus.cli.mcp.change", "Switch a server on again.", "enable"),
+        "get": LazyCommand("isthmus.cli.mcp.get", "Show how one server is configured."),
+        "import": LazyCommand("isthmus.cli.mcp.import_servers", "Take over the servers of another program."),
         "list": LazyCommand("isthmus.cli.mcp.list_servers", "List the servers, and whether they work."),
         "login": LazyCommand("isthmus.cli.mcp.login", "Log in to a server that requires it.", "login"),
         "logout": LazyCommand("isthmus.cli.mcp.login", "Forget the login to a server.", "logout"),

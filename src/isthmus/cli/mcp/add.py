@@ -1,18 +1,13 @@
 """``isthmus mcp add``: adds a server to a settings file. Arguments after a server's command are the server's own."""
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 
 from isthmus.cli.mcp.entry import STDIO, NewServer, entry, is_url
-from isthmus.cli.mcp.servers import PROJECT, load, named, say, scope_option, settings_path
-from isthmus.encoding.jsonc import parse
-from isthmus.encoding.jsonc_edit import set_member
-from isthmus.mcp_host.config.workspace_config import UnusableServer
-from isthmus.settings.edit_file import change_file
+from isthmus.cli.mcp.servers import say, scope_option, settings_path
+from isthmus.cli.mcp.writing import notes_on, write_server
 
 
 class _AddCommand(click.Command):
@@ -101,42 +96,11 @@ def command(name: str, command_or_url: str, args: tuple[str, ...], scope: str, *
     """
     new = entry(NewServer(name, command_or_url, args, **options))
     path = settings_path(scope)
-    existed = False
-
-    def change(text: str) -> str:
-        nonlocal existed
-        existed = _has(text, name)
-        return set_member(text, ["mcpServers", name], new)
-
-    change_file(path, change)
+    existed = write_server(path, name, new)
     if existed:
         click.echo(f'MCP server "{name}" is already configured within {scope} settings.')
         click.echo(f'MCP server "{name}" updated in {scope} settings.')
     else:
         click.echo(f'MCP server "{name}" added to {scope} settings. ({options["transport"]})')
-    for note in _notes(name, path, scope, is_trusted=bool(options["trust"])):
+    for note in notes_on(name, path, scope, is_trusted=bool(options["trust"])):
         say(f"Note: {note}", err=True)
-
-
-def _has(text: str, name: str) -> bool:
-    value: object = parse(text) if text.strip("\ufeff \t\r\n") else {}
-    servers = cast("dict[str, object]", value).get("mcpServers") if isinstance(value, dict) else None
-    return isinstance(servers, dict) and name in servers
-
-
-def _notes(name: str, path: Path, scope: str, *, is_trusted: bool) -> list[str]:
-    """Return the reasons why the new server is not used as intended."""
-    notes: list[str] = []
-    if is_trusted and scope == PROJECT:
-        notes.append("trust counts only in your own settings (--scope user); its tools still ask for approval")
-    found = named(load(), name)
-    if found is None:
-        return notes
-    source = found.source
-    if source is not None and os.path.realpath(source) != os.path.realpath(path):
-        notes.append(f"in this folder {source} configures a server of that name, too, and takes precedence")
-    elif isinstance(found, UnusableServer):
-        notes.append(f"it is not used yet: {found.problem}")
-    else:
-        notes += [warning for warning in found.warnings if not warning.startswith("trust ")]
-    return notes

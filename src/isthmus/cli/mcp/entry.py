@@ -49,7 +49,7 @@ def entry(server: NewServer) -> dict[str, Any]:
     Raises:
         BadInputError: an argument is invalid; the text says what was expected.
     """
-    _require_name(server.name)
+    require_name(server.name)
     _require_utf8(server)
     found = _stdio(server) if server.transport == STDIO else _http(server)
     if server.timeout is not None:
@@ -99,7 +99,8 @@ def _http(server: NewServer) -> dict[str, Any]:
     return found
 
 
-def _require_name(name: str) -> None:
+def require_name(name: str) -> None:
+    """Raise BadInputError if a server may not have the name."""
     is_fitting = 0 < len(name) <= LONGEST_NAME and name[0].isalnum() and name.isprintable()
     if not is_fitting or not all(character.isalnum() or character in "_-." for character in name):
         raise BadInputError(

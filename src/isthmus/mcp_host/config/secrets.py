@@ -26,6 +26,11 @@ _SPEAKING_NAME = re.compile(r"key|token|secret|passw|pwd|credential|auth|bearer|
 _FOLDERS = ("PWD", "OLDPWD")
 
 
+def is_secret_name(name: str) -> bool:
+    """Return whether the name of a variable or an option is like that of a secret."""
+    return _SPEAKING_NAME.search(name) is not None
+
+
 class Secrets:
     """The secret values of one server."""
 
