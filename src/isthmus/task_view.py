@@ -39,6 +39,7 @@ from isthmus.events import (
     ToolResultRecorded,
     ToolsLoaded,
 )
+from isthmus.todo_list import Todo, todos_of
 
 
 @dataclass(slots=True)
@@ -176,6 +177,14 @@ class TaskView:
                 shown.append(text)
                 break
         return "\n\n".join(text.strip("\n") for text in shown) if artifacts else "".join(shown)
+
+    @property
+    def todos(self) -> tuple[Todo, ...]:
+        """The agent's plan: the list of the last call that stated one."""
+        for view in reversed(self.calls.values()):
+            if view.call.status is ToolCallStatus.SUCCEEDED and (todos := todos_of(view.call)) is not None:
+                return todos
+        return ()
 
     @property
     def questions(self) -> tuple[CallView, ...]:

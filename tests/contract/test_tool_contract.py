@@ -26,6 +26,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "write_file": {"file_path": "new/b.txt", "content": "b\n"},
     "run_shell_command": {"command": "echo one; echo two >> a.txt"},
     "read_many_files": {"include": ["*.txt"]},
+    "write_todos": {"todos": [{"description": "Read", "status": "in_progress"}]},
     "apply_patch": {
         "input": "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+2\n*** End Patch\n",
     },

@@ -207,7 +207,10 @@ class CodingAgent:
         policy = policy_for(
             self._options.policy, settings, self._options.settings_rule, yolo_refusal=loading.tools.yolo_refusal
         )
-        variant = PromptVariant(policy.mode, policy.may_ask, self._options.is_in_terminal, model.provider)
+        names_of_tools = frozenset(loading.tools.tools)
+        variant = PromptVariant(
+            policy.mode, policy.may_ask, self._options.is_in_terminal, model.provider, names_of_tools
+        )
         names = (settings.context_files if settings is not None else ()) or self._options.context_files
         home = self._resources.home_of(session.user)
         instructions = await self._memory.instructions(workspace, home, names)

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from isthmus.agent.approval.policy import ApprovalMode
+from isthmus.todo_list import WRITE_TODOS
 
 _TEXTS = Path(__file__).with_name("prompt")
 PROVIDERS_WITH_NOTES = ("anthropic", "gemini", "openai")
@@ -39,6 +40,8 @@ class PromptVariant:
     is_user_present: bool = True
     is_in_terminal: bool = False
     provider: str = ""
+    tools: frozenset[str] = frozenset()
+    """Names of the tools that are offered; some have a text of their own."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -46,6 +49,7 @@ class PromptVariant:
         is_asked = self.is_user_present or self.mode in (ApprovalMode.PLAN, ApprovalMode.YOLO)
         return (
             "user_present" if self.is_user_present else "user_absent",
+            *(("todos",) if WRITE_TODOS in self.tools else ()),
             *(("in_terminal",) if self.is_in_terminal else ()),
             f"mode_{self.mode.value}{'' if is_asked else '_absent'}",
             *((f"provider_{self.provider}",) if self.provider in PROVIDERS_WITH_NOTES else ()),

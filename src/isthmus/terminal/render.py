@@ -45,9 +45,11 @@ from isthmus.terminal.blocks import (
 from isthmus.terminal.headless_output import retry_text
 from isthmus.terminal.questions import CallQuestion, is_refusal
 from isthmus.terminal.screen import Screen
+from isthmus.terminal.todos import todo_lines
 from isthmus.terminal.typed_ahead import TypedAhead
 from isthmus.text.units import show_count
 from isthmus.text.visible import visible, visible_line
+from isthmus.todo_list import Todo, todos_of
 
 QUIET_SECONDS = 0.4
 """Time without events after which a waiting line is shown."""
@@ -68,6 +70,7 @@ class TaskRenderer:
 
     def __init__(self, screen: Screen, awaited_servers: Callable[[], Sequence[str]] = tuple) -> None:
         self._screen = screen
+        self._todos: tuple[Todo, ...] = ()
         self._view = TaskView()
         self._text_id = ""
         self._seen: dict[str, str] = {}
@@ -89,6 +92,7 @@ class TaskRenderer:
         self._view, self._last_event, self._note = view, now, ""
         self._shown_prompt = shown_prompt
         self._text_id = ""
+        self._todos = view.todos
         for call in view.questions:
             self._remember(call.call)
 
@@ -220,6 +224,9 @@ class TaskRenderer:
         if call.status is ToolCallStatus.FAILED:
             for line in error_lines(call):
                 lines += [Text(INDENT).append_text(part) for part in screen.wrapped(line, len(INDENT))]
+        elif call.status is ToolCallStatus.SUCCEEDED and (todos := todos_of(call)) is not None:
+            lines += todo_lines(todos, self._todos, screen.width, screen.glyphs)
+            self._todos = todos
         elif call.output is not None and call.output.diff is not None:
             diff = call.output.diff
             if self._seen.get(call.tool_call_id) != diff.new_content:

@@ -12,6 +12,7 @@ from isthmus.tools.replace import Replace
 from isthmus.tools.run_shell_command import INACTIVITY_SECONDS, RunShellCommand
 from isthmus.tools.shell_sandbox import ShellSandbox
 from isthmus.tools.write_file import WriteFile
+from isthmus.tools.write_todos import WriteTodos
 
 
 def builtin_tools(
@@ -30,5 +31,6 @@ def builtin_tools(
         WriteFile(editor_text),
         RunShellCommand(shell_inactivity_seconds, shell_sandbox),
         ReadManyFiles(),
+        WriteTodos(),
         ApplyPatch(editor_text),
     )

@@ -202,3 +202,35 @@ def test_nothing_follows_the_end_of_a_call_but_another_call_may_have_its_id() ->
     assert sent == [1, 1, 0, 0]
     (again,) = encoder.call(ToolCall("c1", ToolCallStatus.PENDING, "read_file", {}))
     assert to_camel_json(again)["sessionUpdate"] == "tool_call"
+
+
+TODOS = ToolCall(
+    "t1",
+    ToolCallStatus.PENDING,
+    "write_todos",
+    {"todos": [{"description": "Read", "status": "completed"}, {"description": "Ask", "status": "blocked"}]},
+)
+PLAN = {
+    "sessionUpdate": "plan",
+    "entries": [
+        {"content": "Read", "priority": "medium", "status": "completed"},
+        {"content": "Ask", "priority": "medium", "status": "pending"},
+    ],
+}
+
+
+def test_a_list_of_things_to_do_is_the_plan_and_not_a_call() -> None:
+    encoder = UpdateEncoder("/w")
+    steps = [replace(TODOS, status=status) for status in (ToolCallStatus.PENDING, ToolCallStatus.EXECUTING)]
+    done = replace(TODOS, status=ToolCallStatus.SUCCEEDED, output=ToolOutput(text="- [x] Read"))
+    assert sent(encoder, *map(ToolCallUpdate, (*steps, done, done))) == [PLAN]
+    encoder.begin_replay()
+    assert sent(encoder, ToolCallUpdate(done)) == [PLAN]
+
+
+def test_a_list_that_is_asked_about_or_refused_is_a_call() -> None:
+    asked = ToolCallUpdate(replace(TODOS, confirmation_request=ASKED))
+    done = ToolCallUpdate(replace(TODOS, status=ToolCallStatus.SUCCEEDED))
+    refused = ToolCallUpdate(replace(TODOS, tool_call_id="t2", status=ToolCallStatus.FAILED))
+    updates = sent(UpdateEncoder("/w"), asked, done, refused)
+    assert [update["sessionUpdate"] for update in updates] == ["tool_call", "plan", "tool_call_update", "tool_call"]

@@ -11,10 +11,19 @@ from isthmus.acp.front.questions import question_of
 from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.front.updates import UpdateEncoder
 from isthmus.acp.front.wire import FrontAbilities, FrontUpdate, PromptAccepted, StateReport, TurnError, TurnState
+from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v1 import connection, sessions
 from isthmus.acp.v1.connection import ElicitationCapabilities, Present
 from isthmus.acp.v1.content import TextBlock
-from isthmus.acp.v1.updates import CommandsUpdate, ConfigOptionsUpdate, ModeUpdate, SessionInfoUpdate, UsageUpdate
+from isthmus.acp.v1.updates import (
+    CommandsUpdate,
+    ConfigOptionsUpdate,
+    ModeUpdate,
+    PlanEntry,
+    PlanUpdate,
+    SessionInfoUpdate,
+    UsageUpdate,
+)
 from isthmus.acp.v2.wire import FrontWireV2
 from isthmus.development_tool import (
     AgentThought,
@@ -353,3 +362,15 @@ def test_forms_are_as_in_version_1() -> None:
         "sessionId": "s1",
         "toolCallId": "c1",
     }
+
+
+def test_a_plan_has_an_id_and_keeps_what_was_given_up() -> None:
+    plan = PlanUpdate((PlanEntry("Read", status="completed"), PlanEntry("Guess", status="cancelled")))
+    entries = [
+        {"content": "Read", "priority": "medium", "status": "completed"},
+        {"content": "Guess", "priority": "medium", "status": "cancelled"},
+    ]
+    assert written(plan) == [
+        {"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": "todos", "entries": entries}}
+    ]
+    assert list(FrontWireV1().updates(plan)) == [{"sessionUpdate": "plan", "entries": entries[:1]}]

@@ -25,10 +25,11 @@ from support.scripted_wire import Reply, Say
 pytestmark = pytest.mark.anyio
 
 SNAPSHOTS = Path(__file__).with_name("prompts")
+TOOLS = frozenset(builtin_tools().tools)
 MAXIMUM_BYTES = 8_000
 """Size of the longest variant: each request pays for it."""
 VARIANTS = {
-    f"{mode}-{reader}": PromptVariant(mode, reader != "headless", reader == "terminal")
+    f"{mode}-{reader}": PromptVariant(mode, reader != "headless", reader == "terminal", "", TOOLS)
     for mode, reader in product(ApprovalMode, ("terminal", "client", "headless"))
 } | {f"notes-{provider}": PromptVariant(provider=provider) for provider in PROVIDERS_WITH_NOTES}
 

@@ -332,3 +332,30 @@ def test_for_a_long_confirmed_command_the_result_repeats_the_beginning_and_says_
     transcript.show(*run(call, ToolOutput(text="")))
     assert "echo 29" in transcript.text.split("✓")[0]
     assert "echo 7\n    … 22 more lines, shown in the question\n" in transcript.text.split("✓")[1]
+
+
+def todo_call(call_id: str, *entries: tuple[str, str]) -> ToolCall:
+    todos = [{"description": description, "status": status} for description, status in entries]
+    return ToolCall(call_id, ToolCallStatus.PENDING, "write_todos", {"todos": todos}, f"{len(entries)} steps")
+
+
+def test_a_list_of_things_to_do_is_shown_whole_and_then_by_its_changes() -> None:
+    first = todo_call("t1", ("Read \x1b[2J", "in_progress"), ("Edit", "pending"), ("Test", "pending"))
+    second = todo_call("t2", ("Read \x1b[2J", "completed"), ("Edit", "in_progress"), ("Test", "pending"))
+    third = todo_call("t3", ("Edit", "blocked"), ("Test", "cancelled"), ("Ask " + "x" * 80, "pending"))
+    transcript = Transcript(width=40)
+    for call in (first, second, third):
+        transcript.show(*run(call, ToolOutput(text="- [ ] not shown")), seconds=0)
+    assert transcript.text == (
+        "✓ write_todos  3 steps\n    \u203a Read \u241b[2J\n    · Edit\n    · Test\n"
+        "✓ write_todos  3 steps\n    ✓ Read \u241b[2J\n    \u203a Edit\n"
+        "✓ write_todos  3 steps\n    ? Edit\n    \u2013 Test\n    · Ask " + "x" * 29 + "…\n"
+    )
+
+
+def test_a_list_that_was_refused_is_not_taken_for_the_present_one() -> None:
+    call = todo_call("t1", ("Read", "pending"))
+    failed = replace(call, status=ToolCallStatus.FAILED, error=ErrorDetails("expected something else"))
+    transcript = Transcript().show(ToolCallUpdate(failed))
+    transcript.show(*run(replace(call, tool_call_id="t2"), ToolOutput(text="")), seconds=0)
+    assert transcript.text.endswith("✓ write_todos  1 steps\n    · Read\n")

@@ -21,6 +21,7 @@ def test_the_tools_have_gemini_clis_names_and_always_the_same_order() -> None:
         "write_file",
         "run_shell_command",
         "read_many_files",
+        "write_todos",
         "apply_patch",
     ]
 

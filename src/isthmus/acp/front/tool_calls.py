@@ -44,6 +44,7 @@ _KINDS: Mapping[str, CallKind] = {
     "run_shell_command": CallKind.EXECUTE,
     "search_mcp_tools": CallKind.SEARCH,
     "write_file": CallKind.EDIT,
+    "write_todos": CallKind.THINK,
 }
 _STATUSES: Mapping[ToolCallStatus, AcpCallStatus] = {
     ToolCallStatus.STATUS_UNSPECIFIED: AcpCallStatus.PENDING,

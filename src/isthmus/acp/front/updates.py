@@ -10,6 +10,8 @@ from isthmus.acp.v1.content import ContentBlock, EmbeddedResource, ImageBlock, R
 from isthmus.acp.v1.updates import (
     AgentMessageChunk,
     AgentThoughtChunk,
+    PlanEntry,
+    PlanUpdate,
     SessionUpdate,
     ToolCallChanged,
     ToolCallStarted,
@@ -34,6 +36,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
+from isthmus.todo_list import Todo, TodoStatus, todos_of
 
 _MEMBERS = tuple(field.name for field in fields(ToolCallState))
 
@@ -95,6 +98,13 @@ class UpdateEncoder:
 
     def call(self, call: ToolCall) -> Iterator[SessionUpdate]:
         """Yield what is new of a tool call; nothing more after its end, unless another call has its id."""
+        todos = todos_of(call)
+        if todos is not None and call.status is ToolCallStatus.SUCCEEDED and call.tool_call_id not in self._ended:
+            yield PlanUpdate(tuple(_plan_entry(todo) for todo in todos))
+        if todos is not None and _is_plan_alone(call) and call.tool_call_id not in self._calls:
+            if call.status.is_final:
+                self._ended.add(call.tool_call_id)
+            return
         if call.tool_call_id in self._ended:
             if call.status is not ToolCallStatus.PENDING:
                 return
@@ -115,6 +125,17 @@ class UpdateEncoder:
         changed: dict[str, Any] = {name: value for name, value in stated.items() if value != getattr(before, name)}
         if changed:
             yield ToolCallChanged(call.tool_call_id, **changed)
+
+
+def _is_plan_alone(call: ToolCall) -> bool:
+    """Return whether a client needs only the plan that a call states, and not the call."""
+    return call.confirmation_request is None and call.status not in (ToolCallStatus.FAILED, ToolCallStatus.CANCELLED)
+
+
+def _plan_entry(todo: Todo) -> PlanEntry:
+    # The protocol has no state for an entry that waits for something.
+    status = TodoStatus.PENDING if todo.status is TodoStatus.BLOCKED else todo.status
+    return PlanEntry(todo.description, status=status.value)
 
 
 def _thought_text(thought: AgentThought) -> str:

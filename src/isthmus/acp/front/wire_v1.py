@@ -9,7 +9,7 @@ from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.front.wire import FrontAbilities, FrontRequest, FrontUpdate, PromptAccepted, StateReport, read_params
 from isthmus.acp.v1 import connection, sessions
 from isthmus.acp.v1.client_requests import PermissionRequest
-from isthmus.acp.v1.updates import AcpCallStatus, ToolCallState
+from isthmus.acp.v1.updates import AcpCallStatus, PlanUpdate, ToolCallState
 from isthmus.encoding.codec import JsonObject, to_camel_json
 
 REQUESTS: Mapping[str, type[FrontRequest]] = {
@@ -86,6 +86,9 @@ class FrontWireV1:
         match update:
             case StateReport() | PromptAccepted():
                 return
+            case PlanUpdate(entries):
+                # This version has no entries that were given up.
+                yield to_camel_json(PlanUpdate(tuple(entry for entry in entries if entry.status != "cancelled")))
             case ToolCallState():
                 yield to_camel_json(call_state_v1(update))
             case _:

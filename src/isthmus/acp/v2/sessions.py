@@ -5,6 +5,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from isthmus.acp.front.wire import TurnError
 from isthmus.acp.v1.sessions import CommandServer, ConfigValue, HttpMcpServer
+from isthmus.acp.v1.updates import PlanEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,23 @@ class CommandsUpdateV2:
 
     TAG: ClassVar = ("sessionUpdate", "available_commands_update")
     available_commands: tuple[AvailableCommandV2, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanItems:
+    """A plan as entries; a later one with the same id replaces it."""
+
+    TAG: ClassVar = ("type", "items")
+    plan_id: str
+    entries: tuple[PlanEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanUpdateV2:
+    """A plan of the agent."""
+
+    TAG: ClassVar = ("sessionUpdate", "plan_update")
+    plan: PlanItems
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ from isthmus.acp.v2.sessions import (
     CommandsUpdateV2,
     ConfigOptionsUpdateV2,
     NewSessionRequestV2,
+    PlanItems,
+    PlanUpdateV2,
     PromptAcknowledgement,
     ReplayFromStart,
     ResumeSessionRequestV2,
@@ -67,6 +69,9 @@ _SAME: Mapping[str, type[FrontRequest]] = {
     )
 }
 """Requests that version 1 has as well; members that are new in version 2 repeat what the value itself says."""
+
+PLAN_ID = "todos"
+"""Id of the only plan of a session."""
 
 
 class FrontWireV2:
@@ -156,8 +161,10 @@ class FrontWireV2:
                 yield to_camel_json(ConfigOptionsUpdateV2(_options(options)))
             case SessionInfoUpdate() | UsageUpdate():
                 yield to_camel_json(update)
-            case ModeUpdate() | PlanUpdate() | UnknownUpdate():
-                pass  # a mode is an option here; the front sends neither of the others
+            case PlanUpdate(entries):
+                yield to_camel_json(PlanUpdateV2(PlanItems(PLAN_ID, entries)))
+            case ModeUpdate() | UnknownUpdate():
+                pass  # a mode is an option here; the front sends no others
 
     def question(self, question: ClientQuestion) -> JsonObject:
         """Return the parameters of the request that asks the user; those of forms and pages are as in version 1."""
