@@ -328,6 +328,13 @@ class ToolsLoaded(InternalEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class LoopNotice(InternalEvent):
+    """The model repeats itself, and ``text`` tells it so, in a message of the user's side. Not shown by itself."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class AgentRecord(InternalEvent):
     """Data that an agent keeps across restarts of its process; a later record replaces it. Not shown."""
 
@@ -357,6 +364,7 @@ AgentEvent: TypeAlias = (
     | Restored
     | ModelChosen
     | ToolsLoaded
+    | LoopNotice
     | AgentRecord
 )
 """Any event of a task."""

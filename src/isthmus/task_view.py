@@ -24,6 +24,7 @@ from isthmus.events import (
     ConfirmationAccepted,
     EditorContext,
     EnvironmentContext,
+    LoopNotice,
     ModelChosen,
     ModelReply,
     ModelUsed,
@@ -245,7 +246,7 @@ class TaskView:
                 self._count(event, at)
             case ToolResultRecorded():
                 self.request_began_at = at
-            case ReferredContent() | EnvironmentContext():
+            case ReferredContent() | EnvironmentContext() | LoopNotice():
                 pass
             case CommandPrompt() | AgentMessage() | EditorContext() | ModelChosen() | ToolsLoaded() | AgentRecord():
                 pass

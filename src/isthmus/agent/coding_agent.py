@@ -19,8 +19,9 @@ from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
 from isthmus.agent.context.size import context_window, messages_tokens
 from isthmus.agent.environment import has_environment
+from isthmus.agent.loop_guard import LoopGuard
 from isthmus.agent.memory.memory import Memory
-from isthmus.agent.model_reply import ReplyStream
+from isthmus.agent.model_reply import RepeatedTextError, ReplyStream
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.reading import complete_references, read_references
 from isthmus.agent.resources import AgentResources
@@ -139,6 +140,7 @@ class CodingAgent:
             before_edit=self._before_edit(scope),
         )
         keeper = ContextKeeper(turn, options.compaction_share)
+        guard = LoopGuard(turn, may_ask=options.policy.may_ask, is_on=options.stops_loops)
         if session.state is TaskState.SUBMITTED:
             await turn.emit(StateChange(TaskState.WORKING))
         if not session.unsettled:
@@ -152,9 +154,13 @@ class CodingAgent:
             if shown is not None:
                 await turn.emit(EditorContext(shown))
         while True:
+            if (end := await guard.settle()) is not None:
+                return end
             await calls.settle()
             if session.waiting:
                 return StateChange(TaskState.INPUT_REQUIRED)
+            if (end := await guard.check()) is not None:
+                return end
             limit = options.max_model_turns
             if limit is not None and session.model_turns >= limit:
                 message = f"The model needed more than {limit} turns for one prompt. Send a message to continue."
@@ -166,7 +172,14 @@ class CodingAgent:
                 problems = await diagnostics.new_problems(scope)
                 if problems is not None:
                     await turn.emit(EditorContext(problems))
-            end = await self._ask_model(turn, loading, keeper)
+            try:
+                end = await self._ask_model(turn, loading, keeper)
+            except RepeatedTextError as repeated:
+                end = await guard.act(
+                    f"repeated a passage without end ({repeated.passage})",
+                    f"Your last answer repeated the same passage without end ({repeated.passage}). It was stopped and"
+                    " discarded. Answer without the repetition, or say what is in the way.",
+                )
             if end is not None:
                 return end
 
@@ -187,7 +200,7 @@ class CodingAgent:
             await turn.emit(ToolsLoaded())
         request = await self._request(session, loading, model)
         await keeper.before(model, request)
-        reply = ReplyStream(turn, loading.tools.tools)
+        reply = ReplyStream(turn, loading.tools.tools, stops_loops=self._options.stops_loops)
         try:
             return await reply.stream(model, replace(request, messages=tuple(session.messages)))
         except ModelError as error:

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from isthmus.agent.calls.split_calls import with_split_calls
+from isthmus.agent.loops import TextLoop
 from isthmus.agent.turn import AgentTurn
 from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, Thought
 from isthmus.models.base import (
@@ -30,11 +31,20 @@ from isthmus.text.thoughts import thought_of
 from isthmus.tools.base import Tool
 
 
+class RepeatedTextError(Exception):
+    """The answer repeated one passage without end, and was stopped and discarded."""
+
+    def __init__(self, passage: str) -> None:
+        super().__init__(passage)
+        self.passage = passage
+
+
 class ReplyStream:
     """One message of a model, which may take several requests, even to different models."""
 
-    def __init__(self, turn: AgentTurn, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, turn: AgentTurn, tools: Mapping[str, Tool], *, stops_loops: bool = True) -> None:
         self._turn = turn
+        self._stops_loops = stops_loops
         self._tools = tools
         self._message_id = str(uuid.uuid4())
         self._has_text = False
@@ -48,11 +58,14 @@ class ReplyStream:
 
         Raises:
             ModelError: there is no usable answer. A later call starts the message again.
+            RepeatedTextError: the model repeats itself without end.
         """
         self._start_again()
         turn = self._turn
         thinking: list[str] = []
         done: Done | None = None
+        repeated: str | None = None
+        said, thought = TextLoop(), TextLoop()
         async with aclosing(model.stream(request)) as stream:
             async for item in stream:
                 if thinking and not isinstance(item, ThoughtDelta):
@@ -61,19 +74,27 @@ class ReplyStream:
                 match item:
                     case TextDelta(text):
                         await self._show(text)
+                        repeated = said.add(text)
                     case ThoughtDelta(text):
                         thinking.append(text)
+                        repeated = thought.add(text)
                     case Retrying(attempt, attempts, delay, reason):
                         self._start_again()
+                        said, thought = TextLoop(), TextLoop()
                         await turn.emit(RetryNotice(attempt, attempts, delay, reason))
                     case ToolRequestStarted():
                         pass
                     case Done():
                         done = item
+                if repeated is not None and self._stops_loops:
+                    break
+        if done is None and repeated is not None:
+            self._start_again()
+            await self._end_void()
+            raise RepeatedTextError(repeated)
         if done is None:
             raise RuntimeError(f"the {model.provider} model's stream ended without its Done item")
-        if self._void is not None:
-            await self._show("")
+        await self._end_void()
         usage = done.usage
         await turn.emit(
             ModelReply(
@@ -91,6 +112,11 @@ class ReplyStream:
     async def _show(self, text: str) -> None:
         void, self._void, self._has_text = self._void, None, True
         await self._turn.emit(TextContent(self._message_id, text, void))
+
+    async def _end_void(self) -> None:
+        """Mark the text that is void if no other one has taken its place."""
+        if self._void is not None:
+            await self._show("")
 
     def _start_again(self) -> None:
         if self._has_text:

@@ -18,12 +18,13 @@ class AgentOptions:
 
     ``output_folder`` receives tool outputs that are too long to show; ``environment`` is the environment of
     commands. ``max_model_turns`` is the maximum number of model messages for one prompt, None for no limit.
-    ``settings_rule`` limits the AgentSettings of sessions. A conversation is compacted automatically if the next
-    request would fill more than ``compaction_share`` of the model's context window. ``context_files`` are the names of
-    the files that instruct the agent; empty for the usual ones. ``roots`` are the folders in which users of a server
-    may work: files above them do not instruct their agents. ``tool_search`` controls loading the schemas of MCP
-    servers' tools on demand. ``sandbox`` describes the limits of shell commands. ``unused_settings`` are lines about
-    ignored settings. ``is_in_terminal``: the user reads the answers in a terminal of ours.
+    ``stops_loops``: a model that repeats itself is stopped. ``settings_rule`` limits the AgentSettings of sessions.
+    A conversation is compacted automatically if the next request would fill more than ``compaction_share`` of the
+    model's context window. ``context_files`` are the names of the files that instruct the agent; empty for the
+    usual ones. ``roots`` are the folders in which users of a server may work: files above them do not instruct
+    their agents. ``tool_search`` controls loading the schemas of MCP servers' tools on demand. ``sandbox``
+    describes the limits of shell commands. ``unused_settings`` are lines about ignored settings.
+    ``is_in_terminal``: the user reads the answers in a terminal of ours.
     """
 
     output_folder: Path
@@ -37,6 +38,7 @@ class AgentOptions:
     tool_search: SearchOptions = field(default_factory=SearchOptions)
     sandbox: str = "none"
     unused_settings: tuple[str, ...] = ()
+    stops_loops: bool = True
     is_in_terminal: bool = False
 
     def environment_of(self, user: str) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ them, whether a turn runs or is resumed after a crash. No I/O, no clock.
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
+from isthmus.agent.loops import CallLoops
 from isthmus.agent.statistics import Statistics
 from isthmus.development_tool import (
     AgentSettings,
@@ -30,6 +31,7 @@ from isthmus.events import (
     ConfirmationAccepted,
     EditorContext,
     EnvironmentContext,
+    LoopNotice,
     ModelChosen,
     ModelReply,
     ModelUsed,
@@ -52,6 +54,8 @@ EventT = TypeVar("EventT", bound=AgentEvent)
 
 QUESTION_MARK = "?"
 """Separator in the id of a question: the id of the call that asks, this mark, and a number."""
+LOOP_QUESTION = "continue_repeating"
+"""Tool name of the question whether a model that repeats itself may go on."""
 STOPPED = "The call was stopped while it ran, since a new message came: whether it had an effect is not known."
 """Result that a model receives for a call that ran when the user sent another message."""
 SUMMARY_HEADING = "Summary of the conversation so far (its older messages were replaced by it):"
@@ -147,6 +151,8 @@ class Session:
     """
     call_ids: set[str] = field(default_factory=set[str])
     """The ids of all calls that models requested, including those that a compaction or a restore has removed."""
+    loops: CallLoops = field(default_factory=CallLoops)
+    """The latest calls of the model, in which a loop shows."""
     loaded_tools: tuple[str, ...] | None = None
     """The tools that were loaded on demand or called, in order; None while the model gets the schemas of all tools."""
     measured_tokens: int = 0
@@ -180,6 +186,9 @@ class Session:
                 self.has_command_prompt = True
                 self.requested_file = requested_file
                 self._add_user_parts(Text(text), *media)
+            case LoopNotice(text):
+                self.loops.note_warning()
+                self._add_user_parts(Text(text))
             case EditorContext(text):
                 self.has_editor_context = True
                 self._add_user_parts(Text(text))
@@ -275,6 +284,7 @@ class Session:
         self._give_up_calls()
         self.requested_file = ""
         self.model_turns = 0
+        self.loops.reset()
         self.has_editor_context = False
         self.state = TaskState.SUBMITTED
         if settings is not None:
@@ -314,6 +324,7 @@ class Session:
         self.messages.append(message)
         self.new_prompts = []
         self.model_turns += 1
+        self.loops.add(requests_of(message))
         self.calls = {request.id: OpenCall(request) for request in requests_of(message)}
         self.call_ids.update(self.calls)
         if reply.input_tokens:
@@ -330,6 +341,8 @@ class Session:
         if item is None:
             request = ToolRequest(call.tool_call_id, call.tool_name, call.input_parameters)
             item = OpenCall(request, is_models=False)
+        if call.tool_name == LOOP_QUESTION and not item.is_models and call.status is ToolCallStatus.SUCCEEDED:
+            self.loops.reset()
         asked = call.confirmation_request
         proposal = asked.details if asked is not None else item.proposal
         is_announced = call.status is ToolCallStatus.PENDING and asked is None

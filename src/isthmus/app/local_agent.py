@@ -221,6 +221,7 @@ def _agent_options(
         environment=environment_for_commands(setup.environment, secret_variables()),
         policy=setup.policy,
         max_model_turns=setup.max_model_turns,
+        stops_loops=setup.settings.stops_loops,
         settings_rule=settings_rule or SettingsRule(),
         compaction_share=setup.compaction_share or COMPACTION_SHARE,
         context_files=setup.context_files,

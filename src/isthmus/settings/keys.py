@@ -60,6 +60,9 @@ _KEYS = (
         "maximum number of model requests for one prompt; 250 without the key, no limit if it is -1",
     ),
     SettingKey(
+        "model.disableLoopDetection", _YOURS, "`true` lets a model that repeats itself go on up to the limit above"
+    ),
+    SettingKey(
         "model.compressionThreshold",
         _TRUSTED,
         "the share of the model's context window (0 to 1) at which a conversation is compacted",

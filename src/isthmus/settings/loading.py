@@ -38,6 +38,8 @@ class Settings:
     allowed_tools: tuple[str, ...] = ()
     max_model_turns: int | None = None
     """``model.maxSessionTurns``; negative for no limit."""
+    stops_loops: bool = True
+    """False with ``model.disableLoopDetection``."""
     compaction_share: float | None = None
     """``model.compressionThreshold``, a share of the model's context window."""
     ide_enabled: bool | None = None
@@ -87,6 +89,7 @@ def load_settings(
         approval_mode=values.first(of("general.defaultApprovalMode"), "general.defaultApprovalMode", str),
         allowed_tools=values.strings(of("tools.allowed"), "tools.allowed"),
         max_model_turns=limit or None,
+        stops_loops=not values.first(of("model.disableLoopDetection"), "model.disableLoopDetection", bool),
         compaction_share=values.share(of("model.compressionThreshold"), "model.compressionThreshold"),
         ide_enabled=values.first(of("ide.enabled"), "ide.enabled", bool),
         context_files=values.file_names(of("context.fileName"), "context.fileName"),

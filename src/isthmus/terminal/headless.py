@@ -56,13 +56,14 @@ STDIN_LIMIT = 8 * 1024 * 1024
 
 
 class ExitCode(IntEnum):
-    """Exit code of a headless run; the codes are Gemini CLI's, except REQUIRED_SERVER."""
+    """Exit code of a headless run; the codes are Gemini CLI's, except REQUIRED_SERVER and LOOP."""
 
     COMPLETED = 0
     ERROR = 1
     BAD_INPUT = 42
     REQUIRED_SERVER = 45
     TURN_LIMIT = 53
+    LOOP = 56
     CANCELLED = 130
 
 
@@ -237,6 +238,8 @@ class _Run:
         if view.reason == "turn_limit":
             message = view.error or "the turn limit was reached before the task completed"
             return RunError("FatalTurnLimitedError", message, ExitCode.TURN_LIMIT)
+        if view.reason == "loop":
+            return RunError("LoopDetectedError", view.error or "the model repeated itself", ExitCode.LOOP)
         match view.state:
             case TaskState.COMPLETED:
                 return None

@@ -50,7 +50,7 @@ from isthmus.agent.calls.execution import BeforeEdit, CallExecution
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import ModelSource
-from isthmus.agent.session import OpenCall
+from isthmus.agent.session import LOOP_QUESTION, OpenCall
 from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import (
@@ -154,8 +154,8 @@ class CallRunner:
         asked_paths: set[str] = set()
         for request_id in [item.request.id for item in session.unsettled]:
             item = session.calls[request_id]
-            if session.asker_of(item) is not None:
-                continue  # The call that asks settles its questions.
+            if session.asker_of(item) is not None or (item.request.name == LOOP_QUESTION and not item.is_models):
+                continue  # The call that asks settles its questions, and so does the guard against loops.
             await self._settle_one(item, bool(session.waiting), asked_paths)
             proposal = session.calls[request_id].proposal
             if session.calls[request_id].is_waiting and isinstance(proposal, FileDiff):
