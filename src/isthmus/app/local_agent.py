@@ -269,6 +269,7 @@ def _mcp_host(
         on_wait=use.on_wait,
         is_for_one_turn=use.is_for_one_turn,
         is_strict=setup.is_mcp_strict,
+        run_servers=setup.run_servers,
         allows_client_programs=use.client_programs is not ClientPrograms.OF_NOBODY,
     )
     return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands, editor_text=editor_text), options)

@@ -14,6 +14,7 @@ from isthmus.models.providers import PREFIXED_NAMES
 
 if TYPE_CHECKING:
     from isthmus.agent.approval.policy import Policy
+    from isthmus.mcp_host.config.run_servers import RunServers
     from isthmus.models.choose import ModelChoice
     from isthmus.settings import Settings
 
@@ -43,6 +44,9 @@ class GivenOptions:
     debug: bool = False
     sandbox: str | None = None
     strict_mcp: bool = False
+    mcp_config: tuple[str, ...] = ()
+    strict_mcp_config: bool = False
+    allowed_mcp_server_names: tuple[str, ...] = ()
 
 
 def agent_options(function: F) -> F:
@@ -62,6 +66,21 @@ def agent_options(function: F) -> F:
             "--strict-mcp",
             is_flag=True,
             help="Start a turn only when every MCP server is connected that is not switched off.",
+        ),
+        click.option(
+            "--allowed-mcp-server-names",
+            multiple=True,
+            metavar="A,B",
+            help="Use only these MCP servers. Repeatable.",
+        ),
+        click.option(
+            "--strict-mcp-config", is_flag=True, help="Use no MCP servers but those of --mcp-config; without, none."
+        ),
+        click.option(
+            "--mcp-config",
+            multiple=True,
+            metavar="FILE|JSON",
+            help='Use also the MCP servers in {"mcpServers": {...}}; they win over others of their names. Repeatable.',
         ),
         click.option("--data-dir", type=folder, metavar="DIR", help="Where tasks are kept. Default: your data folder."),
         click.option("--workspace", type=folder, metavar="DIR", help="The folder to work in. Default: this one."),
@@ -110,6 +129,8 @@ class Setup:
     sandbox: "SandboxSetup"
     settings: "Settings"
     is_debugging: bool
+    run_servers: "RunServers"
+    """MCP servers that the command line names."""
     is_mcp_strict: bool = False
     """Whether a turn needs every MCP server that is not switched off."""
     context_files: tuple[str, ...] = ()
@@ -130,6 +151,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         SandboxRequiredError: the sandbox is required but does not work.
     """
     from isthmus.app.settings_trust import trust_for_settings
+    from isthmus.mcp_host.config.run_servers import read_run_servers
     from isthmus.models.choose import choose
     from isthmus.settings import load_settings
     from isthmus.settings.env_files import load_environment
@@ -145,6 +167,9 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         loaded = load_environment(os.environ, home, local, trusts, settings.excluded_variables)
         settings = replace(settings, ignored=(*settings.ignored, *loaded.problems))
         environment = dict(loaded.variables)
+        run_servers = read_run_servers(
+            options.mcp_config, options.allowed_mcp_server_names, is_alone=options.strict_mcp_config
+        )
         model = choose(options.model, settings.model, environment, project_model=settings.project_model)
     except IsthmusError as error:
         raise BadInputError(str(error)) from error
@@ -160,6 +185,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         sandbox=decide_sandbox(options.sandbox, settings.sandbox, environment, home=home, data_dir=data_dir),
         settings=settings,
         is_debugging=options.debug,
+        run_servers=run_servers,
         is_mcp_strict=options.strict_mcp,
         context_files=settings.context_files,
         compaction_share=settings.compaction_share,

@@ -20,6 +20,7 @@ from isthmus.mcp_host.client_connections import ClientConnections
 from isthmus.mcp_host.config.client_servers import ALL_SERVERS, require_known, require_name
 from isthmus.mcp_host.config.enablement import enablement_path, with_server_off, with_server_on
 from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
+from isthmus.mcp_host.config.run_servers import NO_RUN_SERVERS, RunServers
 from isthmus.mcp_host.config.server_config import Origin, ServerConfig
 from isthmus.mcp_host.config.workspace_config import McpConfiguration, load_configuration
 from isthmus.mcp_host.connection.connection import ServerConnection
@@ -58,6 +59,7 @@ class HostOptions:
     without approval. ``is_for_one_turn``: the state of discovery is requested only once, so the request waits until
     it is final. ``is_strict``: no turn begins before all servers that are not switched off are connected.
     ``allows_client_programs``: servers of clients that are commands run in sessions of the local user.
+    ``run_servers``: servers that the command line names.
     """
 
     home: Path
@@ -75,6 +77,7 @@ class HostOptions:
     is_strict: bool = False
     timeouts: McpTimeouts = McpTimeouts()
     allows_client_programs: bool = False
+    run_servers: RunServers = NO_RUN_SERVERS
 
 
 class McpHost(ToolSource, ToolServers):
@@ -333,7 +336,7 @@ class McpHost(ToolSource, ToolServers):
 
     def _load(self, workspace: Path) -> McpConfiguration:
         options = self._options
-        return load_configuration(workspace, options.home, options.environment, self._trusts)
+        return load_configuration(workspace, options.home, options.environment, self._trusts, run=options.run_servers)
 
     def _connection(self, config: ServerConfig, workspace: Path) -> ServerConnection:
         reads_freely = self._options.reads_freely

@@ -230,6 +230,8 @@ def server_tools(tools: Sequence[McpTool], connections: Iterable[ServerConnectio
 
 def origin_text(config: ServerConfig) -> str:
     """Return the owner and the file of a server's configuration, for :class:`~isthmus.tools.base.ServerTools`."""
+    if config.origin is Origin.RUN:
+        return f"{config.origin.value} {config.source}"
     return f"project {config.source}" if config.origin.is_of_project else config.origin.value
 
 

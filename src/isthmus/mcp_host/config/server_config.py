@@ -23,6 +23,8 @@ class Origin(Enum):
     USER = "user"
     PROJECT = "project"
     MCP_JSON = ".mcp.json"
+    RUN = "--mcp-config"
+    """Named on the command line of this run, in a file that anybody may have written."""
     CLIENT = "client"
     """Named by URL in a client's AgentSettings, for one task."""
 

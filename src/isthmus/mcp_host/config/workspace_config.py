@@ -1,6 +1,7 @@
 """The MCP servers of a workspace, from the settings files and ``.mcp.json``, each decoded or with the reason why not.
 
-For a server of the same name, the project's file wins over the user's, and both over ``.mcp.json``. The servers are in
+For a server of the same name, ``--mcp-config`` wins over the project's file, that over the user's, and both over
+``.mcp.json``. The servers are in
 the order of the files: first the user's, then those that only the project has. If tools of two servers have the same
 name, the first server's tool gets it. A file or server with an error never hides the others. A project can narrow
 ``mcp.allowed`` and ``mcp.excluded``, never widen them. The user can switch off each server
@@ -17,6 +18,7 @@ from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.mcp_host.config.enablement import enablement_key, enablement_path, switched_off
 from isthmus.mcp_host.config.entry_reader import ServerConfigError
 from isthmus.mcp_host.config.folder_trust import FolderTrust
+from isthmus.mcp_host.config.run_servers import NO_RUN_SERVERS, RunServers
 from isthmus.mcp_host.config.server_config import REQUIRED, ConfigContext, Origin, ServerConfig, decode_server
 from isthmus.settings import project_settings_path, settings_text, user_settings_path
 
@@ -32,7 +34,7 @@ class UnusableCause(Enum):
     ENTRY = "entry"
     """The entry has ``"disabled": true``, as in files of other agents."""
     GATE = "gate"
-    """``mcp.allowed`` or ``mcp.excluded`` forbids it."""
+    """``mcp.allowed``, ``mcp.excluded`` or ``--allowed-mcp-server-names`` forbids it."""
     SWITCH = "switch"
     """The user switched it off."""
     TRUST = "trust"
@@ -89,9 +91,18 @@ def read_text(path: Path) -> str | None:
 
 
 def load_configuration(
-    workspace: Path, home: Path, variables: Mapping[str, str], trusts: FolderTrust, read: ReadText = read_text
+    workspace: Path,
+    home: Path,
+    variables: Mapping[str, str],
+    trusts: FolderTrust,
+    read: ReadText = read_text,
+    *,
+    run: RunServers = NO_RUN_SERVERS,
 ) -> McpConfiguration:
-    """Return the servers of `workspace` (absolute, resolved) for the user with the home folder `home`."""
+    """Return the servers of `workspace` (absolute, resolved) for the user with the home folder `home`.
+
+    ``run`` are the servers that the command line names.
+    """
     files = [_File(Origin.USER, user_settings_path(home))]
     if project_settings_path(workspace).resolve() != files[0].path.resolve():
         files.append(_File(Origin.PROJECT, project_settings_path(workspace)))
@@ -104,17 +115,18 @@ def load_configuration(
             problems.append(str(error))
     gate = _gate(files, problems)
     off = _switched_off(home, read, problems)
+    given = [_File(Origin.RUN, source.path, source.servers) for source in run.sources]
     chosen: dict[str, _File] = {}
-    for file in files:
+    for file in given if run.is_alone else (*files, *given):
         for name in file.servers:
-            if name not in chosen or file.origin is Origin.PROJECT:
+            if name not in chosen or file.origin in (Origin.PROJECT, Origin.RUN):
                 chosen[name] = file  # keeps its place in the order, set by the first file
     if len(chosen) > MAXIMUM_SERVERS:
         problems.append(f"{len(chosen)} MCP servers are configured; only the first {MAXIMUM_SERVERS} are used")
     is_trusted = trusts(workspace) if any(file.origin.is_of_project for file in chosen.values()) else None
 
     def cause(name: str, file: _File) -> tuple[UnusableCause, str] | None:
-        if (reason := gate(name)) is not None:
+        if (reason := gate(name) or run.refusal(name)) is not None:
             return UnusableCause.GATE, reason
         if file.has_flag(name, "disabled"):
             return UnusableCause.ENTRY, f'{file.path} has "disabled": true; remove it to use the server'
@@ -167,10 +179,10 @@ def _switched_off(home: Path, read: ReadText, problems: list[str]) -> frozenset[
 class _File:
     """One file and its values about MCP."""
 
-    def __init__(self, origin: Origin, path: Path) -> None:
+    def __init__(self, origin: Origin, path: Path, servers: Mapping[str, object] | None = None) -> None:
         self.origin = origin
         self.path = path
-        self.servers: Mapping[str, object] = {}
+        self.servers: Mapping[str, object] = servers or {}
         self.values: Mapping[str, object] = {}
 
     def load(self, read: ReadText) -> None:
