@@ -32,7 +32,11 @@ CALLS: dict[str, dict[str, Any]] = {
     },
     "count_lines": {"file_path": "a.txt"},
 }
-TOOLS: list[Tool] = [*builtin_tools().tools.values(), CountLines()]
+TOOLS: list[Tool] = [
+    # Tools of other kinds have tests of their own: they need an answer or a server.
+    *(tool for tool in builtin_tools().tools.values() if tool.kind is not ToolKind.OTHER),
+    CountLines(),
+]
 
 
 @pytest.fixture(params=TOOLS, ids=lambda tool: tool.name)

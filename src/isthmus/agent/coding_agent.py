@@ -47,7 +47,7 @@ from isthmus.models.base import (
     ToolSpec,
 )
 from isthmus.slash_commands.tree import Completion
-from isthmus.tools.base import ModelSpecificTool, ToolScope, ToolSet, full_parameters_of
+from isthmus.tools.base import AskingTool, ModelSpecificTool, ToolScope, ToolSet, full_parameters_of
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:
@@ -239,7 +239,8 @@ class CodingAgent:
             tools=tuple(
                 ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
                 for tool in loading.sent(session.loaded_tools)
-                if not isinstance(tool, ModelSpecificTool) or tool.suits(model.name)
+                if (not isinstance(tool, ModelSpecificTool) or tool.suits(model.name))
+                and (policy.may_ask or not isinstance(tool, AskingTool))
             ),
         )
 

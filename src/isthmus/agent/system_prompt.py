@@ -16,6 +16,8 @@ from isthmus.todo_list import WRITE_TODOS
 _TEXTS = Path(__file__).with_name("prompt")
 PROVIDERS_WITH_NOTES = ("anthropic", "gemini", "openai")
 """Ids of the providers whose models get notes of their own."""
+ASK_USER = "ask_user"
+"""Name of the tool that asks the user; without a user it is not offered."""
 
 _INSTRUCTIONS = """
 The following files hold instructions: the user's own first, then the project's, the more general before the more
@@ -45,10 +47,11 @@ class PromptVariant:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Names of the texts, in order, each with an empty line before it."""
+        """Names of the texts, in order."""
         is_asked = self.is_user_present or self.mode in (ApprovalMode.PLAN, ApprovalMode.YOLO)
         return (
             "user_present" if self.is_user_present else "user_absent",
+            *(("asking",) if self.is_user_present and ASK_USER in self.tools else ()),
             *(("todos",) if WRITE_TODOS in self.tools else ()),
             *(("in_terminal",) if self.is_in_terminal else ()),
             f"mode_{self.mode.value}{'' if is_asked else '_absent'}",

@@ -102,7 +102,7 @@ def _checked(tool: str, path: str, schema: Mapping[str, Any], value: Any) -> Any
         case "integer", int() | float() if not isinstance(value, bool) and value == value // 1:
             # Some providers send every number as a floating-point one.
             value = int(value)
-            fits = value >= schema.get("minimum", value)
+            fits = schema.get("minimum", value) <= value <= schema.get("maximum", value)
         case "array", list() | tuple():
             items = cast("list[Any]", value)
             fits = len(items) >= schema.get("minItems", 0)
@@ -133,6 +133,8 @@ def _expected(schema: Mapping[str, Any]) -> str:
         text += f" of at most {schema['maxLength']} characters"
     if "minimum" in schema:
         text += f" of {schema['minimum']} or more"
+    if "maximum" in schema:
+        text += f", at most {schema['maximum']}"
     if schema["type"] == "array":
         return text + (" of objects" if schema["items"]["type"] == "object" else " of strings")
     return text

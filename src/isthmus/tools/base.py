@@ -13,7 +13,13 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from typing_extensions import override
 
-from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpServerSettings, ToolOutput
+from isthmus.development_tool import (
+    ConfirmationDetails,
+    ConfirmationOption,
+    ErrorDetails,
+    McpServerSettings,
+    ToolOutput,
+)
 from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
 from isthmus.settings.rules import PolicyRule
@@ -54,12 +60,14 @@ class ToolContext:
 class Approved:
     """Approved proposal, for a file edit with the content that the reviewer changed, if any.
 
-    ``version`` is the version of the approved tool (:func:`version_of`); None if it is not known.
+    ``version`` is the version of the approved tool (:func:`version_of`); None if it is not known. ``option_id`` is the
+    option that the user chose; empty if no user was asked.
     """
 
     details: ConfirmationDetails | None = None
     modified_content: str | None = None
     version: str | None = None
+    option_id: str = ""
 
 
 def _ignore_progress(text: str) -> None:
@@ -187,6 +195,15 @@ class Versioned(Protocol):
 def version_of(tool: Tool) -> str:
     """Return the version of a tool's definition; empty for a built-in tool."""
     return tool.version if isinstance(tool, Versioned) else ""
+
+
+@runtime_checkable
+class AskingTool(Protocol):
+    """A tool whose call is a question to the user: it runs only with the answer, and is never allowed in advance."""
+
+    def choices(self, arguments: Arguments) -> tuple[ConfirmationOption, ...]:
+        """Return the answers that the user can choose."""
+        ...
 
 
 @runtime_checkable

@@ -1,6 +1,7 @@
 """The tools that every agent has. To add one, copy a file of this folder and list its class here."""
 
 from isthmus.tools.apply_patch import ApplyPatch
+from isthmus.tools.ask_user import AskUser
 from isthmus.tools.base import ToolSet
 from isthmus.tools.editor_text import EditorText, no_editor
 from isthmus.tools.glob import Glob
@@ -32,5 +33,6 @@ def builtin_tools(
         RunShellCommand(shell_inactivity_seconds, shell_sandbox),
         ReadManyFiles(),
         WriteTodos(),
+        AskUser(),
         ApplyPatch(editor_text),
     )

@@ -1,6 +1,7 @@
 """run_shell_command: run a command with bash and show its output as it comes."""
 
 import asyncio
+import math
 import re
 import shutil
 import signal
@@ -28,6 +29,10 @@ from isthmus.tools.shell_output import ShellOutput
 from isthmus.tools.shell_sandbox import ShellSandbox
 from isthmus.tools.workspace import Workspace
 
+MINIMUM_TIMEOUT_MS = 1_000
+"""Least timeout of a call: a smaller number is one in seconds, which some models send."""
+MAXIMUM_TIMEOUT_MS = 4 * 3600 * 1000
+"""Greatest timeout of a call."""
 INACTIVITY_SECONDS = 600.0
 """Maximum time without output after which a command is ended."""
 MAXIMUM_OUTPUT_BYTES = 1024**3
@@ -42,11 +47,19 @@ PARAMETERS: Mapping[str, Any] = {
         "command": {"type": "string", "minLength": 1, "description": "The command, as for `bash -c`."},
         "description": {"type": "string", "description": "One sentence for the user: what the command does and why."},
         "dir_path": path_parameter("The folder to run it in; the workspace when left out."),
-        "is_background": {"type": "boolean", "description": "Not supported: leave it out."},
+        "timeout": {
+            "type": "integer",
+            "minimum": MINIMUM_TIMEOUT_MS,
+            "maximum": MAXIMUM_TIMEOUT_MS,
+            "description": (
+                "The longest time in milliseconds that it may run, 1000 or more; then it is ended. For commands that "
+                "could hang, and for those that print nothing for longer than ten minutes."
+            ),
+        },
     },
     "required": ["command"],
 }
-_ALIASES = {"directory": "dir_path"}
+_ALIASES = {"directory": "dir_path", "timeout_ms": "timeout"}
 
 
 class RunShellCommand:
@@ -116,14 +129,22 @@ class RunShellCommand:
                 spares_leader=is_confined,
                 grace_seconds=self._grace_seconds,
             ) as group:
-                return await self._watch(group, output, context)
+                timeout = checked.integer("timeout", 0) / 1000
+                return await self._watch(group, output, context, timeout or None)
         except OSError as error:
             raise ToolFailure(f"the command cannot be started: {error}", "shell_execute_error") from error
         finally:
             output.close()
 
-    async def _watch(self, group: ProcessGroup, output: ShellOutput, context: CallContext) -> ToolResult:
-        """Wait until the command has ended, or must be ended, and return its result."""
+    async def _watch(
+        self, group: ProcessGroup, output: ShellOutput, context: CallContext, timeout: float | None
+    ) -> ToolResult:
+        """Wait until the command has ended, or must be ended, and return its result.
+
+        With ``timeout`` seconds a command may also be silent for as long.
+        """
+        silence = max(self._inactivity_seconds, timeout or 0)
+        began = time.monotonic()
         ending = asyncio.ensure_future(group.wait())
         reason = ""
         shown_size = 0
@@ -131,39 +152,44 @@ class RunShellCommand:
         try:
             while not ending.done() and not reason:
                 quiet = time.monotonic() - last_output
-                reason = self._reason_to_end(quiet, output)
+                left = math.inf if timeout is None else began + timeout - time.monotonic()
+                reason = (
+                    _reason_to_end(quiet, silence, output) if left > 0 else f"it ran for {timeout:g} s, its timeout"
+                )
                 if reason:
                     break
-                await _first(ending, group.changed, self._inactivity_seconds - quiet)
+                await _first(ending, group.changed, min(silence - quiet, left))
                 if output.size != shown_size:
                     last_output, shown_size = time.monotonic(), output.size
                     if not ending.done():
                         context.progress(output.text())
                         await _first(ending, None, UPDATE_SECONDS)
-            left = await _finish(group, ending)
+            outlived = await _finish(group, ending)
         finally:
             ending.cancel()
         code = group.exit_code
-        return _result(output, code, left) if not reason else _ended(output, reason)
-
-    def _reason_to_end(self, quiet: float, output: ShellOutput) -> str:
-        if quiet >= self._inactivity_seconds:
-            return f"it printed nothing for {self._inactivity_seconds:g} s"
-        if output.size > MAXIMUM_OUTPUT_BYTES:
-            return f"it printed more than {MAXIMUM_OUTPUT_BYTES} bytes"
-        return ""
+        return _result(output, code, outlived) if not reason else _ended(output, reason)
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         checked = check_arguments(self.name, PARAMETERS, arguments, _ALIASES)
         if "\0" in checked.string("command"):
             raise ToolFailure("run_shell_command: command: expected text without NUL characters", INVALID_ARGUMENTS)
-        if checked.boolean("is_background"):
+        # Not a parameter, but models that know it from other agents set it.
+        if arguments.get("is_background") is True:
             message = (
                 "run_shell_command: is_background: running in the background is not supported, nothing was run; "
                 "use a command that ends by itself, or start the server and use it within one command"
             )
             raise ToolFailure(message, INVALID_ARGUMENTS)
         return checked
+
+
+def _reason_to_end(quiet: float, silence: float, output: ShellOutput) -> str:
+    if quiet >= silence:
+        return f"it printed nothing for {silence:g} s"
+    if output.size > MAXIMUM_OUTPUT_BYTES:
+        return f"it printed more than {MAXIMUM_OUTPUT_BYTES} bytes"
+    return ""
 
 
 async def _first(ending: "asyncio.Future[int]", changed: asyncio.Event | None, seconds: float) -> None:

@@ -22,6 +22,7 @@ def test_the_tools_have_gemini_clis_names_and_always_the_same_order() -> None:
         "run_shell_command",
         "read_many_files",
         "write_todos",
+        "ask_user",
         "apply_patch",
     ]
 
@@ -32,6 +33,7 @@ def test_only_edits_and_commands_have_an_effect() -> None:
         "replace": ToolKind.EDIT,
         "write_file": ToolKind.EDIT,
         "run_shell_command": ToolKind.EXECUTE,
+        "ask_user": ToolKind.OTHER,
         "apply_patch": ToolKind.EDIT,
     }
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from isthmus.development_tool import ExecuteDetails
-from isthmus.tools.base import Approved, ToolSucceeded
+from isthmus.tools.base import Approved, ToolFailed, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.run_shell_command import RunShellCommand
 from support.tool_calls import failure_of, progress_and_result, result_of, success_of, tool_context
@@ -317,3 +317,26 @@ async def test_no_guard_is_left_after_a_call(workspace: Path) -> None:
     before = {child.pid for child in psutil.Process().children()}
     await model_text(workspace, "true")
     eventually(lambda: {child.pid for child in psutil.Process().children()} <= before, what="no child is left")
+
+
+async def test_a_command_is_ended_at_the_timeout_of_its_call(workspace: Path) -> None:
+    command = "echo begun; while sleep 0.05; do echo x; done"
+    result = await result_of(RunShellCommand(), tool_context(workspace), command=command, timeout=1000)
+    assert isinstance(result, ToolFailed)
+    assert result.error.type == "shell_timeout"
+    assert result.for_model.startswith(
+        "The command was ended: it ran for 1 s, its timeout. Its output until then:\nbegun\n"
+    )
+
+
+async def test_a_command_with_a_timeout_may_be_silent_for_as_long(workspace: Path) -> None:
+    tool = RunShellCommand(inactivity_seconds=0.1)
+    result = await result_of(tool, tool_context(workspace), command="sleep 0.4; echo done", timeout_ms=20_000)
+    assert isinstance(result, ToolSucceeded)
+    assert result.for_model == "Output: done"
+
+
+@pytest.mark.parametrize("timeout", [0, 60, -1, 14_400_001])
+async def test_a_timeout_that_cannot_be_meant_is_refused(workspace: Path, timeout: int) -> None:
+    with pytest.raises(ToolFailure, match="timeout: expected a whole number of 1000 or more, at most 14400000"):
+        await RunShellCommand().propose({"command": "true", "timeout": timeout}, tool_context(workspace))

@@ -37,6 +37,7 @@ TOOL_DISPLAYS: Mapping[str, ToolDisplay] = MappingProxyType(
         "web_fetch": ToolDisplay("WebFetch", "fetch"),
         "google_web_search": ToolDisplay("GoogleSearch", "search"),
         "save_memory": ToolDisplay("SaveMemory", "think"),
+        "ask_user": ToolDisplay("AskUser", "other"),
         "write_todos": ToolDisplay("WriteTodos", "other"),
     }
 )

@@ -171,6 +171,18 @@ def decide_each_time(policy: Policy, tool_name: str, asked: AskedEachTime, kind:
     return ApprovalRequired((replace(_ONCE, description=asked.reason), _REJECT))
 
 
+NO_CHOICE = ConfirmationOption(
+    CANCEL, "None of these", "The agent goes on without an answer; you can say more in your next message"
+)
+
+
+def decide_question(policy: Policy, choices: tuple[ConfirmationOption, ...]) -> Decision:
+    """Return the decision on a call that is a question: it is asked in every mode, where a user can answer."""
+    if not policy.may_ask:
+        return Deny("No user can answer here. Decide yourself, and say what you assumed.")
+    return ApprovalRequired((*choices, NO_CHOICE))
+
+
 def is_guarded(path: Path, context_files: Iterable[str] = ()) -> bool:
     """Return whether other programs (agents, editors, git, CI, shells) act on a file without being asked.
 

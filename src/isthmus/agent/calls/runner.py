@@ -28,6 +28,7 @@ from isthmus.agent.approval.policy import (
     ToolGrant,
     decide,
     decide_each_time,
+    decide_question,
     grants_of,
     is_guarded,
 )
@@ -67,6 +68,7 @@ from isthmus.events import TaskState, ToolCallUpdate, ToolResultRecorded
 from isthmus.settings.rules import RuleDecision
 from isthmus.tools.base import (
     Approved,
+    AskingTool,
     Tool,
     ToolContext,
     ToolKind,
@@ -77,6 +79,11 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
 
 ABOUT_CHARACTERS = 80
+_REJECTED = ("Rejected by the user", "The user rejected this call; it was not run.")
+_UNANSWERED = (
+    "None of the answers was chosen",
+    "The user chose none of the answers. Go on without one where you can; otherwise ask in your own words.",
+)
 MAXIMUM_READS = 2
 """Maximum number of runs of a call without an effect during which the process ends."""
 
@@ -243,9 +250,9 @@ class CallRunner:
         if call is None:
             return
         if confirmation is not None and confirmation.selected_option_id == CANCEL:
-            result = "The user rejected this call; it was not run."
+            shown, result = _REJECTED if not isinstance(tool, AskingTool) else _UNANSWERED
             await self._turn.emit(
-                ToolCallUpdate(cancelled_call(call, "Rejected by the user")),
+                ToolCallUpdate(cancelled_call(call, shown)),
                 ToolResultRecorded(call.tool_call_id, result, is_error=True),
             )
             return
@@ -265,7 +272,9 @@ class CallRunner:
         is_lasting = confirmation is not None and confirmation.selected_option_id == PROCEED_ALWAYS_AND_SAVE
         if is_lasting and self._approvals is not None and isinstance(item.proposal, McpDetails):
             await self._approvals.keep(item.proposal, version or "")
-        approved = Approved(item.proposal, modified.new_content if modified is not None else None, version)
+        content = modified.new_content if modified is not None else None
+        chosen = confirmation.selected_option_id if confirmation is not None else ""
+        approved = Approved(item.proposal, content, version, chosen)
         at_rest = replace(call, confirmation_request=None)
         await self._execution.begin(at_rest, tool, self._context(item), approved)
 
@@ -288,6 +297,8 @@ class CallRunner:
         ruling = ruling_of(self._tools, tool, item.request.arguments, proposal, self._policy())
         if ruling is not None and ruling.decision is RuleDecision.DENY:
             return Deny(ruling.reason)
+        if isinstance(tool, AskingTool):
+            return decide_question(self._policy(), tool.choices(item.request.arguments))
         if self._is_permitted:
             return Allow()
         base = self._options.policy
