@@ -12,6 +12,7 @@ from isthmus.tools.read_many_files import ReadManyFiles
 from isthmus.tools.replace import Replace
 from isthmus.tools.run_shell_command import INACTIVITY_SECONDS, RunShellCommand
 from isthmus.tools.shell_sandbox import ShellSandbox
+from isthmus.tools.web_fetch import WebFetch
 from isthmus.tools.write_file import WriteFile
 from isthmus.tools.write_todos import WriteTodos
 
@@ -34,5 +35,6 @@ def builtin_tools(
         ReadManyFiles(),
         WriteTodos(),
         AskUser(),
+        WebFetch(),
         ApplyPatch(editor_text),
     )

@@ -23,6 +23,7 @@ def test_the_tools_have_gemini_clis_names_and_always_the_same_order() -> None:
         "read_many_files",
         "write_todos",
         "ask_user",
+        "web_fetch",
         "apply_patch",
     ]
 
@@ -34,6 +35,7 @@ def test_only_edits_and_commands_have_an_effect() -> None:
         "write_file": ToolKind.EDIT,
         "run_shell_command": ToolKind.EXECUTE,
         "ask_user": ToolKind.OTHER,
+        "web_fetch": ToolKind.OTHER,
         "apply_patch": ToolKind.EDIT,
     }
 

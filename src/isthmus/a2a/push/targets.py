@@ -13,19 +13,14 @@ from urllib.parse import urlsplit
 
 from isthmus.client import InvalidRequest, PushTarget
 from isthmus.errors import IsthmusError
+from isthmus.network.public_addresses import kind_unless_public, plain_address
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 URL_CHARACTERS = 2000
 """Maximum length of a URL in characters."""
 SECRET_CHARACTERS = 8192
 """Maximum length of a token or of credentials in characters."""
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_UNICAST = ipaddress.IPv6Network("2000::/3")
-"""Network of all public IPv6 addresses; Python reports some others as global, too (``fec0::/10``)."""
-_NOT_PUBLIC = (ipaddress.IPv4Network("168.63.129.16/32"),)
-"""Addresses that look public, but are services of a cloud for its own machines (Azure)."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _ID = re.compile(r"[\x21-\x7e]{1,200}")
@@ -86,10 +81,10 @@ class PushRule:
         """Return the kind of a refused ``address``, which ``host`` resolves to; None when it is allowed."""
         if host.lower().rstrip(".") in self.hosts:
             return None
-        found = _embedded(ipaddress.ip_address(address.partition("%")[0]))
+        found = plain_address(address)
         if any(found.version == network.version and found in network for network in self.networks):
             return None
-        return _kind(found)
+        return kind_unless_public(found)
 
     def require(self, origin: PushOrigin, addresses: Sequence[str]) -> None:
         """Check that every address of an origin is allowed.
@@ -149,33 +144,3 @@ def _check_secrets(target: PushTarget) -> None:
                 f"the {name} of the push notification cannot be put into a header: expected at most"
                 f" {SECRET_CHARACTERS} printable ASCII characters"
             )
-
-
-def _embedded(address: Address) -> Address:
-    """Return the IPv4 address that is embedded in an IPv6 address, otherwise the address itself."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    if address.sixtofour is not None:
-        return address.sixtofour
-    if address in _NAT64 or (int(address) >> 32 == 0 and int(address) > 1):
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address
-
-
-def _kind(address: Address) -> str | None:
-    """Return the kind of an address that is not public; None for a public one."""
-    if address.is_unspecified:
-        return "the unspecified address"
-    if address.is_loopback:
-        return "a loopback address"
-    if address.is_link_local:
-        return "a link-local address"
-    if address.is_multicast:
-        return "a multicast address"
-    if address.is_private:
-        return "a private address"
-    is_inner = any(address.version == network.version and address in network for network in _NOT_PUBLIC)
-    is_outer = address.version == 6 and address not in _UNICAST
-    return "a reserved address" if is_inner or is_outer or address.is_reserved or not address.is_global else None
