@@ -248,6 +248,18 @@ class Scenarios:
         )
         return [Ask((replace(shell_call(), confirmation_request=request),)), TextContent("t", "Chosen.")]
 
+    def answer(self, message: PromptMessage) -> Sequence[Step]:
+        """Write a table, code and a link, a few characters at a time, and wait within the table."""
+        before = (
+            "The **sizes**, see [the docs](https://example.org/sizes):\n\n| File | 漢字 |\n|---|---:|\n| a.py | 1 |\n"
+        )
+        after = "| b.py | 20 |\n\n```python\ndef greet():\n    return 'Hello'\n```\nDone.\n"
+
+        def pieces(text: str) -> list[Step]:
+            return [TextContent("t", text[at : at + 5]) for at in range(0, len(text), 5)]
+
+        return [*pieces(before), Wait(self.gate), *pieces(after)]
+
     def failing(self, message: PromptMessage) -> Sequence[Step]:
         """Run a turn that ends at its limit."""
         return [TextContent("t", "trying"), StateChange(TaskState.FAILED, "20 turns were not enough", "turn_limit")]

@@ -5,7 +5,8 @@ kinds, and removes the live lines before anything else is printed. Live lines, c
 Imports rich, so import this module only to draw.
 """
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -13,10 +14,13 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.control import Control
 from rich.segment import ControlType
+from rich.style import Style
 from rich.text import Text
 from rich.theme import Theme
 
-from isthmus.terminal.markdown import Layout, MarkdownStream, Piece
+from isthmus.terminal.highlighting import highlighter
+from isthmus.terminal.markdown import Layout, MarkdownStream
+from isthmus.terminal.pieces import Piece
 
 STYLES = {
     "strong": "bold",
@@ -34,8 +38,18 @@ STYLES = {
     "removed": "red",
     "number": "dim",
     "prompt": "bold cyan",
+    "link": "underline",
+    "keyword": "magenta",
+    "string": "green",
+    "comment": "dim",
+    "name": "blue",
+    "literal": "cyan",
 }
 MINIMUM_WIDTH = 20
+LINK_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio"})
+"""Values of TERM_PROGRAM of terminals that show links in text."""
+LINK_TERMS = ("xterm-kitty", "foot", "alacritty", "wezterm", "xterm-ghostty", "contour")
+"""Beginnings of TERM of such terminals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +89,7 @@ class Screen:
         self.is_live = self.console.is_terminal and not self.console.is_dumb_terminal
         encoding = (getattr(output, "encoding", None) or "utf-8").lower()
         self.glyphs = Glyphs() if encoding.startswith("utf") else ASCII
+        self._shows_links = self.is_live and _shows_links(os.environ)
         self._live_widths: list[int] = []
         self._live_column = 0
         self._last_kind = ""
@@ -117,8 +132,17 @@ class Screen:
         """Print more of a text of the model."""
         if self._markdown is None:
             is_styled = self.console.is_terminal and not self.console.no_color and self.is_live
-            layout = Layout(self.width if self.console.is_terminal else None, is_styled, cell_len)
+            layout = Layout(
+                self.width if self.console.is_terminal else None,
+                is_styled,
+                cell_len,
+                draws_tables=self.is_live,
+                is_ascii=self.glyphs is ASCII,
+                highlighter=highlighter,
+            )
             self._markdown = MarkdownStream(layout)
+        elif self.console.is_terminal:
+            self._markdown.resize(self.width)
         self._print_pieces(self._markdown.feed(increment))
 
     def flush_text(self) -> None:
@@ -206,5 +230,18 @@ class Screen:
             if self._last_kind != "text" or self._is_empty:
                 self._begin_block("text")
             for piece in pieces:
-                self.console.print(Text(piece.text, piece.style), end="")
+                text = Text(piece.text, piece.style)
+                if piece.link and self._shows_links:
+                    text.stylize(Style(link=piece.link))
+                self.console.print(text, end="")
         self._output.flush()
+
+
+def _shows_links(variables: Mapping[str, str]) -> bool:
+    """Return whether the terminal is known for links in text (OSC 8); others may print the sequence."""
+    if variables.get("TERM", "").startswith(("screen", "linux", "eterm", "dumb")) or "STY" in variables:
+        return False
+    if variables.get("TERM_PROGRAM") in LINK_PROGRAMS or variables.get("TERM", "").startswith(LINK_TERMS):
+        return True
+    vte = variables.get("VTE_VERSION", "")
+    return "WT_SESSION" in variables or (vte.isdecimal() and int(vte) >= 5000)

@@ -3,19 +3,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from isthmus.terminal.markdown import Layout, MarkdownStream, Piece
+from isthmus.terminal.highlighting import highlighter
+from isthmus.terminal.markdown import Layout, MarkdownStream
+from isthmus.terminal.pieces import Piece
 
-WORDS = st.text(st.sampled_from("ab \n`*#-1.) >漢\r\t~_\x1b"), max_size=120)
+WORDS = st.text(st.sampled_from("ab \n`*#-1.) >漢\r\t~_\x1b|[]("), max_size=120)
 
 
 def written(increments: list[str], width: int | None = 40, *, is_styled: bool = False) -> list[Piece]:
-    stream = MarkdownStream(Layout(width, is_styled, cell_len))
+    stream = MarkdownStream(Layout(width, is_styled, cell_len, draws_tables=is_styled, highlighter=highlighter))
     pieces = [piece for increment in increments for piece in stream.feed(increment)]
     pieces += stream.finish()
     joined: list[Piece] = []
     for piece in pieces:
-        if joined and joined[-1].style == piece.style:
-            joined[-1] = Piece(joined[-1].text + piece.text, piece.style)
+        if joined and joined[-1][1:] == piece[1:]:
+            joined[-1] = piece._replace(text=joined[-1].text + piece.text)
         else:
             joined.append(piece)
     return joined
@@ -87,11 +89,11 @@ def test_code_is_neither_wrapped_nor_thinned_out() -> None:
         (
             "```\ncode\n```",
             [
-                Piece("```", "fence"),
+                Piece("───", "fence"),
                 Piece("\n"),
                 Piece("code", "code"),
                 Piece("\n"),
-                Piece("```", "fence"),
+                Piece("───", "fence"),
                 Piece("\n"),
             ],
         ),
@@ -99,3 +101,55 @@ def test_code_is_neither_wrapped_nor_thinned_out() -> None:
 )
 def test_markdown_is_styled_line_by_line(text: str, pieces: list[Piece]) -> None:
     assert written([text], is_styled=True) == pieces
+
+
+def test_a_link_shows_its_text_and_its_address() -> None:
+    url = "https://example.org/a"
+    assert written([f"see [the docs]({url})."], is_styled=True) == [
+        Piece("see "),
+        Piece("the", "link", url),
+        Piece(" "),
+        Piece("docs", "link", url),
+        Piece(" ("),
+        Piece(url, "link", url),
+        Piece(").\n"),
+    ]
+    assert written([f"[{url}]({url})"], is_styled=True) == [Piece(url, "link", url), Piece("\n")]
+    assert written(["[run](javascript:x)"], is_styled=True)[0] == Piece("run", "link")
+
+
+@pytest.mark.parametrize("text", ["a[0] = [1, 2]", "[ ] to do", "[x](", "[a](b c)", "[[x]", "[]()", "see [1], [2]."])
+def test_brackets_that_are_not_links_stay_as_they_are(text: str) -> None:
+    assert plain([text], is_styled=True) == f"{text}\n"
+
+
+def coloured(text: str) -> list[Piece]:
+    stream = MarkdownStream(Layout(60, True, cell_len, highlighter=highlighter))
+    return [piece for piece in (*stream.feed(text), *stream.finish()) if piece.text.strip()]
+
+
+def test_code_is_highlighted_line_by_line_without_its_fence() -> None:
+    pieces = coloured('Look:\n```python\ndef f():\n    return "x"  # why\n```\nDone.')
+    assert "```" not in "".join(piece.text for piece in pieces)
+    assert Piece("─── python", "fence") in pieces
+    assert Piece("def", "keyword") in pieces
+    assert Piece('"x"', "string") in pieces
+    assert Piece("# why", "comment") in pieces
+
+
+def test_a_string_over_several_lines_keeps_its_colour() -> None:
+    pieces = coloured('```python\nx = """\nreturn\n"""\nreturn 1\n```')
+    assert Piece("return", "string") in pieces
+    assert Piece("return", "keyword") in pieces
+
+
+def test_code_in_an_unknown_language_has_one_colour() -> None:
+    assert Piece("return x", "code") in coloured("```no-such-language\nreturn x\n```")
+    assert Piece("return x", "code") in coloured("```\nreturn x\n```")
+
+
+@given(st.text(st.sampled_from("ab\"'#/*\n (){}<>=\\"), max_size=80), st.sampled_from(["python", "c", "html", "css"]))
+def test_highlighting_changes_no_character_of_the_code(code: str, language: str) -> None:
+    stream = MarkdownStream(Layout(None, True, cell_len, highlighter=highlighter))
+    shown = "".join(piece.text for piece in (*stream.feed(f"```{language}\nfirst\n{code}\nlast"), *stream.finish()))
+    assert shown == f"─── {language}\nfirst\n{code}\nlast\n"

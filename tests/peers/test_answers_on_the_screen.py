@@ -1,0 +1,39 @@
+"""Tables, code and links of an answer, in a real pseudo-terminal."""
+
+import signal
+
+import pytest
+
+from support.front_terminal import front_terminal
+
+PROMPT = r"(?m)^\u203a ?$"
+
+
+def test_an_answer_shows_its_table_code_and_link() -> None:
+    with front_terminal("answer", environment={"TERM_PROGRAM": "WezTerm"}) as terminal:
+        terminal.wait_for(PROMPT).press("sizes\r").wait_for(r"The sizes, see the docs \(https://example.org/sizes\):")
+        # The table comes with its last row, aligned.
+        assert "a.py" not in terminal.screen
+        terminal.signal(signal.SIGUSR2).wait_for("Done").wait_for(PROMPT)
+        assert "File │ 漢 字 \n─────┼─────\na.py │    1\nb.py │   20\n".replace(
+            "漢 字 ", "漢字"
+        ) in terminal.screen.replace("漢 字", "漢字")
+        assert "```" not in terminal.screen
+        assert terminal.color_of("def greet") == "magenta"
+        assert terminal.color_of("'Hello'") == "green"
+        assert b";https://example.org/sizes\x1b\\" in terminal.received
+
+
+def test_a_terminal_that_is_not_known_for_links_gets_no_link_sequence() -> None:
+    with front_terminal("answer") as terminal:
+        terminal.wait_for(PROMPT).press("sizes\r").wait_for("https://example.org/sizes")
+        assert b"\x1b]8;" not in terminal.received
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_code_and_links_are_plain_where_nothing_shows_styles(environment: dict[str, str]) -> None:
+    with front_terminal("answer", environment=environment) as terminal:
+        terminal.wait_for(r"(?m)^\u203a").press("sizes\r").wait_for(r"see \[the docs\]\(https://example.org/sizes\)")
+        terminal.signal(signal.SIGUSR2).wait_for("Done")
+        assert "```python\ndef greet():\n    return 'Hello'\n```\nDone." in terminal.screen
+        assert (b"\x1b[35m" in terminal.received) is False
