@@ -221,6 +221,13 @@ class Thought:
 
 
 @dataclass(frozen=True, slots=True)
+class ThoughtProgress(InternalEvent):
+    """Subject of a thought that is not over: sent inside the process that runs the task, and not stored."""
+
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
 class ConfirmationAccepted:
     """An answer was accepted; ``answered_by`` names the surface or user that gave it."""
 
@@ -354,6 +361,7 @@ AgentEvent: TypeAlias = (
     | AgentMessage
     | ArtifactUpdate
     | Thought
+    | ThoughtProgress
     | ConfirmationAccepted
     | RetryNotice
     | ModelReply

@@ -36,6 +36,7 @@ from isthmus.events import (
     TaskState,
     TextContent,
     Thought,
+    ThoughtProgress,
     ToolCallUpdate,
     ToolResultRecorded,
     ToolsLoaded,
@@ -202,6 +203,8 @@ class TaskView:
     def apply(self, delivery: Delivery) -> bool:
         """Apply one event; return False if it was seen before, or is progress of a task that has ended."""
         event, at = delivery.event, delivery.at
+        if isinstance(event, ThoughtProgress):
+            return not self.state.is_terminal
         if isinstance(event, ToolCallUpdate) and event.is_ephemeral:
             if self.state.is_terminal:
                 return False

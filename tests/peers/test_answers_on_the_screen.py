@@ -1,12 +1,13 @@
 """Tables, code and links of an answer, in a real pseudo-terminal."""
 
+import re
 import signal
+from pathlib import Path
 
 import pytest
 
 from support.front_terminal import front_terminal
-
-PROMPT = r"(?m)^\u203a ?$"
+from support.session_terminal import PROMPT, Sessions
 
 
 def test_an_answer_shows_its_table_code_and_link() -> None:
@@ -37,3 +38,22 @@ def test_code_and_links_are_plain_where_nothing_shows_styles(environment: dict[s
         terminal.signal(signal.SIGUSR2).wait_for("Done")
         assert "```python\ndef greet():\n    return 'Hello'\n```\nDone." in terminal.screen
         assert (b"\x1b[35m" in terminal.received) is False
+
+
+THINKING = """
+name: thinks
+scenarios:
+  - prompt: '.'
+    replies:
+      - steps:
+          - thought: "**Weighing the options**\\n\\nOne is short.\\n\\n**Deciding**\\n\\nThe short one."
+          - delay: 60
+          - text: Done.
+"""
+
+
+def test_the_present_thought_is_seen_and_the_ones_before_stay(tmp_path: Path, workspace: Path) -> None:
+    with Sessions(tmp_path, THINKING, workspace).terminal() as terminal:
+        terminal.wait_for(PROMPT).press("decide\r").wait_for(r"(?m)^\S Deciding.* · Esc cancels$")
+        assert len(re.findall(r"(?m)^∙ Weighing the options$", terminal.screen)) == 1
+        terminal.press("\x1b").wait_for("cancelled").wait_for(PROMPT)

@@ -1,6 +1,7 @@
 """Keys and text while the agent works, and the approval mode of a session: the whole program in a terminal."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,14 @@ def test_a_mode_that_the_settings_refuse_is_not_chosen(sessions: Sessions, isola
     with sessions.terminal() as terminal:
         terminal.wait_for(PROMPT).press("/mode yolo\r").wait_for("The mode stays default: .*yolo is refused")
         terminal.press("write it\r").wait_for(CHOICES)
+
+
+def test_one_line_below_the_prompt_tells_mode_model_context_and_branch(sessions: Sessions) -> None:
+    (sessions.workspace / ".git").mkdir()
+    (sessions.workspace / ".git" / "HEAD").write_text("ref: refs/heads/topic\n", "utf-8")
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).wait_for(r"(?m)^default · script · topic$").press("hello\r")
+        terminal.wait_for("You said: hello").wait_for(r"(?m)^default · works · context \d+% used · topic")
+        terminal.press("\x1b[Z").wait_for(r"(?m)^auto_edit · works ·")
+        # The line belongs to the prompt: nothing of it stays in the scrollback.
+        assert len(re.findall(r"· works ·", terminal.screen)) == 1

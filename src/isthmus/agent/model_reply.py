@@ -12,7 +12,8 @@ from dataclasses import replace
 from isthmus.agent.calls.split_calls import with_split_calls
 from isthmus.agent.loops import TextLoop
 from isthmus.agent.turn import AgentTurn
-from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, Thought
+from isthmus.development_tool import AgentThought
+from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, Thought, ThoughtProgress
 from isthmus.models.base import (
     ChatModel,
     Done,
@@ -27,7 +28,7 @@ from isthmus.models.base import (
     requests_of,
 )
 from isthmus.models.message import message_to_json
-from isthmus.text.thoughts import thought_of
+from isthmus.text.thoughts import ThoughtStream
 from isthmus.tools.base import Tool
 
 
@@ -62,21 +63,21 @@ class ReplyStream:
         """
         self._start_again()
         turn = self._turn
-        thinking: list[str] = []
+        thinking = ThoughtStream()
         done: Done | None = None
         repeated: str | None = None
         said, thought = TextLoop(), TextLoop()
         async with aclosing(model.stream(request)) as stream:
             async for item in stream:
-                if thinking and not isinstance(item, ThoughtDelta):
-                    await turn.emit(Thought(thought_of("".join(thinking))))
-                    thinking.clear()
+                if not isinstance(item, ThoughtDelta) and (last := thinking.finish()) is not None:
+                    await turn.emit(Thought(last))
                 match item:
                     case TextDelta(text):
                         await self._show(text)
                         repeated = said.add(text)
                     case ThoughtDelta(text):
-                        thinking.append(text)
+                        for part in thinking.feed(text):
+                            await turn.emit(Thought(part) if isinstance(part, AgentThought) else ThoughtProgress(part))
                         repeated = thought.add(text)
                     case Retrying(attempt, attempts, delay, reason):
                         self._start_again()

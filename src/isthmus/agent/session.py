@@ -43,6 +43,7 @@ from isthmus.events import (
     TaskState,
     TextContent,
     Thought,
+    ThoughtProgress,
     ToolCallUpdate,
     ToolResultRecorded,
     ToolsLoaded,
@@ -224,7 +225,7 @@ class Session:
                 self.model = model
             case ToolsLoaded(names):
                 self._load_tools(*names)
-            case Thought() | RetryNotice() | ArtifactUpdate() | ModelUsed():
+            case Thought() | ThoughtProgress() | RetryNotice() | ArtifactUpdate() | ModelUsed():
                 pass
             case _:
                 assert_never(event)

@@ -177,6 +177,7 @@ async def _interactive(setup: Setup, request: RunRequest) -> int:
                 history_file=setup.data_dir / "history",
                 awaited_servers=lambda: awaited.names,
                 approval_mode=setup.policy.mode.value,
+                model=setup.model.name,
                 announcements=announcements,
             )
             return await run_interactive(engine, options)

@@ -13,6 +13,8 @@ from itertools import islice
 from isthmus.client import Delivery
 from isthmus.events import ToolCallUpdate
 
+THINKING = ""
+"""Key of the progress of thinking, in place of a call's id."""
 RECENT = 512
 """Maximum number of recorded events in a feed; older ones are read from the journal."""
 
@@ -43,6 +45,10 @@ class TaskFeed:
         self._version += 1
         self._progress[call_id] = (self._version, delivery)
         self._wake()
+
+    def end_thinking(self) -> None:
+        """Forget the progress of a thought, which is over."""
+        self._progress.pop(THINKING, None)
 
     def after(self, seq: int) -> Sequence[Delivery] | None:
         """Return the recorded events after number ``seq``; None if the feed does not reach back that far."""

@@ -20,7 +20,7 @@ from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery, SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand, ToolCallStatus
-from isthmus.engine.feed import TaskFeed
+from isthmus.engine.feed import THINKING, TaskFeed
 from isthmus.events import (
     AgentEvent,
     AgentMessage,
@@ -30,6 +30,7 @@ from isthmus.events import (
     StateChange,
     TaskState,
     TextContent,
+    ThoughtProgress,
     ToolCallUpdate,
 )
 from isthmus.journal.base import Journal, JournalError, Lease, UnkeepableEvent
@@ -221,6 +222,10 @@ class TaskRun:
     async def _keep(self, event: AgentEvent) -> None:
         if self._failure is not None:
             raise self._failure
+        if isinstance(event, ThoughtProgress):
+            self.feed.publish_progress(THINKING, Delivery(None, time.time(), event))
+            return
+        self.feed.end_thinking()
         if isinstance(event, TextContent):
             if event.message_id != self._text_of or event.replaces is not None:
                 self._flush_text()

@@ -29,6 +29,7 @@ from isthmus.terminal.early_text import PAUSE_SECONDS
 from isthmus.terminal.session_list import session_lines
 from isthmus.terminal.session_mode import SessionMode
 from isthmus.terminal.signals import Interrupted, signal_handlers
+from isthmus.terminal.status_line import StatusLine
 from isthmus.terminal.turns import TurnEnd, Turns
 from isthmus.text.units import show_count
 
@@ -48,12 +49,13 @@ class InteractiveOptions:
     """Options of a conversation.
 
     ``settings`` are the AgentSettings that are sent with the first message of a session. ``workspace`` (an absolute
-    path) limits the sessions that are listed and that ``resume="latest"`` finds; None means all. ``resume`` may also be
-    the id of a session. ``heading`` is printed first, dimmed. ``first_prompt`` is sent before the user is prompted.
-    ``command`` is the command that started the program, for advice such as ``isthmus --resume ID``. ``awaited_servers``
-    returns the MCP servers that a turn waits for now. ``approval_mode`` is the mode that the program was started in,
-    which a resumed session gets, too; None leaves it to the agent. ``pause`` is the time in seconds without a key
-    before a question accepts answers. ``announcements`` are shown as they come.
+    path) limits the sessions that are listed and that ``resume="latest"`` finds; None means all. ``resume`` may also
+    be the id of a session. ``heading`` is printed first, dimmed. ``first_prompt`` is sent before the user is
+    prompted. ``command`` is the command that started the program, for advice such as ``isthmus --resume ID``.
+    ``awaited_servers`` returns the MCP servers that a turn waits for now. ``approval_mode`` is the mode that the
+    program was started in, which a resumed session gets, too; None leaves it to the agent. ``model`` is the model of
+    a new session, if known. ``pause`` is the time in seconds without a key before a question accepts answers.
+    ``announcements`` are shown as they come.
     """
 
     settings: JsonObject | None = None
@@ -66,6 +68,7 @@ class InteractiveOptions:
     command: str = "isthmus"
     awaited_servers: Callable[[], Sequence[str]] = tuple
     approval_mode: str | None = None
+    model: str = ""
     pause: float = PAUSE_SECONDS
     announcements: Announcements = field(default_factory=Announcements)
     timeouts: FrontTimeouts = FrontTimeouts()
@@ -114,6 +117,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
             options.announcements.end()
             await commands.aclose()
             await conversation.mode.aclose()
+            await conversation.status.aclose()
             with suppress(OSError, ValueError):
                 screen.cursor(is_shown=True)
 
@@ -149,9 +153,20 @@ class _Conversation:
     is_prompting: bool = False
     notices: list[str] = field(default_factory=list[str])
     mode: SessionMode = field(init=False)
+    status: StatusLine = field(init=False)
 
     def __post_init__(self) -> None:
         self.mode = SessionMode(self.agent, self._scope, self._say, started_in=self.options.approval_mode)
+        self.status = StatusLine(
+            self.agent,
+            self._scope,
+            lambda: self.mode.name,
+            self.screen.glyphs.dot,
+            self.options.workspace,
+            self.options.model,
+            changed=self.prompter.redraw,
+        )
+        self.prompter.show_status(self.status.text)
 
     async def run(self) -> int:
         """Hold the conversation and return the exit code."""
@@ -184,6 +199,7 @@ class _Conversation:
                 self.notices.append(text)
                 self._show_notices()
             case ShownInEditor(tool_call_id, editor):
+                self.status.editor = editor
                 self.turns.asking.shown_in_editor(tool_call_id, editor)
             case _:
                 assert_never(announcement)
@@ -208,6 +224,7 @@ class _Conversation:
 
     async def _read(self) -> str:
         is_second = False
+        self.status.refresh_soon()
         self.screen.end_text()
         self._show_notices()
         while True:
@@ -372,6 +389,7 @@ class _Conversation:
     async def _turn(self, stream: TaskStream, *, shown_prompt: str | None) -> None:
         """Show a task until it ends, and put its questions to the user."""
         end = await self.turns.show(stream, shown_prompt=shown_prompt, resume_command=self._resume_command())
+        self.status.add_usage(stream.view.models.items())
         if stream.view.state is not TaskState.COMPLETED:
             self.prompter.typed.unqueue()
         if end is TurnEnd.LEFT:

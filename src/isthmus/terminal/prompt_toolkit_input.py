@@ -20,6 +20,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.completion import Completion as ToolkitCompletion
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
+from prompt_toolkit.filters import is_done
 from prompt_toolkit.formatted_text import AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import create_input
@@ -27,6 +28,7 @@ from prompt_toolkit.input.typeahead import get_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.completion import display_completions_like_readline
 from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Window
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle, PromptSession
@@ -123,6 +125,21 @@ class PromptToolkitPrompter(Prompter):
         self._mode = mode
         draft, self.typed.draft = self.typed.draft, ""
         return await self._read(self._prompt, message, draft)
+
+    @override
+    def show_status(self, status: Callable[[int], str]) -> None:
+        def fragments() -> StyleAndTextTuples:
+            return [("class:quiet", status(self._output.get_size().columns - 1))]
+
+        # Not the session's own toolbar, which waits for the position of the cursor.
+        line = Window(FormattedTextControl(fragments), height=1, dont_extend_height=True)
+        layout = self._prompt.layout
+        layout.container = HSplit([layout.container, ConditionalContainer(line, filter=~is_done)])
+
+    @override
+    def redraw(self) -> None:
+        if self._reading is not None:
+            self._reading.app.invalidate()
 
     @override
     @contextmanager

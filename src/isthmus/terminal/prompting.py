@@ -68,6 +68,14 @@ class Prompter(Protocol):
         """
         ...
 
+    def show_status(self, status: Callable[[int], str]) -> None:
+        """Show below each prompt what ``status`` returns for a width, where the prompt can be redrawn."""
+        ...
+
+    def redraw(self) -> None:
+        """Draw the prompt again, if it is being read, because what it shows has changed."""
+        ...
+
     def while_working(self, pressed: Callable[[Sequence[WorkKey]], None]) -> AbstractContextManager[None]:
         """Take keys into ``typed`` meanwhile, and call ``pressed`` after each with their effects on the turn."""
         ...
@@ -138,6 +146,14 @@ class LinePrompter(Prompter):
             lines[-1] = lines[-1][:-1]
             lines.append(await self._line())
         return "\n".join(lines)
+
+    @override
+    def show_status(self, status: Callable[[int], str]) -> None:
+        pass  # a line that was printed cannot change
+
+    @override
+    def redraw(self) -> None:
+        pass
 
     @override
     def while_working(self, pressed: Callable[[Sequence[WorkKey]], None]) -> AbstractContextManager[None]:

@@ -24,6 +24,7 @@ from isthmus.events import (
     TaskState,
     TextContent,
     Thought,
+    ThoughtProgress,
     ToolCallUpdate,
 )
 from isthmus.task_view import CallView, TaskView, text_of_parts
@@ -82,6 +83,9 @@ class TaskRenderer:
         self._began: dict[str, float] = {}
         self._last_event = 0.0
         self._note = ""
+        self._thinking = ""
+        """Subject of the thought that is not over."""
+        self._thinking_since = 0.0
         self._awaited_servers = awaited_servers
         self.typed = TypedAhead()
         """Text that the user types meanwhile."""
@@ -89,7 +93,7 @@ class TaskRenderer:
 
     def begin(self, view: TaskView, now: float, shown_prompt: str | None) -> None:
         """Start to draw another task. ``shown_prompt`` is on the screen already, as the user typed it."""
-        self._view, self._last_event, self._note = view, now, ""
+        self._view, self._last_event, self._note, self._thinking = view, now, "", ""
         self._shown_prompt = shown_prompt
         self._text_id = ""
         self._todos = view.todos
@@ -114,7 +118,15 @@ class TaskRenderer:
 
     def event(self, event: AgentEvent, now: float) -> None:
         """Show an event that the view already includes."""
+        if isinstance(event, ThoughtProgress):
+            self._thinking_since = self._thinking_since if self._thinking else now
+            self._thinking = visible_line(event.subject)
+            self.tick(now)
+            return
         self._last_event = now
+        if not isinstance(event, Thought) or visible_line(event.thought.subject) == self._thinking:
+            # The next thought may have begun before the last one is recorded.
+            self._thinking = ""
         if isinstance(event, ToolCallUpdate) and event.is_ephemeral:
             # Only the latest counts: the next tick draws it.
             self._remember(event.tool_call)
@@ -335,12 +347,13 @@ class TaskRenderer:
                 lines += tail_lines(live, screen.width, screen.glyphs, room)
         if len(running) > RUNNING_SHOWN:
             lines.append(Text(f"{INDENT}and {len(running) - RUNNING_SHOWN} more", "quiet"))
-        if not running and (self._note or now - self._last_event > QUIET_SECONDS):
-            waited = now - self._last_event
-            line = Text(f"{frame} ", "prompt").append(self._note or self._doing(), "quiet")
-            if waited >= 2:
-                line.append(f"  {seconds(waited)}", "quiet")
-            lines.append(
-                line.append(f" {screen.glyphs.dot} {self.cancel_key} cancels" if not self._note else "", "quiet")
-            )
+        if not running and (self._note or self._thinking or now - self._last_event > QUIET_SECONDS):
+            thinking = self._thinking if not self._note else ""
+            waited = now - (self._thinking_since if thinking else self._last_event)
+            ending = f"  {seconds(waited)}" if waited >= 2 else ""
+            ending += f" {screen.glyphs.dot} {self.cancel_key} cancels" if not self._note else ""
+            line = Text(f"{frame} ", "prompt")
+            doing = Text(thinking, "thought") if thinking else Text(self._note or self._doing(), "quiet")
+            doing.truncate(max(0, screen.width - line.cell_len - len(ending) - 1), overflow="ellipsis")
+            lines.append(line.append_text(doing).append(ending, "quiet"))
         return lines

@@ -1,0 +1,126 @@
+"""The line below the prompt: approval mode, model, context used, tokens, git branch, editor, waiting questions.
+
+Only what is known is shown; if the terminal is narrow, the least important parts are left out, whole. Reads the branch
+from git's files, runs nothing.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from isthmus.client import AgentClient, CommandScope, SessionObserver, SessionStatus
+from isthmus.errors import IsthmusError
+from isthmus.events import TaskState
+from isthmus.task_view import ModelUsage
+from isthmus.text.units import show_count
+from isthmus.text.visible import visible_line, with_ellipsis
+
+REFRESH_SECONDS = 5.0
+"""Maximum time to ask the agent for the state of the session."""
+RECENT_TASKS = 50
+"""Number of tasks among which waiting questions are counted."""
+LONGEST_NAME = 32
+"""Maximum number of characters of a model or branch."""
+LONGEST_GIT_FILE = 4096
+
+
+@dataclass(slots=True)
+class StatusLine:
+    """Facts that are known now. ``scope`` returns the scope of the session; ``mode`` the name of its approval mode."""
+
+    agent: AgentClient
+    scope: Callable[[], CommandScope]
+    mode: Callable[[], str | None]
+    dot: str
+    workspace: str | None = None
+    model: str = ""
+    editor: str = ""
+    tokens: int = 0
+    branch: str = ""
+    waiting: int = 0
+    status: SessionStatus = field(default_factory=SessionStatus)
+    changed: Callable[[], None] = lambda: None
+    _refreshing: "asyncio.Task[None] | None" = None
+
+    def add_usage(self, models: Iterable[tuple[str, ModelUsage]]) -> None:
+        """Count the tokens of a turn; its last model is the present one."""
+        for name, usage in models:
+            self.model = name
+            self.tokens += usage.input_tokens + usage.output_tokens
+
+    def text(self, width: int) -> str:
+        """Return the line in at most ``width`` characters."""
+        parts = [part for part in self._parts() if part]
+        line = ""
+        for part in parts:
+            longer = f"{line} {self.dot} {part}" if line else part
+            if len(longer) <= width:
+                line = longer
+        return line
+
+    def _parts(self) -> tuple[str, ...]:
+        used, window = self.status.context_tokens, self.status.context_window
+        context = f"context {used / window:.0%} used" if used is not None and window else ""
+        waiting = f"{show_count(self.waiting, 'question')} waiting in other sessions" if self.waiting else ""
+        return (
+            self.mode() or "",
+            waiting,
+            _short(self.model),
+            context,
+            _short(self.branch),
+            _short(self.editor),
+            f"{_count(self.tokens)} tokens" if self.tokens else "",
+        )
+
+    def refresh_soon(self) -> None:
+        """Look for changes in the background, unless that is being done."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.ensure_future(self._refresh())
+
+    async def aclose(self) -> None:
+        """Stop looking."""
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            await asyncio.gather(self._refreshing, return_exceptions=True)
+
+    async def _refresh(self) -> None:
+        self.branch = branch_of(Path(self.workspace)) if self.workspace else ""
+        with suppress(IsthmusError, TimeoutError):
+            async with asyncio.timeout(REFRESH_SECONDS):
+                scope = self.scope()
+                if isinstance(self.agent, SessionObserver):
+                    self.status = await self.agent.session_status(scope)
+                tasks = await self.agent.tasks(RECENT_TASKS)
+                asked = [task for task in tasks if task.state is TaskState.INPUT_REQUIRED]
+                self.waiting = sum(len(task.pending) for task in asked if task.context_id != scope.context_id)
+        self.changed()
+
+
+def branch_of(folder: Path) -> str:
+    """Return the git branch that is checked out in a folder, or the beginning of a commit; empty without one."""
+    for place in (folder, *folder.parents):
+        git = place / ".git"
+        try:
+            if git.is_file():
+                pointer = _beginning(git).removeprefix("gitdir:").strip()
+                git = place / pointer
+            head = _beginning(git / "HEAD").strip()
+        except (OSError, ValueError):
+            continue
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:7]
+    return ""
+
+
+def _beginning(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(LONGEST_GIT_FILE).decode("utf-8", "replace")
+
+
+def _short(name: str) -> str:
+    return with_ellipsis(visible_line(name), LONGEST_NAME)
+
+
+def _count(tokens: int) -> str:
+    return str(tokens) if tokens < 1000 else f"{tokens / 1000:.1f}k" if tokens < 100_000 else f"{tokens // 1000}k"
