@@ -178,7 +178,7 @@ def test_nothing_that_is_said_controls_the_terminal() -> None:
     with front_terminal("hostile", rows=70) as terminal:
         terminal.wait_for(PROMPT).press("go\r").wait_for(CHOICES).press("1").wait_for(r"\$ rm").wait_for(CHOICES)
         terminal.press("1").wait_for("survived").wait_for(PROMPT)
-        assert terminal.title == ""
+        assert terminal.title == "workspace - isthmus"
         assert "Isthmus, scripted model" in terminal.screen
         assert "text ␛]0;owned␇␛[2J␛[31mred␛[0m\\u202egpj.exe end" in terminal.screen
         received = terminal.received
@@ -318,3 +318,24 @@ def test_all_of_a_question_is_read_at_eighty_columns() -> None:
         assert "commands that begin with these words run without asking; options that write files" in text
         assert "and output into files, are asked each time" in text
         assert "runs in /workspace · covers this command, once" in text
+
+
+def test_a_question_rings_once_and_the_title_is_given_back() -> None:
+    with front_terminal("edit") as terminal:
+        terminal.wait_for(PROMPT)
+        assert b"\x07" not in terminal.received
+        assert terminal.title == "workspace - isthmus"
+        terminal.press("do it\r").wait_for(CHOICES)
+        assert terminal.received.count(b"\x07") == 1
+        assert terminal.title == "? workspace - isthmus"
+        terminal.press("1").wait_for("All done").wait_for(PROMPT)
+        assert terminal.title == "workspace - isthmus"
+        terminal.press("\x04")
+        eventually(lambda: b"\x1b[23;2t" in terminal.received)
+
+
+def test_a_dumb_terminal_gets_neither_bell_nor_title() -> None:
+    with front_terminal("edit", environment={"TERM": "dumb"}) as terminal:
+        terminal.wait_for(r"(?m)^\u203a").press("do it\r").wait_for(CHOICES)
+        assert b"\x07" not in terminal.received
+        assert b"\x1b]" not in terminal.received

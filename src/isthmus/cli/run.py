@@ -157,6 +157,7 @@ def missing_notice(servers: "Sequence[ServerStatus]") -> str:
 
 
 async def _interactive(setup: Setup, request: RunRequest) -> int:
+    from isthmus.terminal.attention import CallsBy
     from isthmus.terminal.interactive import InteractiveOptions, run_interactive
 
     awaited = AwaitedServers()
@@ -178,6 +179,7 @@ async def _interactive(setup: Setup, request: RunRequest) -> int:
                 awaited_servers=lambda: awaited.names,
                 approval_mode=setup.policy.mode.value,
                 model=setup.model.name,
+                calls_by=CallsBy(setup.settings.attention or "all"),
                 announcements=announcements,
             )
             return await run_interactive(engine, options)

@@ -106,6 +106,11 @@ _KEYS = (
     ),
     SettingKey("isthmus.toolSearchShare", _TRUSTED, "the share of the context from which `auto` loads them on demand"),
     SettingKey("isthmus.journal.maxSize", _YOURS, "the maximum size of the journal, for example `500MB`, or `none`"),
+    SettingKey(
+        "isthmus.terminal.attention",
+        _YOURS,
+        "how the terminal calls you: `all` (bell, window title, notifications), `bell` or `none`",
+    ),
     SettingKey("isthmus.tokenStore", _YOURS, "where logins to MCP servers are kept: `file` or `keyring`"),
 )
 

@@ -47,6 +47,8 @@ class Settings:
     """``context.fileName``: one name or several."""
     journal_maximum_size: int | None = None
     """``isthmus.journal.maxSize`` in bytes; 0 means no maximum."""
+    attention: str | None = None
+    """``isthmus.terminal.attention``."""
     token_store: str | None = None
     tool_search: str | None = None
     tool_search_share: float | None = None
@@ -94,6 +96,9 @@ def load_settings(
         ide_enabled=values.first(of("ide.enabled"), "ide.enabled", bool),
         context_files=values.file_names(of("context.fileName"), "context.fileName"),
         journal_maximum_size=values.size(of("isthmus.journal.maxSize"), "isthmus.journal.maxSize"),
+        attention=values.choice(
+            of("isthmus.terminal.attention"), "isthmus.terminal.attention", ("all", "bell", "none")
+        ),
         token_store=values.choice(of("isthmus.tokenStore"), "isthmus.tokenStore", ("file", "keyring")),
         tool_search=values.choice(of("isthmus.toolSearch"), "isthmus.toolSearch", ("auto", "always", "never")),
         tool_search_share=values.share(of("isthmus.toolSearchShare"), "isthmus.toolSearchShare"),

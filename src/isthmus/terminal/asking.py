@@ -22,6 +22,7 @@ from isthmus.terminal.questions import AnswerChoice, CallQuestion, question_of
 from isthmus.terminal.signals import Interrupted
 
 if TYPE_CHECKING:
+    from isthmus.terminal.attention import Attention
     from isthmus.terminal.prompting import Prompter
     from isthmus.terminal.render import TaskRenderer
     from isthmus.terminal.screen import Screen
@@ -59,6 +60,7 @@ class TerminalQuestions:
     prompter: "Prompter"
     answered_by: str
     timeouts: FrontTimeouts
+    attention: "Attention"
     is_editing: bool = False
     shown_in: dict[str, str] = field(default_factory=dict[str, str])
     asked: str | None = None
@@ -74,6 +76,7 @@ class TerminalQuestions:
         question = question_of(stream.view.questions[0].call)
         self.renderer.end()
         self.renderer.question(question)
+        self.attention.asked()
         self.asked = question.call.tool_call_id
         if (editor := self.shown_in.get(self.asked)) is not None:
             self.renderer.shown_in(editor)
@@ -94,6 +97,7 @@ class TerminalQuestions:
         finally:
             self.shown_in.pop(question.call.tool_call_id, None)
             self.asked = None
+            self.attention.answered()
             await stop_all(watch)
         if not watch.cancelled():
             watch.result()  # an exception in the watching task must not count as an answer

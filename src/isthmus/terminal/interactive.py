@@ -6,6 +6,7 @@ imports happen in ``run_interactive``.
 """
 
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -24,6 +25,7 @@ from isthmus.events import TaskState
 from isthmus.task_stream import FrontTimeouts, TaskStream, opened
 from isthmus.terminal.announcements import Announcement, Announcements, Notice, ShownInEditor
 from isthmus.terminal.asking import TerminalQuestions
+from isthmus.terminal.attention import Attention, CallsBy
 from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.early_text import PAUSE_SECONDS
 from isthmus.terminal.session_list import session_lines
@@ -54,8 +56,8 @@ class InteractiveOptions:
     prompted. ``command`` is the command that started the program, for advice such as ``isthmus --resume ID``.
     ``awaited_servers`` returns the MCP servers that a turn waits for now. ``approval_mode`` is the mode that the
     program was started in, which a resumed session gets, too; None leaves it to the agent. ``model`` is the model of
-    a new session, if known. ``pause`` is the time in seconds without a key before a question accepts answers.
-    ``announcements`` are shown as they come.
+    a new session, if known; ``calls_by`` the ways to call the user back. ``pause`` is the time in seconds without a
+    key before a question accepts answers. ``announcements`` are shown as they come.
     """
 
     settings: JsonObject | None = None
@@ -69,6 +71,7 @@ class InteractiveOptions:
     awaited_servers: Callable[[], Sequence[str]] = tuple
     approval_mode: str | None = None
     model: str = ""
+    calls_by: CallsBy = CallsBy.ALL
     pause: float = PAUSE_SECONDS
     announcements: Announcements = field(default_factory=Announcements)
     timeouts: FrontTimeouts = FrontTimeouts()
@@ -86,8 +89,11 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
     screen = Screen(sys.stdout)
     prompter = _prompter(screen, options.history_file, options.pause)
     renderer = TaskRenderer(screen, options.awaited_servers)
-    asking = TerminalQuestions(screen, renderer, prompter, options.answered_by, options.timeouts)
-    turns = Turns(agent, screen, renderer, asking, options.timeouts)
+    attention = Attention(
+        screen.control, os.environ, options.workspace or "", CallsBy.NONE if not screen.is_live else options.calls_by
+    )
+    asking = TerminalQuestions(screen, renderer, prompter, options.answered_by, options.timeouts, attention)
+    turns = Turns(agent, screen, renderer, asking, options.timeouts, attention)
     commands = CommandList(agent)
     prompter.offer(commands.complete, commands.ask)
     renderer.typed = prompter.typed
@@ -104,6 +110,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
 
     ends = {number: partial(end, number) for number in (signal.SIGTERM, signal.SIGHUP)}
     with signal_handlers({signal.SIGINT: conversation.interrupt, **ends}):
+        attention.begin()
         options.announcements.begin(conversation.announce)
         try:
             with prompter.without_echo():
@@ -119,6 +126,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
             await conversation.mode.aclose()
             await conversation.status.aclose()
             with suppress(OSError, ValueError):
+                attention.end()
                 screen.cursor(is_shown=True)
 
 

@@ -197,6 +197,12 @@ class Screen:
                 self._live_widths.append(line.cell_len)
                 self.console.print(line)
 
+    def control(self, sequence: str) -> None:
+        """Send a control sequence that neither prints nor moves the cursor."""
+        if self.is_live and sequence:
+            self._output.write(sequence)
+            self._output.flush()
+
     def cursor(self, *, is_shown: bool) -> None:
         """Show or hide the cursor."""
         if self.is_live:

@@ -19,6 +19,7 @@ from isthmus.terminal.asking import QuestionOutcome, TerminalQuestions, stop_all
 from isthmus.terminal.typed_ahead import WorkKey
 
 if TYPE_CHECKING:
+    from isthmus.terminal.attention import Attention
     from isthmus.terminal.render import TaskRenderer
     from isthmus.terminal.screen import Screen
 
@@ -50,6 +51,7 @@ class Turns:
     renderer: "TaskRenderer"
     asking: TerminalQuestions
     timeouts: FrontTimeouts
+    attention: "Attention"
     on_next_mode: Callable[[], None] = lambda: None
     resume_command: str = ""
     interrupted: asyncio.Event = field(default_factory=asyncio.Event)
@@ -112,6 +114,7 @@ class Turns:
         """Show events until the work ends or a user is asked; Ctrl-C cancels the task."""
         self.interrupted.clear()
         self.is_working = True
+        began = time.monotonic()
         self.screen.cursor(is_shown=False)
         show = asyncio.ensure_future(self._show_work(stream))
         tick = asyncio.ensure_future(self._tick())
@@ -133,6 +136,8 @@ class Turns:
             await stop_all(show, tick, stop)
             self.renderer.end()
             self.screen.cursor(is_shown=True)
+        if stream.view.state.ends_stream and not stream.is_asking and stream.view.state is not TaskState.CANCELED:
+            self.attention.ended(time.monotonic() - began)
 
     def _pressed(self, keys: Sequence[WorkKey]) -> None:
         """Show what has been typed, and do what the keys mean."""

@@ -44,6 +44,7 @@ HOSTILE: dict[str, Any] = {
     "isthmus.toolSearch": "never",
     "isthmus.toolSearchShare": 1,
     "isthmus.journal.maxSize": 1,
+    "isthmus.terminal.attention": "none",
     "isthmus.tokenStore": "keyring",
 }
 """A value for each key that would change the behaviour."""
