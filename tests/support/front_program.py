@@ -154,15 +154,16 @@ def steps_of_call(
 
 
 class Scenarios:
-    """Scripts of the agent, by name. SIGUSR2 opens `gate` first, then `second_gate`."""
+    """Scripts of the agent, by name. SIGUSR2 opens the first gate that is closed."""
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()
         self.second_gate = asyncio.Event()
+        self.gates = [self.gate, self.second_gate]
 
     def open_gate(self) -> None:
         """Let the script that waits at the next gate continue."""
-        (self.second_gate if self.gate.is_set() else self.gate).set()
+        next(gate for gate in self.gates if not gate.is_set()).set()
 
     def script(self, name: str) -> Callable[[PromptMessage], Sequence[Step]]:
         """Return the script of a scenario."""
@@ -259,6 +260,18 @@ class Scenarios:
             return [TextContent("t", text[at : at + 5]) for at in range(0, len(text), 5)]
 
         return [*pieces(before), Wait(self.gate), *pieces(after)]
+
+    def lines(self, message: PromptMessage) -> Sequence[Step]:
+        """Write ten thousand lines; a gate is before each 500 of them but the first."""
+        self.gates = [asyncio.Event() for _ in range(19)]
+        waits = [[Wait(gate)] for gate in self.gates]
+        steps: list[Step] = []
+        for number in range(0, 10_000, 4):
+            if number and number % 500 == 0:
+                steps += waits[number // 500 - 1]
+            text = "".join(f"line {each:05} of ten thousand\n" for each in range(number, number + 4))
+            steps.append(TextContent("t", text))
+        return steps
 
     def failing(self, message: PromptMessage) -> Sequence[Step]:
         """Run a turn that ends at its limit."""
