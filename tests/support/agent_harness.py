@@ -25,7 +25,7 @@ from isthmus.events import (
     event_from_json,
     event_to_json,
 )
-from isthmus.models.base import ChatModel
+from isthmus.models.base import ChatModel, ModelError, ModelErrorKind
 from isthmus.models.choose import choose, open_model
 from isthmus.models.streaming import StreamOptions
 from isthmus.tools.base import FixedTools, ToolScope, ToolSet
@@ -53,6 +53,8 @@ class AgentHarness:
     search: SearchOptions = field(default_factory=SearchOptions)
     approvals: KeptApprovals | None = None
     user: str = ""
+    fallback: GeminiWire | None = None
+    """The server of another model, `gemini:other`, which answers while the first is overloaded."""
     events: list[AgentEvent] = field(default_factory=list[AgentEvent])
 
     async def prompt(self, text: str) -> StateChange:
@@ -69,7 +71,7 @@ class AgentHarness:
         session = Session("c", user=self.user)
         for event in self.events:
             session.apply(event_from_json(json.loads(json.dumps(event_to_json(event)))), "t")
-        model = await self._model()
+        model = await self._model("gemini:test", self.wire)
         options = AgentOptions(
             self.workspace / ".outputs",
             {"PATH": "/usr/bin:/bin"},
@@ -78,10 +80,14 @@ class AgentHarness:
             settings_rule=self.rule,
             compaction_share=self.share,
             tool_search=self.search,
+            fallback_models=("gemini:gone", "gemini:other") if self.fallback is not None else (),
         )
+        other = await self._model("gemini:other", self.fallback) if self.fallback is not None else model
 
-        async def opened(_: str | None) -> ChatModel:
-            return model
+        async def opened(name: str | None) -> ChatModel:
+            if name == "gemini:gone":
+                raise ModelError(ModelErrorKind.CONFIGURATION, "Gemini needs a key")
+            return model if name is None else other
 
         async def shown(_: ToolScope) -> str | None:
             return self.context
@@ -104,12 +110,13 @@ class AgentHarness:
                 self.events.append(session.apply(end))
         finally:
             await model.aclose()
+            await other.aclose()
         return end
 
-    async def _model(self) -> ChatModel:
-        environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": self.wire.base_url}
+    async def _model(self, name: str = "gemini:test", wire: GeminiWire | None = None) -> ChatModel:
+        environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": (wire or self.wire).base_url}
         options = StreamOptions(sleep=lambda _: asyncio.sleep(0))
-        return await asyncio.to_thread(open_model, choose("gemini:test", None, environment), environment, options)
+        return await asyncio.to_thread(open_model, choose(name, None, environment), environment, options)
 
     @property
     def calls(self) -> list[ToolCall]:

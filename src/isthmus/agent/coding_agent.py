@@ -19,6 +19,7 @@ from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
 from isthmus.agent.context.size import context_window, messages_tokens
 from isthmus.agent.environment import has_environment
+from isthmus.agent.fallback import FallbackModels
 from isthmus.agent.loop_guard import LoopGuard
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.model_reply import RepeatedTextError, ReplyStream
@@ -140,6 +141,7 @@ class CodingAgent:
             before_edit=self._before_edit(scope),
         )
         keeper = ContextKeeper(turn, options.compaction_share)
+        models = FallbackModels(resources.open_model, options.fallback_models)
         guard = LoopGuard(turn, may_ask=options.policy.may_ask, is_on=options.stops_loops)
         if session.state is TaskState.SUBMITTED:
             await turn.emit(StateChange(TaskState.WORKING))
@@ -173,7 +175,7 @@ class CodingAgent:
                 if problems is not None:
                     await turn.emit(EditorContext(problems))
             try:
-                end = await self._ask_model(turn, loading, keeper)
+                end = await self._ask_model(turn, loading, keeper, models)
             except RepeatedTextError as repeated:
                 end = await guard.act(
                     f"repeated a passage without end ({repeated.passage})",
@@ -187,29 +189,48 @@ class CodingAgent:
         diagnostics = self._resources.edit_diagnostics
         return partial(diagnostics.before_edit, scope) if diagnostics is not None else None
 
-    async def _ask_model(self, turn: AgentTurn, loading: ToolLoading, keeper: ContextKeeper) -> StateChange | None:
+    async def _ask_model(
+        self, turn: AgentTurn, loading: ToolLoading, keeper: ContextKeeper, models: FallbackModels
+    ) -> StateChange | None:
+        """Emit the next message of the first model that is not overloaded; return the end of the turn if that is it."""
+        reply = ReplyStream(turn, stops_loops=self._options.stops_loops)
+        while True:
+            model = await models.present(turn.session.model)
+            try:
+                return await self._ask(turn, loading, keeper, model, reply, has_fallback=models.has_more)
+            except ModelError as error:
+                await turn.emit(await models.after(model, error))
+
+    async def _ask(
+        self,
+        turn: AgentTurn,
+        loading: ToolLoading,
+        keeper: ContextKeeper,
+        model: ChatModel,
+        reply: ReplyStream,
+        *,
+        has_fallback: bool,
+    ) -> StateChange | None:
         """Emit the model's next message, after compacting the conversation if necessary.
 
         Return the end of the turn if the message ends it.
         """
-        session = turn.session
-        model = await self._resources.open_model(session.model)
+        session, tools = turn.session, loading.tools.tools
         window = context_window(model)
         loading.fit(window)
         if loading.begins(session.loaded_tools, window):
             await turn.emit(ToolsLoaded())
-        request = await self._request(session, loading, model)
+        request = replace(await self._request(session, loading, model), has_fallback=has_fallback)
         await keeper.before(model, request)
-        reply = ReplyStream(turn, loading.tools.tools, stops_loops=self._options.stops_loops)
         try:
-            return await reply.stream(model, replace(request, messages=tuple(session.messages)))
+            return await reply.stream(model, replace(request, messages=tuple(session.messages)), tools)
         except ModelError as error:
             if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
                 raise
             too_long = error
         await keeper.after(model, too_long)
         try:
-            return await reply.stream(model, replace(request, messages=tuple(session.messages)))
+            return await reply.stream(model, replace(request, messages=tuple(session.messages)), tools)
         except ModelError as error:
             if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
                 raise

@@ -43,18 +43,18 @@ class RepeatedTextError(Exception):
 class ReplyStream:
     """One message of a model, which may take several requests, even to different models."""
 
-    def __init__(self, turn: AgentTurn, tools: Mapping[str, Tool], *, stops_loops: bool = True) -> None:
+    def __init__(self, turn: AgentTurn, *, stops_loops: bool = True) -> None:
         self._turn = turn
         self._stops_loops = stops_loops
-        self._tools = tools
         self._message_id = str(uuid.uuid4())
         self._has_text = False
         self._void: str | None = None
         """Text of an earlier request that is still shown."""
 
-    async def stream(self, model: ChatModel, request: ModelRequest) -> StateChange | None:
+    async def stream(self, model: ChatModel, request: ModelRequest, tools: Mapping[str, Tool]) -> StateChange | None:
         """Emit the model's message, then the ModelReply; return the end of the turn if the message ends it.
 
+        ``tools`` are the tools by name, those that the model does not see included.
         Calls receive ids that are new in the session: a model knows only the ids that are still in its conversation.
 
         Raises:
@@ -101,7 +101,7 @@ class ReplyStream:
             ModelReply(
                 self._message_id,
                 model.name,
-                message_to_json(_with_new_ids(with_split_calls(done.message, self._tools), turn.session.call_ids)),
+                message_to_json(_with_new_ids(with_split_calls(done.message, tools), turn.session.call_ids)),
                 input_tokens=usage.input,
                 output_tokens=usage.output,
                 cached_tokens=usage.cached,

@@ -39,6 +39,8 @@ class AgentOptions:
     sandbox: str = "none"
     unused_settings: tuple[str, ...] = ()
     stops_loops: bool = True
+    fallback_models: tuple[str, ...] = ()
+    """Names of the models that are asked while the session's own is overloaded, in order."""
     is_in_terminal: bool = False
 
     def environment_of(self, user: str) -> Mapping[str, str]:

@@ -222,6 +222,7 @@ def _agent_options(
         policy=setup.policy,
         max_model_turns=setup.max_model_turns,
         stops_loops=setup.settings.stops_loops,
+        fallback_models=setup.settings.fallback_models,
         settings_rule=settings_rule or SettingsRule(),
         compaction_share=setup.compaction_share or COMPACTION_SHARE,
         context_files=setup.context_files,

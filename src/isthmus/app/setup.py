@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -152,7 +153,8 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
     """
     from isthmus.app.settings_trust import trust_for_settings
     from isthmus.mcp_host.config.run_servers import read_run_servers
-    from isthmus.models.choose import choose
+    from isthmus.models.base import ModelError
+    from isthmus.models.choose import check_name, choose
     from isthmus.settings import load_settings
     from isthmus.settings.env_files import load_environment
 
@@ -170,6 +172,9 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         run_servers = read_run_servers(
             options.mcp_config, options.allowed_mcp_server_names, is_alone=options.strict_mcp_config
         )
+        for name in settings.fallback_models:
+            with suppress(ModelError):  # a missing key is said when the model is needed
+                check_name(name, environment)
         model = choose(options.model, settings.model, environment, project_model=settings.project_model)
     except IsthmusError as error:
         raise BadInputError(str(error)) from error

@@ -109,12 +109,16 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """Everything a model needs for its next message."""
+    """Everything a model needs for its next message.
+
+    ``has_fallback``: another model can be asked instead, so that an overload need not be waited out.
+    """
 
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int | None = None
+    has_fallback: bool = False
 
 
 @dataclass(frozen=True, slots=True)

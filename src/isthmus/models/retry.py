@@ -75,6 +75,10 @@ PATIENT = RetryPolicy(attempts=10, unreachable_attempts=5, first_wait=2.0, longe
 """Policy where no user watches (a script, a server): about four minutes of back-off, and longer if a server asks."""
 
 
+BRIEF = RetryPolicy(attempts=2, longest_wait=10.0)
+"""Policy while another model can be asked instead; an answer that breaks off is asked for as often as otherwise."""
+
+
 def retry_after(headers: Mapping[str, str], body: Mapping[str, Any], now: float) -> float | None:
     """Return the requested wait in seconds: Retry-After (seconds or a date), Retry-After-Ms, or Google's RetryInfo.
 

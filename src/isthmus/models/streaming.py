@@ -42,7 +42,7 @@ from isthmus.models.http import Timeouts, connection_error, http_client
 from isthmus.models.lazy import Lazy
 from isthmus.models.providers import Provider
 from isthmus.models.received import as_count, unused_id
-from isthmus.models.retry import PASSING, RetryPolicy
+from isthmus.models.retry import BRIEF, PASSING, RetryPolicy
 from isthmus.models.tool_names import NameRule, WireNames
 from isthmus.text.units import show_count
 
@@ -236,7 +236,7 @@ class ProviderModel(ABC, Generic[Client]):
         attachments = await self._attachments(request)
         body = self._body(request, attachments)
         left_out: frozenset[Media] = frozenset()
-        policy, attempt, waited = self._options.policy, 1, 0.0
+        attempt, waited = 1, 0.0
         while True:
             begun = False
             try:
@@ -267,12 +267,17 @@ class ProviderModel(ABC, Generic[Client]):
             if begun and error.kind in PASSING - {ModelErrorKind.EMPTY}:
                 error = self._interruption(error)
             # Also after the answer has begun: it has had no effect yet, since calls are run after its end.
+            policy = self._policy(request, error)
             wait = policy.wait(error, attempt, self._options.random(), waited)
             if wait is None:
                 raise error
             attempt, waited = attempt + 1, waited + wait
             yield Retrying(attempt, policy.attempts_for(error), wait, str(error))
             await self._options.sleep(wait)
+
+    def _policy(self, request: ModelRequest, error: ModelError) -> RetryPolicy:
+        is_busy = error.kind in (ModelErrorKind.RATE_LIMIT, ModelErrorKind.OVERLOADED)
+        return BRIEF if request.has_fallback and is_busy else self._options.policy
 
     async def _attachments(self, request: ModelRequest, left_out: frozenset[Media] = frozenset()) -> Attachments:
         if next(media_of(request.messages), None) is None:

@@ -53,6 +53,11 @@ _KEYS = (
     SettingKey(
         "isthmus.model", _TRUSTED, "the model, in a form of `-m`; counts before `model.name`", limit=_PROVIDER_ONLY
     ),
+    SettingKey(
+        "isthmus.fallbackModels",
+        _YOURS,
+        "a list of models, in the forms of `-m`, that are asked while the model is overloaded or its quota is used up",
+    ),
     SettingKey("model.name", _TRUSTED, "the model", limit=_PROVIDER_ONLY),
     SettingKey(
         "model.maxSessionTurns",

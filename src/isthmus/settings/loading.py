@@ -34,6 +34,8 @@ class Settings:
     """``isthmus.model`` or ``model.name`` of the user's or the system's file."""
     project_model: str | None = None
     """The same from a trusted project's file: it names a model of the provider that is used anyway."""
+    fallback_models: tuple[str, ...] = ()
+    """``isthmus.fallbackModels``, as they are written."""
     approval_mode: str | None = None
     allowed_tools: tuple[str, ...] = ()
     max_model_turns: int | None = None
@@ -88,6 +90,7 @@ def load_settings(
     return Settings(
         model=_model(files, of_project=False),
         project_model=project_model,
+        fallback_models=values.strings(of("isthmus.fallbackModels"), "isthmus.fallbackModels"),
         approval_mode=values.first(of("general.defaultApprovalMode"), "general.defaultApprovalMode", str),
         allowed_tools=values.strings(of("tools.allowed"), "tools.allowed"),
         max_model_turns=limit or None,

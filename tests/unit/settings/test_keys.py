@@ -15,6 +15,7 @@ from isthmus.settings.keys import KEYS, Setter
 
 HOSTILE: dict[str, Any] = {
     "isthmus.model": "gemini-theirs",
+    "isthmus.fallbackModels": ["gemini-theirs"],
     "model.name": "gemini-theirs",
     "model.maxSessionTurns": 1_000_000,
     "model.disableLoopDetection": True,
