@@ -303,6 +303,17 @@ class Compacted(InternalEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ResultsPruned(InternalEvent):
+    """The long tool results in the first ``messages`` messages were replaced by notes. Not shown by itself.
+
+    ``freed_tokens`` is an estimate.
+    """
+
+    messages: int
+    freed_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint(InternalEvent):
     """The files that the call ``tool_call_id`` is about to edit were saved as ``checkpoint_id``. Not shown."""
 
@@ -368,6 +379,7 @@ AgentEvent: TypeAlias = (
     | ModelUsed
     | ToolResultRecorded
     | Compacted
+    | ResultsPruned
     | Checkpoint
     | Restored
     | ModelChosen

@@ -31,6 +31,7 @@ from isthmus.events import (
     Prompt,
     ReferredContent,
     Restored,
+    ResultsPruned,
     RetryNotice,
     StateChange,
     TaskState,
@@ -249,7 +250,7 @@ class TaskView:
                 self._count(event, at)
             case ToolResultRecorded():
                 self.request_began_at = at
-            case ReferredContent() | EnvironmentContext() | LoopNotice():
+            case ReferredContent() | EnvironmentContext() | LoopNotice() | ResultsPruned():
                 pass
             case CommandPrompt() | AgentMessage() | EditorContext() | ModelChosen() | ToolsLoaded() | AgentRecord():
                 pass

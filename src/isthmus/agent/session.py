@@ -8,7 +8,8 @@ them, whether a turn runs or is resumed after a crash. No I/O, no clock.
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
-from isthmus.agent.loops import CallLoops
+from isthmus.agent.context.pruning import pruned
+from isthmus.agent.loops import LOOP_QUESTION, CallLoops
 from isthmus.agent.statistics import Statistics
 from isthmus.development_tool import (
     AgentSettings,
@@ -38,6 +39,7 @@ from isthmus.events import (
     Prompt,
     ReferredContent,
     Restored,
+    ResultsPruned,
     RetryNotice,
     StateChange,
     TaskState,
@@ -55,8 +57,6 @@ EventT = TypeVar("EventT", bound=AgentEvent)
 
 QUESTION_MARK = "?"
 """Separator in the id of a question: the id of the call that asks, this mark, and a number."""
-LOOP_QUESTION = "continue_repeating"
-"""Tool name of the question whether a model that repeats itself may go on."""
 STOPPED = "The call was stopped while it ran, since a new message came: whether it had an effect is not known."
 """Result that a model receives for a call that ran when the user sent another message."""
 SUMMARY_HEADING = "Summary of the conversation so far (its older messages were replaced by it):"
@@ -215,6 +215,10 @@ class Session:
                     self.messages.append(Message("assistant", (Text(text),)))
             case Compacted():
                 self._compact(event)
+            case ResultsPruned(count, freed):
+                # A new list: earlier checkpoints need the old one.
+                self.messages = pruned(self.messages, count)
+                self.measured_tokens = max(0, self.measured_tokens - freed)
             case Checkpoint(checkpoint_id, call_id):
                 self._take_checkpoint(checkpoint_id, call_id)
             case Restored(checkpoint_id):

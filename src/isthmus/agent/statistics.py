@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from isthmus.agent.loops import LOOP_QUESTION
 from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import (
@@ -127,8 +128,8 @@ class Statistics:
         key = (task_id, call.tool_call_id)
         if call.status is ToolCallStatus.EXECUTING and at is not None:
             self._executing_since.setdefault(key, at)
-        if not call.status.is_final or key in self._ended or call.tool_name in (ELICITATION, SAMPLING):
-            return  # ELICITATION and SAMPLING are questions of a server during a call, not tools.
+        if not call.status.is_final or key in self._ended or call.tool_name in (ELICITATION, SAMPLING, LOOP_QUESTION):
+            return  # These are questions of a server or of the guard against loops, not tools.
         self._ended.add(key)
         found = use.tools.setdefault(call.tool_name, ToolStatistics())
         found.seconds += _since(self._executing_since, key, at)

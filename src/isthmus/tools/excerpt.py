@@ -6,7 +6,8 @@ from isthmus.text.diff import split_lines
 
 MAXIMUM_LINES = 2_000
 MAXIMUM_LINE_CHARACTERS = 2_000
-MAXIMUM_CHARACTERS = 200_000
+MAXIMUM_CHARACTERS = 40_000
+"""Maximum number of characters that one call gives to the model: about 10,000 tokens."""
 
 LINE_CUT = "... [line cut]"
 

@@ -31,7 +31,8 @@ from isthmus.tools.workspace import FoundFile, Workspace
 DEFAULT_MATCHES = 100
 MAXIMUM_MATCHES = 5_000
 MAXIMUM_CONTEXT_LINES = 50
-MAXIMUM_CHARACTERS = 200_000
+MAXIMUM_CHARACTERS = 40_000
+"""Maximum number of characters that one call gives to the model: about 10,000 tokens."""
 
 _COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 1}
 _LINES: Mapping[str, Any] = {"type": "integer", "minimum": 0}

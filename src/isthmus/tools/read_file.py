@@ -16,7 +16,7 @@ from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_a
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.content import read_bytes, text_of
 from isthmus.tools.editor_text import EditorText, no_editor, unsaved_text
-from isthmus.tools.excerpt import MAXIMUM_LINE_CHARACTERS, MAXIMUM_LINES, excerpt_of
+from isthmus.tools.excerpt import MAXIMUM_CHARACTERS, MAXIMUM_LINE_CHARACTERS, MAXIMUM_LINES, excerpt_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.kept_files import KeptFiles
 
@@ -51,9 +51,10 @@ class ReadFile:
 
     name = "read_file"
     description = (
-        f"Reads a text file of the workspace. At most {MAXIMUM_LINES} lines come at once, and lines of more than "
-        f"{MAXIMUM_LINE_CHARACTERS} characters are cut; the result says when something was left out and how to read "
-        "on with start_line and end_line. Images and PDF documents are shown; other binary files are not read."
+        f"Reads a text file of the workspace. At most {MAXIMUM_LINES} lines and {MAXIMUM_CHARACTERS:,} characters come "
+        f"at once, and lines of more than {MAXIMUM_LINE_CHARACTERS} characters are cut; the result says when something "
+        "was left out and how to read on with start_line and end_line. Images and PDF documents are shown; other "
+        "binary files are not read."
     )
     parameters = PARAMETERS
     kind = ToolKind.READ

@@ -81,7 +81,7 @@ async def test_a_long_line_is_cut_and_that_is_said(workspace: Path) -> None:
 async def test_many_long_lines_are_cut_by_characters(workspace: Path) -> None:
     (workspace / "a").write_text(("x" * 1_999 + "\n") * 1_000, encoding="utf-8")
     text = await text_of(workspace, file_path="a")
-    assert text.startswith("[Lines 1-100 of 1000 of a.")
+    assert text.startswith("[Lines 1-20 of 1000 of a.")
     assert len(text) < 201_000
 
 

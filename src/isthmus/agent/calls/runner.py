@@ -49,9 +49,10 @@ from isthmus.agent.calls.events import (
 )
 from isthmus.agent.calls.execution import BeforeEdit, CallExecution
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
+from isthmus.agent.loops import LOOP_QUESTION
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import ModelSource
-from isthmus.agent.session import LOOP_QUESTION, OpenCall
+from isthmus.agent.session import OpenCall
 from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import (

@@ -4,8 +4,10 @@ One keeper serves one turn.
 """
 
 from isthmus.agent.context.compaction import WORTH_SHARE, NotCompactedError, compact
+from isthmus.agent.context.pruning import planned_pruning
 from isthmus.agent.context.size import context_window, request_tokens
 from isthmus.agent.turn import AgentTurn
+from isthmus.events import ResultsPruned
 from isthmus.models.base import ChatModel, ModelError, ModelRequest
 
 AGAIN_SHARE = 1.1
@@ -21,14 +23,20 @@ class ContextKeeper:
         self._failed_at = 0
 
     async def before(self, model: ChatModel, request: ModelRequest) -> None:
-        """Compact if ``request``, the next one, would fill more than its share of the model's context window.
+        """Make room if ``request``, the next one, would fill more than its share of the model's context window.
 
+        Old tool results are removed first, which costs nothing; if that is not enough, the older part is compacted.
         If compaction fails, the conversation stays as it is, and the provider decides whether it is too long.
         """
         window = context_window(model)
         tokens = request_tokens(self._turn.session, request)
         if tokens <= max(window * self._share, self._failed_at * AGAIN_SHARE):
             return
+        if (plan := planned_pruning(self._turn.session.messages, window * self._share)) is not None:
+            await self._turn.emit(ResultsPruned(plan.count, plan.freed_tokens))
+            tokens -= plan.freed_tokens
+            if tokens <= window * self._share:
+                return
         try:
             await compact(self._turn, model, window, is_worth_it=WORTH_SHARE)
         except (NotCompactedError, ModelError):

@@ -7,9 +7,8 @@ few for Chinese.
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
-from isthmus.agent.session import Session
 from isthmus.media import Media
 from isthmus.models.base import (
     ChatModel,
@@ -23,6 +22,9 @@ from isthmus.models.base import (
     Text,
     ToolRequest,
 )
+
+if TYPE_CHECKING:
+    from isthmus.agent.session import Session
 
 BYTES_PER_TOKEN = 4
 MEDIA_TOKENS = 1_600
@@ -66,7 +68,7 @@ def messages_tokens(messages: Iterable[Message]) -> int:
     return sum(map(message_tokens, messages))
 
 
-def request_tokens(session: Session, request: ModelRequest) -> int:
+def request_tokens(session: "Session", request: ModelRequest) -> int:
     """Return the tokens of the session's next request: those measured for the last one, plus an estimate of the rest.
 
     If nothing was measured since the last compaction, everything is estimated, including the prompt and the tools.
