@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from isthmus.errors import IsthmusError
-from isthmus.models.base import Capabilities, ChatModel, ModelError, ModelErrorKind, ModelRequest, StreamItem
+from isthmus.models.base import (
+    Capabilities,
+    ChatModel,
+    ModelError,
+    ModelErrorKind,
+    ModelRequest,
+    PreparedModel,
+    StreamItem,
+)
 from isthmus.models.choose import ModelChoice, check_name, choose_by_name, open_model, provider_of
 from isthmus.models.media_rules import MediaRules
 from isthmus.models.providers import ANY_MEDIA, provider_with_id
@@ -86,7 +94,7 @@ class ModelDirectory:
         """Start to open the agent's own model in the background unless it is open or opening; retry after a failure."""
         opening = self._own
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
-            opening = asyncio.create_task(asyncio.to_thread(self.open_choice, self.own, self.environment))
+            opening = asyncio.create_task(self._prepared(self.own))
             self._own = opening
         return opening
 
@@ -141,11 +149,17 @@ class ModelDirectory:
         self._check_script(name)
         try:
             choice = await asyncio.to_thread(choose_by_name, name, self.environment, "this session names it")
-            return SharedModel(await asyncio.to_thread(self.open_choice, choice, self.environment))
+            return SharedModel(await self._prepared(choice))
         except ModelError:
             raise
         except IsthmusError as error:
             raise ModelError(ModelErrorKind.UNKNOWN_MODEL, f"{error}; this agent's own is {self.own.name}") from error
+
+    async def _prepared(self, choice: ModelChoice) -> ChatModel:
+        model = await asyncio.to_thread(self.open_choice, choice, self.environment)
+        if isinstance(model, PreparedModel):
+            await model.prepare()
+        return model
 
     def _retire(self, opening: "asyncio.Task[SharedModel]") -> None:
         async def retire() -> None:

@@ -274,6 +274,15 @@ class ChatModel(Protocol):
         ...
 
 
+@runtime_checkable
+class PreparedModel(ChatModel, Protocol):
+    """A model that learns from its server what it can do, before its first request."""
+
+    async def prepare(self) -> None:
+        """Ask the server; return in any case, within a few seconds."""
+        ...
+
+
 def text_of(message: Message) -> str:
     """Return the visible text of a message: its joined text parts."""
     return "".join(part.text for part in message.parts if isinstance(part, Text))

@@ -6,10 +6,11 @@ returned to the same server under the same name, and only to it. The Responses A
 https://platform.openai.com/docs/api-reference/chat-streaming, https://openrouter.ai/docs/use-cases/reasoning-tokens
 """
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,10 @@ from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.models.attachments import Attachments
 from isthmus.models.base import (
     Capabilities,
+    Done,
     Finish,
     Message,
+    ModelError,
     ModelRequest,
     ModelThought,
     Opaque,
@@ -35,11 +38,13 @@ from isthmus.models.base import (
     ToolRequestStarted,
     Usage,
 )
+from isthmus.models.context_lookup import look_up_window
 from isthmus.models.conversation import used_ids
+from isthmus.models.endpoint import ModelEndpoint
 from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.openai_body import origin_of, request_body
 from isthmus.models.received import as_count, tool_arguments, without
-from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer
+from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer, StreamOptions
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -53,6 +58,10 @@ FINISH: Mapping[str, Finish] = {
 }
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 DETAILS = "reasoning_details"
+LOOKUP_SECONDS = 2.0
+"""Deadline for learning the context window from a server."""
+LONGEST_LIST = 16 << 20
+"""Maximum number of bytes of a server's list of models."""
 
 
 @dataclass(slots=True)
@@ -252,10 +261,59 @@ def _join_details(before: Sequence[Any], more: Sequence[Any]) -> list[Any]:
 class OpenAIModel(ProviderModel["AsyncOpenAI"]):
     """A model on a server with the Chat Completions API."""
 
+    def __init__(
+        self, name: str, endpoint: ModelEndpoint, environment: Mapping[str, str], options: StreamOptions
+    ) -> None:
+        super().__init__(name, endpoint, environment, options)
+        self._window: int | None = None
+        self._looks_up = False
+
     @property
     @override
     def capabilities(self) -> Capabilities:
-        return Capabilities(thoughts=True)
+        return Capabilities(self._window, thoughts=True)
+
+    async def prepare(self) -> None:
+        """Ask a server other than OpenAI's own for the context window of the model; takes at most two seconds."""
+        self._looks_up = self._endpoint.base_url != self._endpoint.provider.base_url
+        if self._looks_up:
+            await self._client.get()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOKUP_SECONDS):
+                    where = self._endpoint
+                    self._window = await look_up_window(
+                        where.base_url, self.name, self._fetch, is_local=where.is_loopback
+                    )
+
+    async def _fetch(self, url: str, body: Mapping[str, Any] | None) -> object:
+        import httpx2
+
+        http, secrets = self._http, self._endpoint.secrets
+        if http is None:
+            return None
+        headers = {"authorization": f"Bearer {secrets[0]}"} if secrets else {}
+        received = bytearray()
+        try:
+            async with http.stream("GET" if body is None else "POST", url, headers=headers, json=body) as response:
+                if response.status_code != 200:
+                    return None
+                async for chunk in response.aiter_bytes():
+                    received += chunk
+                    if len(received) > LONGEST_LIST:
+                        return None
+            return json.loads(received)
+        except (httpx2.HTTPError, ModelError, ValueError, RecursionError):
+            return None
+
+    @override
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        async with aclosing(super().stream(request)) as items:
+            async for item in items:
+                if isinstance(item, Done) and self._looks_up and self._window is None:
+                    # Ollama tells the window only once the model is loaded.
+                    await self.prepare()
+                    self._looks_up = False
+                yield item
 
     def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, origin_of(self._endpoint), attachments)

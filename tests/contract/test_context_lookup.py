@@ -1,0 +1,86 @@
+"""The context window of models on servers that imitate OpenAI, over a real connection."""
+
+from typing import Any
+
+import pytest
+
+from isthmus.models.base import PreparedModel
+from isthmus.models.choose import ModelChoice, open_model
+from support.model_bench import QUESTION
+from support.openai_wire import OpenAIWire
+from support.scripted_wire import Reply, Say
+from support.wire_server import Answer, WireRequest, WireServer
+
+pytestmark = pytest.mark.anyio
+
+SERVERS: list[tuple[str, dict[str, Any], int | None]] = [
+    ("vLLM", {"/v1/models": {"data": [{"id": "other"}, {"id": "m", "max_model_len": 32768}]}}, 32768),
+    ("OpenRouter", {"/v1/models": {"data": [{"id": "m", "context_length": 262144}]}}, 262144),
+    (
+        "llama.cpp",
+        {
+            "/v1/models": {"data": [{"id": "m", "meta": {"n_ctx_train": 131072}}]},
+            "/props": {"default_generation_settings": {"n_ctx": 8192}},
+        },
+        8192,
+    ),
+    ("Ollama, loaded", {"/api/ps": {"models": [{"name": "m:latest", "context_length": 4096}]}}, 4096),
+    (
+        "Ollama, to be loaded",
+        {"/api/ps": {"models": []}, "/api/show": {"parameters": 'stop "x"\nnum_ctx    16384\n'}},
+        16384,
+    ),
+    ("nothing", {}, None),
+    ("no numbers", {"/v1/models": {"data": [{"id": "m", "max_model_len": "many"}]}, "/props": [1]}, None),
+    ("not a window", {"/v1/models": {"data": [{"id": "m", "max_model_len": -1}]}, "/api/ps": {"models": 3}}, None),
+]
+
+
+async def window_of(base_url: str) -> int | None:
+    model = open_model(ModelChoice("openai", "m", "a test", base_url), {})
+    assert isinstance(model, PreparedModel)
+    try:
+        await model.prepare()
+        return model.capabilities.context_window
+    finally:
+        await model.aclose()
+
+
+@pytest.mark.parametrize(("name", "answers", "window"), SERVERS)
+async def test_the_window_is_what_the_server_says(name: str, answers: dict[str, Any], window: int | None) -> None:
+    def respond(request: WireRequest) -> Answer:
+        return Answer.json(answers[request.path]) if request.path in answers else Answer.json({}, 404)
+
+    with WireServer(respond) as server:
+        assert await window_of(f"{server.base_url}/v1") == window
+
+
+@pytest.mark.parametrize(
+    "answer", [Answer(200, {"content-type": "text/html"}, (b"<html>",)), Answer(200, {}, (b"[" * 99_999,))]
+)
+async def test_a_server_that_answers_nonsense_has_no_known_window(answer: Answer) -> None:
+    with WireServer(lambda _: answer) as server:
+        assert await window_of(f"{server.base_url}/v1") is None
+
+
+async def test_a_server_that_is_gone_has_no_known_window() -> None:
+    with WireServer(lambda _: Answer()) as server:
+        base_url = f"{server.base_url}/v1"
+    assert await window_of(base_url) is None
+
+
+async def test_ollama_is_asked_again_once_the_model_is_loaded() -> None:
+    class Ollama(OpenAIWire):
+        def answer_other(self, request: WireRequest) -> Answer:
+            if request.path == "/api/ps" and self.model_requests:
+                return Answer.json({"models": [{"name": "m", "context_length": 8192}]})
+            return Answer.json({}, 404)
+
+    with Ollama([Reply.of(Say("ok"))]) as wire:
+        model = open_model(ModelChoice("openai", "m", "a test", wire.base_url), {})
+        assert isinstance(model, PreparedModel)
+        await model.prepare()
+        assert model.capabilities.context_window is None
+        assert [item async for item in model.stream(QUESTION)]
+        assert model.capabilities.context_window == 8192
+        await model.aclose()
