@@ -257,6 +257,7 @@ class CodingAgent:
             )
             + loading.note(session.loaded_tools),
             messages=tuple(session.messages),
+            effort=self._options.effort,
             tools=tuple(
                 ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
                 for tool in loading.sent(session.loaded_tools)

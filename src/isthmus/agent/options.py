@@ -8,6 +8,7 @@ from pathlib import Path
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.agent.tool_search.loading import SearchOptions
+from isthmus.models.base import Effort
 
 COMPACTION_SHARE = 0.7
 
@@ -39,6 +40,8 @@ class AgentOptions:
     sandbox: str = "none"
     unused_settings: tuple[str, ...] = ()
     stops_loops: bool = True
+    effort: Effort | None = None
+    """Amount of thinking; None leaves that to the models' providers."""
     fallback_models: tuple[str, ...] = ()
     """Names of the models that are asked while the session's own is overloaded, in order."""
     is_in_terminal: bool = False

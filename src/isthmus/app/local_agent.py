@@ -42,6 +42,7 @@ from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.workspace_servers import OnWait
+from isthmus.models.base import Effort
 from isthmus.models.choose import open_model, open_patient_model
 from isthmus.models.providers import secret_variables
 from isthmus.settings import Settings, SettingsError
@@ -222,6 +223,7 @@ def _agent_options(
         policy=setup.policy,
         max_model_turns=setup.max_model_turns,
         stops_loops=setup.settings.stops_loops,
+        effort=Effort(effort) if (effort := setup.settings.thinking_effort) is not None else None,
         fallback_models=setup.settings.fallback_models,
         settings_rule=settings_rule or SettingsRule(),
         compaction_share=setup.compaction_share or COMPACTION_SHARE,

@@ -96,6 +96,8 @@ def request_body(request: ModelRequest, name: str, attachments: Attachments = NO
         body["tools"] = [*tools[:-1], {**tools[-1], **CACHED}]
     if thinks(name):
         body["thinking"] = {"type": "adaptive", "display": "summarized"}
+        if request.effort is not None:
+            body["output_config"] = {"effort": request.effort.value}
     return body
 
 

@@ -107,11 +107,20 @@ class ToolSpec:
         return self.parameters if self.full_parameters is None else self.full_parameters
 
 
+class Effort(StrEnum):
+    """Amount of thinking before an answer."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """Everything a model needs for its next message.
 
-    ``has_fallback``: another model can be asked instead, so that an overload need not be waited out.
+    ``effort`` is how much the model shall think; None leaves that to its provider. ``has_fallback``: another model can
+    be asked instead, so that an overload need not be waited out.
     """
 
     system: str
@@ -119,6 +128,7 @@ class ModelRequest:
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int | None = None
     has_fallback: bool = False
+    effort: Effort | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
 from isthmus.models.base import (
     Capabilities,
+    Effort,
     Finish,
     Message,
     ModelRequest,
@@ -68,6 +69,10 @@ FINISH: Mapping[str, Finish] = {
 }
 
 
+THINKING_BUDGETS: Mapping[Effort, int] = {Effort.LOW: 1_024, Effort.MEDIUM: 8_192, Effort.HIGH: 24_576}
+"""Tokens for thoughts of models before Gemini 3; Google's own translation of the three words."""
+
+
 def thinks(name: str) -> bool:
     """Return whether a model can be asked for its thoughts; other models refuse the request."""
     return re.search(r"gemini-(2\.5|[3-9]|\d\d)|gemini-\w+-latest", name) is not None
@@ -100,10 +105,21 @@ def request_body(request: ModelRequest, name: str, attachments: Attachments = NO
     if request.max_output_tokens is not None:
         generation["maxOutputTokens"] = request.max_output_tokens
     if thinks(name):
-        generation["thinkingConfig"] = {"includeThoughts": True}
+        generation["thinkingConfig"] = {"includeThoughts": True, **_thinking(request.effort, name)}
     if generation:
         body["generationConfig"] = generation
     return body
+
+
+def _thinking(effort: Effort | None, name: str) -> JsonObject:
+    """Return how much the model shall think: a level from Gemini 3 on, a number of tokens before."""
+    if effort is None:
+        return {}
+    if not wants_signatures(name):
+        return {"thinkingBudget": THINKING_BUDGETS[effort]}
+    if effort is Effort.MEDIUM and re.search(r"gemini-3-pro", name):
+        return {}  # It has only a low and a high level, and refuses others.
+    return {"thinkingLevel": effort.value}
 
 
 class _Encoder:

@@ -4,6 +4,7 @@ Not here: the answer, see :mod:`isthmus.models.openai`.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, assert_never
 from urllib.parse import urlsplit
@@ -50,6 +51,9 @@ def request_body(
     }
     host = origin.removeprefix("openai@").partition(":")[0]
     is_openai = host.endswith(".openai.com")
+    if request.effort is not None and (not is_openai or re.match(r"o\d|gpt-[5-9]", name)):
+        # OpenAI's models that do not reason refuse it; what an imitator has is not known.
+        body["reasoning_effort"] = request.effort.value
     if request.tools:
         body["tools"] = [{"type": "function", "function": _function(tool, is_full=is_openai)} for tool in request.tools]
     if request.max_output_tokens is not None:

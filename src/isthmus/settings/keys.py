@@ -58,6 +58,11 @@ _KEYS = (
         _YOURS,
         "a list of models, in the forms of `-m`, that are asked while the model is overloaded or its quota is used up",
     ),
+    SettingKey(
+        "isthmus.thinkingEffort",
+        _YOURS,
+        "`low`, `medium` or `high`: how much the model thinks; its provider decides without the key",
+    ),
     SettingKey("model.name", _TRUSTED, "the model", limit=_PROVIDER_ONLY),
     SettingKey(
         "model.maxSessionTurns",

@@ -34,6 +34,8 @@ class Settings:
     """``isthmus.model`` or ``model.name`` of the user's or the system's file."""
     project_model: str | None = None
     """The same from a trusted project's file: it names a model of the provider that is used anyway."""
+    thinking_effort: str | None = None
+    """``isthmus.thinkingEffort``: ``low``, ``medium`` or ``high``."""
     fallback_models: tuple[str, ...] = ()
     """``isthmus.fallbackModels``, as they are written."""
     approval_mode: str | None = None
@@ -90,6 +92,9 @@ def load_settings(
     return Settings(
         model=_model(files, of_project=False),
         project_model=project_model,
+        thinking_effort=values.choice(
+            of("isthmus.thinkingEffort"), "isthmus.thinkingEffort", ("low", "medium", "high")
+        ),
         fallback_models=values.strings(of("isthmus.fallbackModels"), "isthmus.fallbackModels"),
         approval_mode=values.first(of("general.defaultApprovalMode"), "general.defaultApprovalMode", str),
         allowed_tools=values.strings(of("tools.allowed"), "tools.allowed"),

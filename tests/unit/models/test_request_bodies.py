@@ -1,12 +1,13 @@
-"""Forms of a tool's schema by provider: all of JSON Schema only for those that accept it."""
+"""Bodies of requests by provider: all of JSON Schema only for those that accept it, and how much to think."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.models import anthropic, gemini, openai_body
-from isthmus.models.base import ModelRequest, ToolSpec
+from isthmus.models.base import Effort, ModelRequest, ToolSpec
 
 PLAIN: JsonObject = {"type": "object", "properties": {"p": {"type": "string"}}}
 FULL: JsonObject = {**PLAIN, "additionalProperties": False}
@@ -37,3 +38,46 @@ def test_gemini_is_sent_schemas_in_the_form_that_every_provider_takes() -> None:
 def test_openai_is_sent_schemas_in_full_and_its_imitators_are_not(origin: str, first: Any) -> None:
     tools = openai_body.request_body(REQUEST, "m", origin)["tools"]
     assert [tool["function"]["parameters"] for tool in tools] == [first, PLAIN]
+
+
+@pytest.mark.parametrize(
+    ("name", "effort", "sent"),
+    [
+        ("gemini-2.5-pro", Effort.MEDIUM, {"includeThoughts": True, "thinkingBudget": 8192}),
+        ("gemini-3-pro-preview", Effort.LOW, {"includeThoughts": True, "thinkingLevel": "low"}),
+        ("gemini-3-pro-preview", Effort.MEDIUM, {"includeThoughts": True}),
+        ("gemini-3-flash-preview", Effort.MEDIUM, {"includeThoughts": True, "thinkingLevel": "medium"}),
+        ("gemini-2.5-pro", None, {"includeThoughts": True}),
+        ("gemini-2.0-flash", Effort.HIGH, None),
+    ],
+)
+def test_gemini_is_told_how_much_to_think(name: str, effort: Effort | None, sent: Any) -> None:
+    body = gemini.request_body(replace(REQUEST, effort=effort), name)
+    assert body.get("generationConfig", {}).get("thinkingConfig") == sent
+
+
+@pytest.mark.parametrize(
+    ("name", "effort", "sent"),
+    [
+        ("claude-opus-4-6", Effort.HIGH, {"effort": "high"}),
+        ("claude-opus-4-6", None, None),
+        ("claude-3-5-sonnet-20241022", Effort.HIGH, None),
+    ],
+)
+def test_anthropic_is_told_how_much_to_think(name: str, effort: Effort | None, sent: Any) -> None:
+    assert anthropic.request_body(replace(REQUEST, effort=effort), name).get("output_config") == sent
+
+
+@pytest.mark.parametrize(
+    ("name", "origin", "sent"),
+    [
+        ("gpt-5.1", "openai@api.openai.com", "low"),
+        ("o4-mini", "openai@api.openai.com", "low"),
+        ("gpt-4.1", "openai@api.openai.com", None),
+        ("qwen3", "openai@localhost:8000", "low"),
+    ],
+)
+def test_openai_is_told_how_much_to_think(name: str, origin: str, sent: str | None) -> None:
+    body = openai_body.request_body(replace(REQUEST, effort=Effort.LOW), name, origin)
+    assert body.get("reasoning_effort") == sent
+    assert "reasoning_effort" not in openai_body.request_body(REQUEST, name, origin)

@@ -16,6 +16,7 @@ from isthmus.settings.keys import KEYS, Setter
 HOSTILE: dict[str, Any] = {
     "isthmus.model": "gemini-theirs",
     "isthmus.fallbackModels": ["gemini-theirs"],
+    "isthmus.thinkingEffort": "high",
     "model.name": "gemini-theirs",
     "model.maxSessionTurns": 1_000_000,
     "model.disableLoopDetection": True,
