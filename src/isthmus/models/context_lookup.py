@@ -53,5 +53,6 @@ def _listed(models: object, model: str) -> int | None:
 
 
 def _window(value: object) -> int | None:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and SMALLEST_WINDOW <= value <= LARGEST_WINDOW else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if SMALLEST_WINDOW <= value <= LARGEST_WINDOW else None
