@@ -17,7 +17,7 @@ from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import McpServerSettings
 from isthmus.mcp_host.catalogue.manifests import Manifests
 from isthmus.mcp_host.client_connections import ClientConnections
-from isthmus.mcp_host.config.client_servers import ALL_SERVERS, require_known, require_name
+from isthmus.mcp_host.config.client_servers import ALL_SERVERS, require_allowed, require_known, require_name
 from isthmus.mcp_host.config.enablement import enablement_path, with_server_off, with_server_on
 from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.config.run_servers import NO_RUN_SERVERS, RunServers
@@ -130,7 +130,7 @@ class McpHost(ToolSource, ToolServers):
 
     async def _tools(self, scope: ToolScope, servers: WorkspaceServers) -> ToolSet:
         allows_programs = self._options.allows_client_programs and not scope.user
-        self._require_known(scope.mcp_servers, servers.names, allows_programs=allows_programs)
+        self._require_known(scope.mcp_servers, servers.configuration, allows_programs=allows_programs)
         connections = servers.connections(_named(scope))
         for connection in connections:
             connection.try_again()
@@ -270,9 +270,9 @@ class McpHost(ToolSource, ToolServers):
             ToolFailure: a name is not configured, a URL is not allowed, or a command is not.
         """
         if wanted:
-            names = tuple(server.name for server in self._load(workspace.resolve()).servers)
+            configuration = self._load(workspace.resolve())
             allows_programs = self._options.allows_client_programs and brings_programs
-            self._require_known(wanted, names, allows_programs=allows_programs)
+            self._require_known(wanted, configuration, allows_programs=allows_programs)
 
     async def aclose(self) -> None:
         """Close all servers, in about two seconds."""
@@ -356,9 +356,11 @@ class McpHost(ToolSource, ToolServers):
     # --- clients' own servers ----------------------------------------------------------------------------------------
 
     def _require_known(
-        self, wanted: Sequence[McpServerSettings], configured: Sequence[str], *, allows_programs: bool
+        self, wanted: Sequence[McpServerSettings], configuration: McpConfiguration, *, allows_programs: bool
     ) -> None:
-        require_known(wanted, configured, self._options.address_policy, allows_programs)
+        names = [server.name for server in configuration.servers]
+        require_known(wanted, names, self._options.address_policy, allows_programs)
+        require_allowed(wanted, configuration.administrators_rules)
 
     def _client_context(self, server: McpServerSettings, workspace: Path) -> ConnectionContext:
         options = self._options

@@ -23,8 +23,6 @@ GUARDS: Mapping[str, str] = {
     "security.environmentVariableRedaction.enabled": "variables that look like secrets are hidden from commands",
     "security.environmentVariableRedaction.blocked": "named variables are hidden from commands",
     "security.auth.enforcedType": "one way to log in is required",
-    "admin.mcp.enabled": "`false` forbids MCP servers",
-    "admin.mcp.config": "only the MCP servers of the administrator are allowed",
     "context.fileFiltering.customIgnoreFilePaths": "more ignore files hide files from the tools",
 }
 """Keys of guards that Isthmus does not implement, each with its effect in Gemini CLI."""
@@ -57,8 +55,6 @@ def _guards(file: SettingsSource, key: str) -> bool:
     if key == "hooks":
         is_off = as_object(file.values.get("hooksConfig")).get("enabled") is False
         return not is_off and any(as_list(hooks) for hooks in as_object(value).values())
-    if key == "admin.mcp.enabled":
-        return value is False
     return bool(value)
 
 

@@ -108,6 +108,10 @@ _KEYS = (
     ),
     SettingKey("mcp.allowed", _ANY, "the only MCP servers that are used", Merge.ALL),
     SettingKey("mcp.excluded", _ANY, "MCP servers that are not used", Merge.ALL),
+    SettingKey("isthmus.mcp.allowed", _ANY, "the only MCP servers that are used, by command or URL", Merge.ALL),
+    SettingKey("isthmus.mcp.denied", _ANY, "MCP servers that are not used, by command or URL", Merge.ALL),
+    SettingKey("admin.mcp.enabled", _ANY, "`false` uses no MCP servers", Merge.ALL),
+    SettingKey("admin.mcp.config", _YOURS, "the only MCP servers that are used, with their URLs"),
     SettingKey(
         "isthmus.approval.readOnlyTools", _YOURS, "MCP servers whose tools run without asking if they only read"
     ),

@@ -23,7 +23,6 @@ def write_settings(folder: Path, values: dict[str, Any]) -> Path:
         ({"security": {"enableConseca": True}}, "security.enableConseca"),
         ({"security": {"toolSandboxing": True}}, "security.toolSandboxing"),
         ({"security": {"auth": {"enforcedType": "oauth-personal"}}}, "security.auth.enforcedType"),
-        ({"admin": {"mcp": {"enabled": False}}}, "admin.mcp.enabled"),
         (
             {"context": {"fileFiltering": {"customIgnoreFilePaths": [".hidden"]}}},
             "context.fileFiltering.customIgnoreFilePaths",

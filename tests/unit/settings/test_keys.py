@@ -42,6 +42,10 @@ HOSTILE: dict[str, Any] = {
     "mcpServers": {"theirs": {"command": "theirs"}},
     "mcp.allowed": ["theirs"],
     "mcp.excluded": ["mine"],
+    "isthmus.mcp.allowed": [{"serverName": "theirs"}],
+    "isthmus.mcp.denied": [{"serverCommand": ["mine"]}],
+    "admin.mcp.enabled": False,
+    "admin.mcp.config": {"theirs": {"url": "https://theirs.test/"}},
     "isthmus.approval.readOnlyTools": "allow",
     "isthmus.toolSearch": "never",
     "isthmus.toolSearchShare": 1,
@@ -90,6 +94,9 @@ def test_an_untrusted_folder_can_only_forbid() -> None:
         "advanced.ignoreLocalEnv",
         "mcp.allowed",
         "mcp.excluded",
+        "isthmus.mcp.allowed",
+        "isthmus.mcp.denied",
+        "admin.mcp.enabled",
     }
     assert {key for key in KEYS if KEYS[key].setter is Setter.USER} >= {
         "general.defaultApprovalMode",

@@ -19,6 +19,7 @@ from isthmus.mcp_host.config.server_config import (
     ServerConfig,
     StdioEndpoint,
 )
+from isthmus.mcp_host.config.server_rules import ServerRules
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:
@@ -63,6 +64,16 @@ def require_known(
                 f"the MCP server {server.name!r} is a command, and commands of clients are not run here (a server runs"
                 " those of its owner alone, who must be on its machine); give a url, or have it configured there",
                 REFUSED_SERVER,
+            )
+
+
+def require_allowed(wanted: Sequence[McpServerSettings], rules: ServerRules) -> None:
+    """Raise ToolFailure for a client's own server that the machine's administrator forbids."""
+    for server in wanted:
+        if server.is_own and rules.refusal(client_config(server, Path("/"))) is not None:
+            # The reason names a file, whose path is not for clients.
+            raise ToolFailure(
+                f"the MCP server {server.name!r} is not allowed by the administrator of this machine", REFUSED_SERVER
             )
 
 

@@ -20,6 +20,8 @@ from isthmus.sandbox.policy import WithSandbox, decode_policy
 class Origin(Enum):
     """Origin of a server's configuration. A project's files are only as trusted as its folder."""
 
+    SYSTEM = "system"
+    """The settings file of the machine's administrator."""
     USER = "user"
     PROJECT = "project"
     MCP_JSON = ".mcp.json"
@@ -27,6 +29,11 @@ class Origin(Enum):
     """Named on the command line of this run, in a file that anybody may have written."""
     CLIENT = "client"
     """Named by URL in a client's AgentSettings, for one task."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the configuration may give rights: it is the user's own, or the administrator's."""
+        return self in (Origin.USER, Origin.SYSTEM)
 
     @property
     def is_of_project(self) -> bool:
@@ -154,9 +161,9 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
     if timeout is not None and not 0 < timeout <= LONGEST_TIMEOUT:  # also not a number (NaN)
         raise entry.error("timeout", "a number of milliseconds above 0", timeout)
     trust = entry.boolean("trust")
-    if trust and context.origin is not Origin.USER:
+    if trust and not context.origin.is_own:
         entry.warnings.append("trust is ignored outside your own settings file; its tools need your approval")
-    oauth = decode_oauth(entry, is_own=context.origin is Origin.USER)
+    oauth = decode_oauth(entry, is_own=context.origin.is_own)
     entry.boolean("disabled")  # checks the type; `workspace_config` uses the value
     provider = _auth_provider(entry, endpoint, oauth, context.origin)
     include = entry.strings("includeTools")
@@ -166,7 +173,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
         endpoint=endpoint,
         source=context.source,
         timeout=None if timeout is None else timeout / 1000,
-        trust=trust and context.origin is Origin.USER,
+        trust=trust and context.origin.is_own,
         include_tools=include,
         exclude_tools=entry.strings("excludeTools") or (),
         description=entry.string("description") or "",
@@ -277,7 +284,7 @@ def _auth_provider(entry: Entry, endpoint: Endpoint, oauth: OAuthSettings, origi
             if not entry.string(key):
                 raise entry.error(key, f"{meaning}, since authProviderType is {provider}", None)
     host = urlsplit(endpoint.url).hostname or ""
-    if origin is not Origin.USER and not f".{host}".endswith(".googleapis.com"):
+    if not origin.is_own and not f".{host}".endswith(".googleapis.com"):
         # It would send the user's Google identity to any host that the project's files name.
         raise ServerConfigError(
             f"{entry.where}.authProviderType: {provider} is allowed in your own settings file only, because it gives "

@@ -1,11 +1,10 @@
 """The MCP servers of a workspace, from the settings files and ``.mcp.json``, each decoded or with the reason why not.
 
-For a server of the same name, ``--mcp-config`` wins over the project's file, that over the user's, and both over
-``.mcp.json``. The servers are in
-the order of the files: first the user's, then those that only the project has. If tools of two servers have the same
-name, the first server's tool gets it. A file or server with an error never hides the others. A project can narrow
-``mcp.allowed`` and ``mcp.excluded``, never widen them. The user can switch off each server
-(:mod:`isthmus.mcp_host.config.enablement`).
+For a server of the same name, the administrator's file wins over ``--mcp-config``, that over the project's file, that
+over the user's, and all over ``.mcp.json``. The servers are in the order of the files: first the user's, then those
+that only the project has. If tools of two servers have the same name, the first server's tool gets it. A file or server
+with an error never hides the others. Every file can forbid servers (:mod:`isthmus.mcp_host.config.server_rules`). The
+user can switch off each server (:mod:`isthmus.mcp_host.config.enablement`).
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +19,9 @@ from isthmus.mcp_host.config.entry_reader import ServerConfigError
 from isthmus.mcp_host.config.folder_trust import FolderTrust
 from isthmus.mcp_host.config.run_servers import NO_RUN_SERVERS, RunServers
 from isthmus.mcp_host.config.server_config import REQUIRED, ConfigContext, Origin, ServerConfig, decode_server
-from isthmus.settings import project_settings_path, settings_text, user_settings_path
+from isthmus.mcp_host.config.server_rules import NO_SERVER_RULES, RuleFile, ServerRules, server_rules
+from isthmus.settings import SettingsError, project_settings_path, settings_text, user_settings_path
+from isthmus.settings.sources import insecure_system_file, read_values, system_defaults_path, system_settings_path
 
 MAXIMUM_SERVERS = 200
 """Maximum number of servers of one workspace; further ones are ignored and reported."""
@@ -34,7 +35,7 @@ class UnusableCause(Enum):
     ENTRY = "entry"
     """The entry has ``"disabled": true``, as in files of other agents."""
     GATE = "gate"
-    """``mcp.allowed``, ``mcp.excluded`` or ``--allowed-mcp-server-names`` forbids it."""
+    """A rule of the settings or ``--allowed-mcp-server-names`` forbids it."""
     SWITCH = "switch"
     """The user switched it off."""
     TRUST = "trust"
@@ -76,6 +77,8 @@ class McpConfiguration:
     servers: tuple[ConfiguredServer, ...] = ()
     problems: tuple[str, ...] = ()
     is_trusted: bool | None = None
+    administrators_rules: ServerRules = NO_SERVER_RULES
+    """Rules of the machine's administrator, which count for the servers of clients, too."""
 
 
 ReadText: TypeAlias = Callable[[Path], str | None]
@@ -113,7 +116,10 @@ def load_configuration(
             file.load(read)
         except ServerConfigError as error:
             problems.append(str(error))
-    gate = _gate(files, problems)
+    managed = _File(Origin.SYSTEM, system_settings_path(variables))
+    system, closed = _administrators(managed, variables, problems)
+    own = [RuleFile(file.path, file.values, file.origin.is_of_project) for file in files[:-1]]
+    rules = server_rules([*system, *own], problems, closed)
     off = _switched_off(home, read, problems)
     given = [_File(Origin.RUN, source.path, source.servers) for source in run.sources]
     chosen: dict[str, _File] = {}
@@ -121,12 +127,14 @@ def load_configuration(
         for name in file.servers:
             if name not in chosen or file.origin in (Origin.PROJECT, Origin.RUN):
                 chosen[name] = file  # keeps its place in the order, set by the first file
+    chosen |= {name: managed for name in managed.servers if not run.is_alone or name in chosen}
     if len(chosen) > MAXIMUM_SERVERS:
         problems.append(f"{len(chosen)} MCP servers are configured; only the first {MAXIMUM_SERVERS} are used")
     is_trusted = trusts(workspace) if any(file.origin.is_of_project for file in chosen.values()) else None
 
-    def cause(name: str, file: _File) -> tuple[UnusableCause, str] | None:
-        if (reason := gate(name) or run.refusal(name)) is not None:
+    def cause(name: str, file: _File, config: ServerConfig | None) -> tuple[UnusableCause, str] | None:
+        forbidden = rules.name_refusal(name) if config is None else rules.refusal(config)
+        if (reason := forbidden or run.refusal(name)) is not None:
             return UnusableCause.GATE, reason
         if file.has_flag(name, "disabled"):
             return UnusableCause.ENTRY, f'{file.path} has "disabled": true; remove it to use the server'
@@ -144,8 +152,9 @@ def load_configuration(
     seen = {**variables, "PWD": str(workspace)}
     servers: list[ConfiguredServer] = []
     for name, file in list(chosen.items())[:MAXIMUM_SERVERS]:
-        config, error = _decoded(name, file, ConfigContext(file.origin, file.path, workspace, seen))
-        if (found := cause(name, file)) is not None:
+        entry = rules.managed(name, file.servers[name])
+        config, error = _decoded(name, entry, ConfigContext(file.origin, file.path, workspace, seen))
+        if (found := cause(name, file, config)) is not None:
             servers.append(UnusableServer(name, file.origin, found[1], found[0], config, file.path))
         elif config is not None:
             servers.append(config)
@@ -154,13 +163,13 @@ def load_configuration(
             servers.append(
                 UnusableServer(name, file.origin, error, UnusableCause.ERROR, source=file.path, is_required=is_required)
             )
-    return McpConfiguration(tuple(servers), tuple(problems), is_trusted)
+    return McpConfiguration(tuple(servers), tuple(problems), is_trusted, server_rules(system, [], closed))
 
 
-def _decoded(name: str, file: "_File", context: ConfigContext) -> tuple[ServerConfig | None, str]:
+def _decoded(name: str, entry: object, context: ConfigContext) -> tuple[ServerConfig | None, str]:
     """Return the server's configuration and an empty text, or None and the error."""
     try:
-        return decode_server(name, file.servers[name], context), ""
+        return decode_server(name, entry, context), ""
     except ServerConfigError as error:
         return None, str(error)
 
@@ -196,22 +205,17 @@ class _File:
             raise ServerConfigError(
                 f"{self.path}, {error}. Correct the file; until then its MCP servers are ignored."
             ) from error
-        self.values = self._object("", value)
+        self.take(self._object("", value))
+
+    def take(self, values: Mapping[str, object]) -> None:
+        """Take the values of a file that was read; raises ServerConfigError."""
+        self.values = values
         self.servers = self._object("mcpServers", self.values.get("mcpServers"))
 
     def has_flag(self, name: str, key: str) -> bool:
         """Return whether `key` of a server's entry is true."""
         entry = self.servers[name]
         return isinstance(entry, dict) and cast("dict[str, object]", entry).get(key) is True
-
-    def names(self, key: str) -> tuple[str, ...] | None:
-        """Return the list of server names ``mcp.KEY``; None if it is missing."""
-        value = self._object("mcp", self.values.get("mcp")).get(key)
-        if value is None:
-            return None
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[object]", value)):
-            raise ServerConfigError(f"{self.path}: mcp.{key}: expected a list of server names, received {value!r:.80}")
-        return tuple(cast("list[str]", value))
 
     def _object(self, key: str, value: object) -> Mapping[str, object]:
         if value is None:
@@ -222,30 +226,26 @@ class _File:
         return cast("Mapping[str, object]", value)
 
 
-def _gate(files: list[_File], problems: list[str]) -> Callable[[str], str | None]:
-    """Return a function that returns why ``mcp.allowed`` or ``mcp.excluded`` forbids a server, or None."""
-    allowed: list[tuple[Path, frozenset[str]]] = []
-    excluded: list[tuple[Path, frozenset[str]]] = []
-    for file in files:
-        if file.origin is Origin.MCP_JSON:
+def _administrators(
+    managed: "_File", variables: Mapping[str, str], problems: list[str]
+) -> tuple[list[RuleFile], str | None]:
+    """Return the files of the machine's administrator, and why no server may be used if one cannot be read.
+
+    The servers of the settings file are put into `managed`.
+    """
+    found: list[RuleFile] = []
+    closed: str | None = None
+    for path in (managed.path, system_defaults_path(variables)):
+        if (problem := insecure_system_file(path)) is not None:
+            problems.append(problem)
             continue
-        for key, found in (("allowed", allowed), ("excluded", excluded)):
-            try:
-                names = file.names(key)
-            except ServerConfigError as error:
-                problems.append(str(error))
+        try:
+            if (values := read_values(path)) is None:
                 continue
-            if names is not None:
-                found.append((file.path, frozenset(map(enablement_key, names))))
-
-    def reason(name: str) -> str | None:
-        key = enablement_key(name)  # As Gemini CLI compares them.
-        for path, names in excluded:
-            if key in names:
-                return f"mcp.excluded in {path} names it"
-        for path, names in allowed:
-            if key not in names:
-                return f"mcp.allowed in {path} does not name it"
-        return None
-
-    return reason
+            found.append(RuleFile(path, values, is_of_system=True))
+            if path == managed.path:
+                managed.take(values)
+        except (SettingsError, ServerConfigError) as error:
+            closed = f"the administrator's rules cannot be read: {error}"
+            problems.append(str(error))
+    return found, closed

@@ -1,0 +1,262 @@
+"""Rules of all settings files on which MCP servers are used. Each file can only forbid more; the machine's too. Pure.
+
+``mcp.allowed``, ``mcp.excluded`` and ``admin.mcp`` are Gemini CLI's and go by the servers' names. Whoever configures a
+server chooses its name, so ``isthmus.mcp.allowed`` and ``isthmus.mcp.denied`` go by its command or URL instead. If the
+administrator's file has an error, no server is used, because it may have forbidden any of them.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from isthmus.mcp_host.config.enablement import enablement_key
+from isthmus.mcp_host.config.entry_reader import ServerConfigError
+from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig, StdioEndpoint
+
+_HOST = re.compile(r"[^/?#]*")
+_COMMAND_KEYS = ("command", "args", "env", "cwd", "httpUrl", "url", "type")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """A settings file and its values; ``is_of_system``: the administrator wrote it."""
+
+    path: Path
+    values: Mapping[str, object]
+    is_of_project: bool = False
+    is_of_system: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    key: str
+    path: Path
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """One entry of ``isthmus.mcp.allowed`` or ``denied``; exactly one of the fields is set."""
+
+    name: str | None = None
+    command: tuple[str, ...] | None = None
+    url: str | None = None
+
+    def fits(self, config: ServerConfig, *, is_denial: bool = False) -> bool:
+        match config.endpoint:
+            case StdioEndpoint(command, args):
+                if self.command is not None:
+                    return self.command == (command, *args)
+            case HttpEndpoint(url):
+                if self.url is not None:
+                    return _fits(self.url, url, is_denial=is_denial)
+        return self.name is not None and enablement_key(self.name) == enablement_key(config.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    key: str
+    path: Path
+    patterns: tuple[_Pattern, ...]
+
+    def allows(self, config: ServerConfig) -> bool:
+        """Return whether a list of allowed servers has a server.
+
+        Where the list has commands, programs must be among them; where it has URLs, endpoints must.
+        """
+        is_program = isinstance(config.endpoint, StdioEndpoint)
+        exact = [one for one in self.patterns if (one.command if is_program else one.url) is not None]
+        return any(one.fits(config) for one in exact or self.patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRules:
+    """The rules of a folder's settings files. ``closed`` is the reason why no server is used, or None."""
+
+    closed: str | None = None
+    excluded: tuple[_Names, ...] = ()
+    allowed: tuple[_Names, ...] = ()
+    denied_servers: tuple[_Patterns, ...] = ()
+    allowed_servers: tuple[_Patterns, ...] = ()
+    administrators: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
+    """``admin.mcp.config``: the only servers, with their URLs; empty for no such rule."""
+    administrators_path: Path | None = None
+
+    def name_refusal(self, name: str) -> str | None:
+        """Return why a server of that name is not used, or None."""
+        if self.closed is not None:
+            return self.closed
+        key = enablement_key(name)
+        for rule in self.excluded:
+            if key in rule.names:
+                return f"{rule.key} in {rule.path} names it"
+        for rule in self.allowed:
+            if key not in rule.names:
+                return f"{rule.key} in {rule.path} does not name it"
+        if self.administrators and name not in self.administrators:
+            return f"admin.mcp.config in {self.administrators_path} does not have it"
+        return None
+
+    def refusal(self, config: ServerConfig) -> str | None:
+        """Return why a server is not used, or None."""
+        if (reason := self.name_refusal(config.name)) is not None:
+            return reason
+        for rule in self.denied_servers:
+            if any(pattern.fits(config, is_denial=True) for pattern in rule.patterns):
+                return f"{rule.key} in {rule.path} forbids it"
+        for rule in self.allowed_servers:
+            if not rule.allows(config):
+                return f"{rule.key} in {rule.path} does not allow it"
+        return None
+
+    def managed(self, name: str, entry: object) -> object:
+        """Return the entry of a server with the administrator's URL and lists of tools in place of its own."""
+        if (own := self.administrators.get(name)) is None or not isinstance(entry, dict):
+            return entry
+        merged = {key: value for key, value in cast("dict[str, object]", entry).items() if key not in _COMMAND_KEYS}
+        merged |= {key: own[key] for key in ("url", "type") if key in own}
+        merged["trust"] = merged.get("trust") is True and own.get("trust") is True
+        if own.get("includeTools") or own.get("excludeTools"):
+            lists = {key: own.get(key) for key in ("includeTools", "excludeTools")}
+            merged = {key: value for key, value in (merged | lists).items() if value is not None}
+        return merged
+
+
+NO_SERVER_RULES = ServerRules()
+"""Rules that forbid nothing."""
+
+
+def server_rules(files: Sequence[RuleFile], problems: list[str], closed: str | None = None) -> ServerRules:
+    """Return the rules of the files; append to `problems` a line for each rule that cannot be read.
+
+    ``closed`` is a reason why no server is used.
+    """
+    found: dict[str, list[_Names]] = {"mcp.excluded": [], "mcp.allowed": []}
+    patterns: dict[str, list[_Patterns]] = {"isthmus.mcp.denied": [], "isthmus.mcp.allowed": []}
+    administrators: Mapping[str, Mapping[str, object]] = {}
+    administrators_path: Path | None = None
+    for file in files:
+        try:
+            for key, rules in found.items():
+                if (names := _strings(file, key)) is not None:
+                    rules.append(_Names(key, file.path, frozenset(map(enablement_key, names))))
+            for key, lists in patterns.items():
+                if (value := _at(file, key)) is not None:
+                    lists.append(_Patterns(key, file.path, _patterns(file, key, value)))
+            if _at(file, "admin.mcp.enabled") is False:
+                closed = closed or f"admin.mcp.enabled in {file.path} is false"
+            if not file.is_of_project and not administrators and (config := _administrators(file)):
+                administrators, administrators_path = config, file.path
+        except ServerConfigError as error:
+            problems.append(str(error))
+            if file.is_of_system:
+                closed = f"the administrator's rules cannot be read: {error}"
+    return ServerRules(
+        closed,
+        tuple(found["mcp.excluded"]),
+        tuple(found["mcp.allowed"]),
+        tuple(patterns["isthmus.mcp.denied"]),
+        tuple(patterns["isthmus.mcp.allowed"]),
+        administrators,
+        administrators_path,
+    )
+
+
+def _at(file: RuleFile, key: str) -> object:
+    value: Any = file.values
+    for name in key.split("."):
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise ServerConfigError(f"{file.path}: {key}: expected objects {{...}} around it, received {value!r:.80}")
+        value = cast("dict[str, Any]", value).get(name)
+    return value
+
+
+def _strings(file: RuleFile, key: str) -> tuple[str, ...] | None:
+    if (value := _at(file, key)) is None:
+        return None
+    if not _is_list_of_strings(value):
+        raise ServerConfigError(f"{file.path}: {key}: expected a list of server names, received {value!r:.80}")
+    return tuple(cast("list[str]", value))
+
+
+def _is_list_of_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value))
+
+
+def _patterns(file: RuleFile, key: str, value: object) -> tuple[_Pattern, ...]:
+    if not isinstance(value, list):
+        raise ServerConfigError(f"{file.path}: {key}: expected a list of objects {{...}}, received {value!r:.80}")
+    return tuple(_pattern(f"{file.path}: {key}", item) for item in cast("list[object]", value))
+
+
+def _pattern(where: str, value: object) -> _Pattern:
+    entry = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    match list(entry.items()):
+        case [("serverName", str(name))]:
+            return _Pattern(name=name)
+        case [("serverCommand", command)] if command and _is_list_of_strings(command):
+            return _Pattern(command=tuple(cast("list[str]", command)))
+        case [("serverUrl", str(url))] if "://" in url:
+            return _Pattern(url=url)
+        case _:
+            raise ServerConfigError(
+                f"{where}: expected one of serverName (a name), serverCommand (a list: the command and arguments) "
+                f"and serverUrl (a URL, perhaps with *), received {value!r:.80}"
+            )
+
+
+def _fits(pattern: str, url: str, *, is_denial: bool) -> bool:
+    """Return whether a URL fits a pattern, in which ``*`` stands for any characters.
+
+    A ``*`` in the host does not go beyond it: otherwise the path of a URL could pass for an allowed host.
+    """
+    wanted, given = _parts(pattern), _parts(url)
+    host = given[1].lower()
+    if "@" in host or "\\" in host:
+        if not is_denial:
+            return False  # Programs do not agree on the host of such a URL.
+        host = host.rpartition("@")[2]
+    hosts = _glob(wanted[0].lower(), given[0].lower()) and _glob(wanted[1].lower(), host)
+    return hosts and _glob(wanted[2], given[2])
+
+
+def _parts(url: str) -> tuple[str, str, str]:
+    """Return scheme, host with port, and the rest."""
+    scheme, _, rest = url.partition("://")
+    host = _HOST.match(rest)
+    end = 0 if host is None else host.end()
+    return scheme, rest[:end], rest[end:]
+
+
+def _glob(pattern: str, text: str) -> bool:
+    """Return whether a text fits a pattern with ``*``, in linear time."""
+    first, *others = pattern.split("*")
+    if not others:
+        return text == pattern
+    *middle, last = others
+    end = len(text) - len(last)
+    if not text.startswith(first) or not text.endswith(last) or end < len(first):
+        return False
+    position = len(first)
+    for part in middle:
+        if (found := text.find(part, position, end)) < 0:
+            return False
+        position = found + len(part)
+    return True
+
+
+def _administrators(file: RuleFile) -> Mapping[str, Mapping[str, object]]:
+    value = _at(file, "admin.mcp.config")
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ServerConfigError(f"{file.path}: admin.mcp.config: expected an object {{...}}, received {value!r:.80}")
+    servers = cast("dict[str, object]", value)
+    for name, entry in servers.items():
+        if not isinstance(entry, dict) or not isinstance(cast("dict[str, object]", entry).get("url"), str):
+            raise ServerConfigError(f"{file.path}: admin.mcp.config.{name:.80}: expected an object with url")
+    return cast("dict[str, Mapping[str, object]]", servers)
