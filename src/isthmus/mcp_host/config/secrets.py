@@ -67,6 +67,8 @@ def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, .
             lines = [f"URL: {_shown_url(url)}"]
             if headers:
                 lines.append(f"Headers: {', '.join(f'{name}: {HIDDEN}' for name in headers)}")
+            if config.headers_helper is not None:
+                lines.append(f"Headers from: {config.headers_helper}")
     if config.timeout is not None:
         lines.append(f"Timeout: {config.timeout * 1000:g}ms")
     return tuple(_cut(secrets.hidden(line)) for line in lines)

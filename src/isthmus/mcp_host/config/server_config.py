@@ -103,8 +103,9 @@ class ServerConfig:
     confirmations) is accepted only from the user's own file. ``include_tools`` None includes all tools. ``lazy``: only
     the first call starts the server. ``always_load``: the model gets the schemas of its tools from the beginning,
     regardless of their number. ``required``: no turn begins without the server. ``sandbox`` is the policy of the
-    sandbox of its program; None for no sandbox. ``warnings`` are for the user. ``source`` is the settings file; None
-    for a client's server. ``variables`` are the names and values of the variables that were expanded.
+    sandbox of its program; None for no sandbox. ``headers_helper``: a shell command that prints further headers,
+    never from a project's file. ``warnings`` are for the user. ``source`` is the settings file; None for a client's
+    server. ``variables`` are the names and values of the variables that were expanded.
     """
 
     name: str
@@ -122,6 +123,7 @@ class ServerConfig:
     sandbox: WithSandbox = None
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
     auth_provider: str = DISCOVERED
+    headers_helper: str | None = None
     target_audience: str | None = None
     target_service_account: str | None = None
     warnings: tuple[str, ...] = ()
@@ -163,6 +165,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
     trust = entry.boolean("trust")
     if trust and not context.origin.is_own:
         entry.warnings.append("trust is ignored outside your own settings file; its tools need your approval")
+    helper = _headers_helper(entry, endpoint, context.origin)
     oauth = decode_oauth(entry, is_own=context.origin.is_own)
     entry.boolean("disabled")  # checks the type; `workspace_config` uses the value
     provider = _auth_provider(entry, endpoint, oauth, context.origin)
@@ -183,6 +186,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
         sandbox=_sandbox(entry, endpoint),
         oauth=oauth,
         auth_provider=provider,
+        headers_helper=helper,
         target_audience=entry.optional("targetAudience"),
         target_service_account=entry.optional("targetServiceAccount"),
         warnings=(*entry.warnings, *entry.misspellings()),  # after all reads
@@ -247,6 +251,21 @@ def _http(entry: Entry, key: str, kind: HttpKind) -> HttpEndpoint:
         if any(character in name + item for character in "\r\n\0"):
             raise ServerConfigError(f"{entry.where}.headers.{name}: expected one line, received a line break or NUL")
     return HttpEndpoint(url, kind, headers)
+
+
+def _headers_helper(entry: Entry, endpoint: Endpoint, origin: Origin) -> str | None:
+    command = (entry.string("headersHelper") or "").strip()
+    if not command:
+        return None
+    if not origin.is_own:
+        raise ServerConfigError(
+            f"{entry.where}.headersHelper: it is allowed in your own settings file only, because it is a command that "
+            "gives away what you log in with"
+        )
+    if isinstance(endpoint, StdioEndpoint):
+        entry.warnings.append("headersHelper is ignored for a program; it applies only to URLs")
+        return None
+    return command
 
 
 def _sandbox(entry: Entry, endpoint: Endpoint) -> WithSandbox:

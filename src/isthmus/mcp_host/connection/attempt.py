@@ -8,6 +8,7 @@ see :mod:`isthmus.mcp_host.connection.connection`.
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 
 import anyio
 
@@ -17,6 +18,7 @@ from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.discover_probe import METHOD as QUESTION
 from isthmus.mcp_host.connection.discover_probe import DiscoverOutcome, FirstAnswer
 from isthmus.mcp_host.connection.errors import AbandonedError, ConnectFailedError, NeedsLoginError
+from isthmus.mcp_host.connection.headers_helper import helper_headers
 from isthmus.mcp_host.connection.server_sandbox import server_sandbox
 from isthmus.mcp_host.connection.session import McpSession, open_session
 from isthmus.mcp_host.connection.transport_probe import TransportChoice
@@ -82,6 +84,7 @@ class Attempt:
             ConnectFailedError: the attempt failed; the message gives the reason.
             AbandonedError: `abandon` was called.
         """
+        await self._add_headers()
         config, context = self._config, self._context
         auth = _authentication(config, context, self._note_login)
         watch = self.watch
@@ -142,6 +145,22 @@ class Attempt:
             late = self._failure(TimeoutError(f"none came within {config.connect_seconds:g} s"), auth)
             self._debug.failed(self._step, str(late))
             raise late
+
+    async def _add_headers(self) -> None:
+        """Run the command that prints further headers, if the configuration has one; they win over its own."""
+        config, context = self._config, self._context
+        if config.headers_helper is None or not isinstance(config.endpoint, HttpEndpoint):
+            return
+        endpoint = config.endpoint
+        self._debug.begins("headersHelper")
+        more = await helper_headers(
+            config.headers_helper, config.name, endpoint.url, context.environment, context.home or context.workspace
+        )
+        self._debug.done("headersHelper")
+        given = {name.lower() for name in more}
+        kept = {name: value for name, value in endpoint.headers.items() if name.lower() not in given}
+        self._config = replace(config, endpoint=replace(endpoint, headers={**kept, **more}))
+        self._debug = DebugLog(self._config)  # hides their values
 
     def _note_login(self, problem: LoginProblem | None) -> None:
         self.watch.note_login(problem)
