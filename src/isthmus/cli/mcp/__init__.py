@@ -21,10 +21,12 @@ class _McpGroup(JsonErrorGroup, LazyGroup):
         "enable": LazyCommand("isthmus.cli.mcp.change", "Switch a server on again.", "enable"),
         "get": LazyCommand("isthmus.cli.mcp.get", "Show how one server is configured."),
         "import": LazyCommand("isthmus.cli.mcp.import_servers", "Take over the servers of another program."),
+        "install": LazyCommand("isthmus.cli.mcp.install", "Add a server of a registry."),
         "list": LazyCommand("isthmus.cli.mcp.list_servers", "List the servers, and whether they work."),
         "login": LazyCommand("isthmus.cli.mcp.login", "Log in to a server that requires it.", "login"),
         "logout": LazyCommand("isthmus.cli.mcp.login", "Forget the login to a server.", "logout"),
         "remove": LazyCommand("isthmus.cli.mcp.change", "Remove a server from your settings.", "remove"),
+        "search": LazyCommand("isthmus.cli.mcp.search", "Look for servers in a registry."),
     },
 )
 def command() -> None:

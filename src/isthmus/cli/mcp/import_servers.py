@@ -1,17 +1,15 @@
 """``isthmus mcp import``: takes over the MCP servers of another program, shown and confirmed before the writing."""
 
 import os
-import shlex
 import sys
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
 
 import click
 
 from isthmus.app.setup import BadInputError
 from isthmus.cli.mcp.entry import require_name
 from isthmus.cli.mcp.servers import PROJECT, USER, say, settings_path
+from isthmus.cli.mcp.shown_entry import confirm, entry_lines
 from isthmus.cli.mcp.writing import checked_config, notes_on, servers_in, write_server
 from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.files.atomic import read_regular
@@ -23,7 +21,6 @@ from isthmus.mcp_host.config.foreign_files import (
     ForeignServer,
     foreign_servers,
 )
-from isthmus.mcp_host.config.secrets import HIDDEN, is_secret_name
 from isthmus.settings import settings_text
 from isthmus.text.visible import visible_line
 
@@ -65,15 +62,14 @@ def command(
             click.echo(visible_line(f"✗ {server.name}: not taken over: {problem}"))
             continue
         chosen.append(server)
-        for line in _shown(server):
+        for line in entry_lines(server.name, server.entry):
             click.echo(visible_line(line))
+        if server.left_out:
+            click.echo(visible_line(f"    left out: {', '.join(server.left_out)}"))
     if not chosen:
         click.echo(visible_line(f"Nothing to take over from {place}."))
         return 1 if names else 0
-    if not yes:
-        if not sys.stdin.isatty():
-            raise BadInputError("expected --yes, because no user can be asked here; nothing was written")
-        click.confirm(visible_line(f"Write {len(chosen)} to {target}?"), abort=True)
+    confirm(f"Write {len(chosen)} to {target}?", yes=yes)
     for server in chosen:
         existed = write_server(target, server.name, server.entry)
         click.echo(f'MCP server "{server.name}" {"updated in" if existed else "added to"} {scope} settings.')
@@ -127,27 +123,3 @@ def _problem(server: ForeignServer, present: frozenset[str]) -> str | None:
     except BadInputError as error:
         return error.message
     return None
-
-
-def _shown(server: ForeignServer) -> Iterator[str]:
-    """Yield all that the entry does. Values are hidden only where a secret is expected and no variable is named."""
-    entry = server.entry
-    if "command" in entry:
-        args = cast("list[str]", entry.get("args") or [])
-        yield f"+ {server.name}: command: {shlex.join([str(entry['command']), *args])}"
-    else:
-        yield f"+ {server.name}: {entry.get('httpUrl') or entry.get('url')}"
-    if entry.get("cwd"):
-        yield f"    folder: {entry['cwd']}"
-    for key, value in _texts(entry, "env"):
-        yield f"    env: {key}={HIDDEN if is_secret_name(key) and '$' not in value else value}"
-    for key, value in _texts(entry, "headers"):
-        yield f"    header: {key}: {value if '$' in value else HIDDEN}"
-    if server.left_out:
-        yield f"    left out: {', '.join(server.left_out)}"
-
-
-def _texts(entry: Mapping[str, Any], key: str) -> Iterator[tuple[str, str]]:
-    found: object = entry.get(key)
-    if isinstance(found, dict):
-        yield from ((str(name), str(value)) for name, value in cast("dict[str, object]", found).items())
