@@ -27,6 +27,7 @@ class _McpGroup(JsonErrorGroup, LazyGroup):
         "logout": LazyCommand("isthmus.cli.mcp.login", "Forget the login to a server.", "logout"),
         "remove": LazyCommand("isthmus.cli.mcp.change", "Remove a server from your settings.", "remove"),
         "search": LazyCommand("isthmus.cli.mcp.search", "Look for servers in a registry."),
+        "serve": LazyCommand("isthmus.cli.mcp.serve", "Be an MCP server: serve the agent to other agents."),
     },
 )
 def command() -> None:

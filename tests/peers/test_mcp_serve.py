@@ -1,0 +1,152 @@
+"""``isthmus mcp serve``: the agent as an MCP server, with the official Python client as the judge."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from support.isthmus_program import ISTHMUS
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+SCRIPT = """
+name: mcp
+scenarios:
+  - prompt: 'write'
+    replies:
+      - call: {name: write_file, arguments: {file_path: made.txt, content: "one\\ntwo\\n"}}
+      - text: written
+  - prompt: 'run'
+    replies:
+      - call: {name: run_shell_command, arguments: {command: "touch ran.txt"}}
+      - text: done
+  - prompt: 'hang'
+    replies:
+      - call: {name: run_shell_command, arguments: {command: "touch began.txt; sleep 600"}}
+      - text: done
+  - prompt: '.'
+    replies:
+      - text: hello
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "script.yaml"
+    path.write_text(SCRIPT, "utf-8")
+    return f"scripted:{path}"
+
+
+@asynccontextmanager
+async def served(
+    folder: Path,
+    script: str,
+    *options: str,
+    asked: Callable[[types.ElicitRequestParams], Any] | None = None,
+) -> AsyncGenerator[ClientSession]:
+    """Start the program, and yield a connected client; ``asked`` answers for its user."""
+    command = [*ISTHMUS, "mcp", "serve", "--no-ide", "-m", script, *options]
+    server = StdioServerParameters(command=command[0], args=command[1:], cwd=folder, env=dict(os.environ))
+
+    async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        assert asked is not None
+        assert context is not None
+        return asked(params)
+
+    async with (
+        stdio_client(server) as (reading, writing),
+        ClientSession(reading, writing, elicitation_callback=None if asked is None else answer) as session,
+    ):
+        await session.initialize()
+        yield session
+
+
+async def run_task(session: ClientSession, **arguments: Any) -> tuple[list[str], bool]:
+    """Return the texts of the result, and whether it is an error."""
+    result = await session.call_tool("run_task", arguments, read_timeout_seconds=60)
+    assert isinstance(result, types.CallToolResult)
+    return [block.text for block in result.content if isinstance(block, types.TextContent)], bool(result.is_error)
+
+
+async def test_a_client_lists_the_tool_and_gets_the_answer_of_a_session_that_goes_on(
+    workspace: Path, script: str
+) -> None:
+    async with served(workspace, script) as session:
+        assert [tool.name for tool in (await session.list_tools()).tools] == ["run_task"]
+        texts, is_error = await run_task(session, prompt="hi")
+        assert (texts[0], is_error) == ("hello", False)
+        session_id = texts[-1].removeprefix("Session: ")
+        again, _ = await run_task(session, prompt="hi again", session_id=session_id)
+        assert again == ["hello", f"Session: {session_id}"]
+        for wrong in ({}, {"prompt": " "}, {"prompt": "x", "session_id": 3}, {"prompt": "x", "session_id": "none"}):
+            assert (await run_task(session, **wrong))[1]
+
+
+async def test_questions_go_to_the_clients_user_with_all_that_would_happen(workspace: Path, script: str) -> None:
+    shown: list[types.ElicitRequestParams] = []
+
+    def accept(params: types.ElicitRequestParams) -> types.ElicitResult:
+        shown.append(params)
+        assert isinstance(params, types.ElicitRequestFormParams)
+        names = params.requested_schema["properties"]["answer"]["enum"]
+        return types.ElicitResult(action="accept", content={"answer": names[0]})
+
+    async with served(workspace, script, asked=accept) as session:
+        assert (await run_task(session, prompt="write"))[0][0] == "written"
+        assert (await run_task(session, prompt="run"))[0][0] == "done"
+    assert (workspace / "made.txt").read_text() == "one\ntwo\n"
+    assert (workspace / "ran.txt").exists()
+    assert "+one\n+two" in shown[0].message
+    assert "Command: touch ran.txt" in shown[1].message
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        types.ElicitResult(action="decline"),
+        types.ElicitResult(action="cancel"),
+        types.ElicitResult(action="accept", content={"answer": "something else"}),
+    ],
+)
+async def test_any_answer_but_an_offered_one_refuses(workspace: Path, script: str, answer: types.ElicitResult) -> None:
+    async with served(workspace, script, asked=lambda _params: answer) as session:
+        await run_task(session, prompt="write")
+    assert not (workspace / "made.txt").exists()
+
+
+async def test_without_a_user_to_ask_only_what_is_allowed_happens(workspace: Path, script: str) -> None:
+    async with served(workspace, script) as session:
+        texts, _ = await run_task(session, prompt="write")
+        assert "Refused, because no user could be asked: " in texts[1]
+    assert not (workspace / "made.txt").exists()
+    async with served(workspace, script, "--approval-mode", "auto_edit") as session:
+        assert (await run_task(session, prompt="write"))[0][0] == "written"
+    assert (workspace / "made.txt").exists()
+
+
+async def test_the_work_ends_with_its_client(workspace: Path, script: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with served(workspace, script, "--yolo", "--data-dir", str(data)) as session:
+        call = asyncio.create_task(run_task(session, prompt="hang"))
+
+        async def began() -> bool:
+            return (workspace / "began.txt").exists()
+
+        await eventually_async(began, 60)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+    process = await asyncio.create_subprocess_exec(
+        *ISTHMUS, "tasks", "list", "--json", "--data-dir", str(data), cwd=workspace, stdout=asyncio.subprocess.PIPE
+    )
+    printed, _ = await process.communicate()
+    (task,) = json.loads(printed)
+    assert task["state"] == "canceled"
