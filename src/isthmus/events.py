@@ -117,7 +117,7 @@ class EnvironmentContext(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class ReferredContent(InternalEvent):
-    """The content of MCP servers to which a prompt refers, as read when its turn began. Not shown.
+    """The content to which a prompt refers, files or resources, as read when its turn began. Not shown.
 
     ``media`` is the content other than text.
     """

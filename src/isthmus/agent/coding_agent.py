@@ -147,8 +147,8 @@ class CodingAgent:
             await turn.emit(StateChange(TaskState.WORKING))
         if not session.unsettled:
             await resources.open_model(session.model)  # A model that cannot be opened fails the task before calls run.
-        if session.command is None and resources.contents is not None:
-            await read_references(turn, resources.contents, scope, options)
+        if session.command is None:
+            await read_references(turn, resources.contents, scope, tools, options)
         if resources.environment is not None and not session.unsettled and not has_environment(session.messages):
             await turn.emit(EnvironmentContext(await resources.environment(scope)))
         if not session.has_editor_context and resources.editor_context is not None and not session.unsettled:

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.application.current import set_app
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.completion import Completion as ToolkitCompletion
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import is_done
+from prompt_toolkit.filters import Condition, is_done
 from prompt_toolkit.formatted_text import AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import create_input
@@ -28,7 +29,9 @@ from prompt_toolkit.input.typeahead import get_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.completion import display_completions_like_readline
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Window
+from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, Window
+from prompt_toolkit.layout.controls import FormattedTextControl
+from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle, PromptSession
@@ -48,6 +51,8 @@ ESCAPE_SECONDS = 0.1
 """Time without another byte after which Escape counts as the key."""
 STYLE = Style.from_dict({"prompt": "bold ansicyan", "quiet": "ansibrightblack"})
 YES_AND_NO = "yn"
+MAXIMUM_HINTS = 8
+"""Maximum number of files that are shown while a reference is typed."""
 _REFERENCE = re.compile(r"(^|\s|[(\[])@\S*$")
 """A reference at the end of a line, which the agent can complete."""
 
@@ -67,6 +72,8 @@ class PromptToolkitPrompter(Prompter):
         self._pause = pause
         self._glyph = glyphs.prompt
         self._mode: ShownMode | None = None
+        self._hints: Sequence[str] = ()
+        self._looking: asyncio.Task[None] | None = None
         self._reading: PromptSession[str] | None = None
         self._completer: _LineCompleter | None = None
         self._prompt: PromptSession[str] = PromptSession(
@@ -83,6 +90,7 @@ class PromptToolkitPrompter(Prompter):
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
         )
+        self._begin_hints()
 
     @override
     def offer(self, complete: Complete, ask: AskForCompletions | None = None) -> None:
@@ -99,10 +107,48 @@ class PromptToolkitPrompter(Prompter):
 
         async def ask() -> None:
             await completer.ask(line)
-            if event.current_buffer.document.text_before_cursor == line:
+            buffer = event.current_buffer
+            if buffer.document.text_before_cursor != line:
+                return
+            if (other := completer.best_other(line)) is not None:
+                buffer.delete_before_cursor(len(line))
+                buffer.insert_text(other)
+            else:
                 display_completions_like_readline(event)
 
         event.app.create_background_task(ask())
+
+    def _begin_hints(self) -> None:
+        """Show below the prompt, while a reference is typed, what it can mean."""
+        self._prompt.default_buffer.on_text_changed += self._look_ahead
+        window = Window(
+            FormattedTextControl(lambda: [("class:quiet", "\n".join(f"  {hint}" for hint in self._hints))]),
+            dont_extend_height=True,
+            height=Dimension(max=MAXIMUM_HINTS),
+        )
+        shown = ConditionalContainer(window, Condition(lambda: bool(self._hints)) & ~is_done)
+        self._prompt.layout.container = HSplit([self._prompt.layout.container, shown])
+
+    def _look_ahead(self, buffer: Buffer) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+        if self._completer is None or (not self._hints and "@" not in buffer.text):
+            return
+        self._looking = self._prompt.app.create_background_task(self._look(buffer, self._completer))
+
+    async def _look(self, buffer: Buffer, completer: "_LineCompleter") -> None:
+        # The cursor moves after this was called.
+        await asyncio.sleep(0)
+        line = buffer.document.text_before_cursor
+        if _REFERENCE.search(line):
+            await completer.ask(line)
+            hints = completer.hints(line)
+        else:
+            hints = ()
+        if hints != self._hints:
+            self._hints = hints
+            self._prompt.app.invalidate()
 
     def _next_mode(self, event: KeyPressEvent) -> None:
         """Choose the next mode in the background, and draw the prompt again."""
@@ -122,7 +168,7 @@ class PromptToolkitPrompter(Prompter):
 
         if (waiting := self.typed.next()) is not None:
             return await self._read(self._prompt, message, waiting, is_sent=True)
-        self._mode = mode
+        self._mode, self._hints = mode, ()
         draft, self.typed.draft = self.typed.draft, ""
         return await self._read(self._prompt, message, draft)
 
@@ -291,7 +337,10 @@ class _LineCompleter(Completer):
     def __init__(self, complete: Complete, ask: AskForCompletions | None) -> None:
         self._complete = complete
         self._ask = ask
+        self._found: tuple[str, Sequence[Completion]] = ("", ())
+        """All answers of the agent to a line."""
         self._answered: tuple[str, Sequence[Completion]] = ("", ())
+        """Those of them that go on with the line."""
 
     @override
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[ToolkitCompletion]:
@@ -313,7 +362,20 @@ class _LineCompleter(Completer):
     async def ask(self, line: str) -> None:
         """Ask the agent to complete the line."""
         if self._ask is not None:
-            self._answered = (line, await self._ask(line))
+            self._found = (line, await self._ask(line))
+            extending = [item for item in self._found[1] if item.line.startswith(line)]
+            self._answered = (line, extending)
+
+    def best_other(self, line: str) -> str | None:
+        """Return the best answer to a line if none only goes on with what was typed; otherwise None."""
+        asked, found = self._found
+        return found[0].line if asked == line and found and not self._answered[1] else None
+
+    def hints(self, line: str) -> Sequence[str]:
+        """Return the last words of the agent's answers to a line."""
+        asked, found = self._found
+        start = line.rfind("@")
+        return tuple(item.line[start:] for item in found[:MAXIMUM_HINTS]) if asked == line else ()
 
     def _known(self, line: str) -> Sequence[Completion]:
         return self._complete(line) if line.startswith("/") and "\n" not in line else ()

@@ -1,1 +1,1 @@
-"""References to resources of MCP servers in a user's message: the syntax ``@server:uri``, and reading the resources."""
+"""References in a user's message to files of the workspace and to resources of MCP servers: syntax, and reading."""

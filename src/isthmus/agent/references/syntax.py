@@ -11,7 +11,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-_BEGIN = re.compile(r"(?<![\w\\@/.+-])@")
+REFERENCE_BEGIN = re.compile(r"(?<![\w\\@/.+-])@")
+"""The sign with which a reference begins; inside a word it is part of an address or a path."""
 _UNKNOWN = re.compile(r"([A-Za-z][\w.-]*)://")
 _QUOTED = re.compile(r'"([^"\n]+)"')
 _BARE = re.compile(r"(?:\\[^\n]|[^\s\\\"'`<>|])+")
@@ -37,7 +38,7 @@ def find_references(text: str, listed: Mapping[str, Collection[str]]) -> list[Re
     """Return the references in a text, in order and without overlap. ``listed`` contains the URIs by server."""
     found: list[Reference] = []
     end = 0
-    for match in _BEGIN.finditer(text):
+    for match in REFERENCE_BEGIN.finditer(text):
         if match.start() < end:
             continue
         reference = _at(text, match.start(), listed)
@@ -54,7 +55,7 @@ def _at(text: str, start: int, listed: Mapping[str, Collection[str]]) -> Referen
         if server and text.startswith(f"{server}:", begin):
             return _of_server(text, start, server, listed[server])
     if listed and (match := _UNKNOWN.match(text, begin)) is not None:
-        rest = _bare(text, match.end())
+        rest = bare_text(text, match.end())
         if rest:
             typed = text[start : match.end() + len(rest)]
             return Reference(typed, start, match.group(1), (typed[1:],), is_known=False)
@@ -69,11 +70,11 @@ def _of_server(text: str, start: int, server: str, listed: Collection[str]) -> R
         match = _BARE.match(text, begin, begin + MAXIMUM_URI)
         if match is None:
             return None
-        whole, short = match.group(), _bare(text, begin)
+        whole, short = match.group(), bare_text(text, begin)
         # A listed URI may end with punctuation that otherwise ends a sentence.
-        is_whole = any(uri in listed for uri in _meanings(server, _unescaped(whole)))
+        is_whole = any(uri in listed for uri in _meanings(server, unescaped(whole)))
         typed = whole if is_whole else short
-        candidates = [_unescaped(typed)]
+        candidates = [unescaped(typed)]
     uris = [uri for candidate in candidates for uri in _meanings(server, candidate)]
     if not uris:
         return None
@@ -91,7 +92,7 @@ def _meanings(server: str, rest: str) -> list[str]:
     return [path, f"{server}:{rest}", rest] if "://" in path else [f"{server}:{rest}", path, rest]
 
 
-def _bare(text: str, begin: int) -> str:
+def bare_text(text: str, begin: int) -> str:
     """Return the longest URI from ``begin`` on, without the punctuation that ends a sentence."""
     match = _BARE.match(text, begin, begin + MAXIMUM_URI)
     rest = match.group() if match is not None else ""
@@ -105,7 +106,8 @@ def _bare(text: str, begin: int) -> str:
     return rest
 
 
-def _unescaped(typed: str) -> str:
+def unescaped(typed: str) -> str:
+    """Return what was typed without the backslashes that escape signs."""
     return re.sub(r"\\(.)", r"\1", typed)
 
 
@@ -115,7 +117,7 @@ def completed(text: str, listed: Sequence[tuple[str, str]], maximum: int = 50) -
     ``listed`` are servers and URIs in order; unprintable ones are not offered.
     """
     listed = [(server, uri) for server, uri in listed if server.isprintable() and uri.isprintable()]
-    starts = [match.start() for match in _BEGIN.finditer(text)]
+    starts = [match.start() for match in REFERENCE_BEGIN.finditer(text)]
     if not starts or any(letter.isspace() for letter in text[starts[-1] :]):
         return None
     start = starts[-1]

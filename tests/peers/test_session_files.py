@@ -1,0 +1,122 @@
+"""References to files and folders in a prompt: the whole program in a terminal, with -p, and over A2A."""
+
+import asyncio
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.isthmus_program import ISTHMUS, isthmus
+from support.serve_program import serve_program
+from support.session_terminal import PROMPT, Sessions
+from support.wire_server import Answer, WireServer
+
+GREETING = "def greet():\n    return 'hi'\n"
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+
+
+@pytest.fixture
+def sessions(tmp_path: Path, workspace: Path) -> Sessions:
+    (workspace / "src").mkdir()
+    (workspace / "src" / "greeting.py").write_text(GREETING, "utf-8")
+    (workspace / "src" / "ignored.log").write_text("secret noise", "utf-8")
+    (workspace / "closed.txt").write_text("closed to agents", "utf-8")
+    (workspace / "lines.txt").write_text("".join(f"line {number}\n" for number in range(1, 41)), "utf-8")
+    (workspace / "picture.png").write_bytes(PNG)
+    (workspace / ".geminiignore").write_text("closed.txt\n", "utf-8")
+    (workspace / ".gitignore").write_text("*.log\n", "utf-8")
+    (workspace / ".git").mkdir()
+    (workspace.parent / "outside.txt").write_text("top secret text", "utf-8")
+    script = "name: echo\nscenarios:\n  - prompt: '.'\n    replies: [{text: 'Answered.'}]\n"
+    return Sessions(tmp_path, script, workspace)
+
+
+def sent(prompt: str, workspace: Path, tmp_path: Path) -> str:
+    """Return the body of the request that a model provider gets for a prompt, as text."""
+    done = {"choices": [{"index": 0, "delta": {"content": "Answered."}, "finish_reason": "stop"}]}
+    body = f"data: {json.dumps({'id': '1', 'object': 'chat.completion.chunk', **done})}\n\ndata: [DONE]\n\n".encode()
+    with WireServer(lambda request: Answer(200, {"Content-Type": "text/event-stream"}, (body,))) as server:
+        ended = subprocess.run(
+            [*ISTHMUS, "-m", "openai:gpt-4.1", "--no-ide", "--data-dir", str(tmp_path / "d"), "-p", prompt],
+            cwd=workspace, input="", capture_output=True, text=True, timeout=100, check=False,
+            env={**os.environ, "OPENAI_API_KEY": "a-key-of-some-length", "OPENAI_BASE_URL": f"{server.base_url}/v1"},
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr
+        return json.dumps(json.loads(server.requests[-1].body)["messages"])
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_file_is_part_of_the_message(workspace: Path, tmp_path: Path) -> None:
+    request = sent("explain @src/greeting.py, please", workspace, tmp_path)
+    assert "--- @src/greeting.py " in request
+    assert "return 'hi'" in request
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_range_of_lines_is_part_of_the_message(workspace: Path, tmp_path: Path) -> None:
+    request = sent("explain @lines.txt:10-12.", workspace, tmp_path)
+    assert "line 10\\nline 11\\nline 12" in request
+    assert "line 13" not in request
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_folder_is_part_of_the_message_without_ignored_files(workspace: Path, tmp_path: Path) -> None:
+    request = sent("explain @src/", workspace, tmp_path)
+    assert "return 'hi'" in request
+    assert "secret noise" not in request
+
+
+@pytest.mark.usefixtures("sessions")
+def test_an_image_is_part_of_the_message(workspace: Path, tmp_path: Path) -> None:
+    assert "data:image/png;base64," in sent("what is on @picture.png?", workspace, tmp_path)
+
+
+@pytest.mark.usefixtures("sessions")
+@pytest.mark.parametrize(
+    ("reference", "kept_out"), [("@closed.txt", "closed to agents"), ("@../outside.txt", "top secret text")]
+)
+def test_what_the_agent_may_not_read_is_not_read(
+    reference: str, kept_out: str, workspace: Path, tmp_path: Path
+) -> None:
+    request = sent(f"explain {reference}", workspace, tmp_path)
+    assert kept_out not in request
+    assert f"{reference} was not read: " in request
+
+
+@pytest.mark.usefixtures("sessions")
+def test_what_names_no_file_stays_text(workspace: Path, tmp_path: Path) -> None:
+    request = sent("install @types/node for joe@lines.txt and @param", workspace, tmp_path)
+    assert "was not read" not in request
+    assert "--- @" not in request
+
+
+def test_a_reference_is_completed_while_it_is_typed(sessions: Sessions) -> None:
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("see @grt").wait_for(r"(?m)^  @src/greeting\.py$")
+        assert "ignored.log" not in terminal.screen
+        terminal.press("\t").wait_for(r"(?m)^\u203a see @src/greeting\.py$").press(" there\r")
+        terminal.wait_for(r"read_file  .*src/greeting\.py").wait_for("Answered.")
+        terminal.wait_for(PROMPT).press("@li").wait_for(r"(?m)^  @lines\.txt$").press("\t")
+        terminal.wait_for(r"(?m)^\u203a @lines\.txt$")
+        terminal.press("\x03").wait_for(PROMPT)
+        terminal.press("@closed").wait_for(r"(?m)^\u203a @closed$")
+        assert "  @closed.txt" not in terminal.screen
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("sessions")
+async def test_a_server_reads_what_its_workspace_has_and_nothing_else(tmp_path: Path, workspace: Path) -> None:
+    script = "name: echo\nscenarios:\n  - prompt: '.'\n    replies: [{text: 'Answered.'}]\n"
+    async with serve_program(tmp_path, workspace, script=script) as served:
+        ended = await asyncio.to_thread(
+            isthmus, "connect", served.url, "--token-file", str(tmp_path / "token"), "-o", "stream-json",
+            "-p", "explain @src/greeting.py and @../outside.txt", folder=workspace, text="",
+        )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    results = [(line["status"], line.get("output", "")) for line in lines if line["type"] == "tool_result"]
+    assert [status for status, _ in results] == ["success", "error"]
+    assert "greet" in results[0][1]
+    assert "top secret text" not in ended.stdout
