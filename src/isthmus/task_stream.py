@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
-from isthmus.client import ELICITATION, SAMPLING, AgentClient, Delivery, TaskSnapshot, Turn
+from isthmus.client import ELICITATION, SAMPLING, AgentClient, Delivery, PromptMessage, TaskSnapshot, Turn
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import ConfirmationAccepted, TaskState
 from isthmus.task_view import TaskView
@@ -86,6 +86,21 @@ class TaskStream:
         self.view.take_answer(ConfirmationAccepted(confirmation, answered_by))
         if turn.snapshot.seq > seen:
             # There were events between our last one and the answer: continue after our last one instead.
+            await _close(turn)
+        else:
+            self._turn = turn
+
+    async def tell(self, text: str) -> None:
+        """Send a message in place of answers: the open questions are rejected, and the agent goes on with the message.
+
+        Raises:
+            TaskError: the agent refuses it.
+        """
+        seen = self.view.seq
+        message = PromptMessage(text, task_id=self.task_id, context_id=self.context_id)
+        turn = await self._agent.prompt(message)
+        self.view.state = TaskState.WORKING
+        if turn.snapshot.seq > seen:
             await _close(turn)
         else:
             self._turn = turn

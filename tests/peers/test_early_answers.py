@@ -120,7 +120,7 @@ def test_a_line_from_before_the_question_does_not_answer_it_on_a_plain_terminal(
         terminal.wait_for("\u203a").press("do it\r").wait_for("first part").press("1\rtwo\r").wait_for("two")
         terminal.signal(signal.SIGUSR2)
         terminal.wait_for("too early for an answer, dropped: 1").wait_for("kept for the next prompt: two")
-        terminal.signal(PAUSE_IS_OVER).wait_for(r"answer \(1, 2, 3, e\):")
+        terminal.signal(PAUSE_IS_OVER).wait_for(r"answer \(1, 2, 3, e, t\):")
         terminal.press("3\r").wait_for(r"(?m)^\u203a two$")
         eventually(lambda: prompts(record) == ["do it", "two"], what="the kept line is the next prompt")
     assert answers(record) == ["cancel"]
@@ -129,6 +129,6 @@ def test_a_line_from_before_the_question_does_not_answer_it_on_a_plain_terminal(
 def test_a_line_begun_before_the_question_does_not_answer_it_on_a_plain_terminal(record: Path) -> None:
     with front_terminal("late_edit", "--record", str(record), environment=PLAIN) as terminal:
         terminal.wait_for("\u203a").press("do it\r").wait_for("first part").press("1").wait_for(r"1$")
-        terminal.signal(signal.SIGUSR2).wait_for(r"answer \(1, 2, 3, e\):").press("\r").wait_for("'' is not one of")
+        terminal.signal(signal.SIGUSR2).wait_for(r"answer \(1, 2, 3, e, t\):").press("\r").wait_for("'' is not one of")
         terminal.press("3\r").wait_for("not run")
     assert answers(record) == ["cancel"]

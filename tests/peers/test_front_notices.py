@@ -41,7 +41,7 @@ def test_a_notice_stands_above_the_choices_of_a_question() -> None:
 def test_a_notice_on_a_plain_terminal_has_its_own_line_and_the_prompt_returns() -> None:
     with front_terminal("edit", environment=PLAIN) as terminal:
         terminal.wait_for(PROMPT).signal(signal.SIGALRM).wait_for(NOTICE + r"\n(.*\n)?\u203a ?$")
-        terminal.press("do it\r").wait_for(r"answer \(1, 2, 3, e\):$").press("3\r").wait_for("not run")
+        terminal.press("do it\r").wait_for(r"answer \(1, 2, 3, e, t\):$").press("3\r").wait_for("not run")
 
 
 @pytest.mark.parametrize("environment", [{}, PLAIN])

@@ -249,7 +249,7 @@ def test_a_terminal_that_does_not_tell_its_cursor_is_not_asked() -> None:
 def test_a_dumb_terminal_gets_plain_lines(record: Path) -> None:
     environment = {"TERM": "dumb"}
     with front_terminal("edit", "--record", str(record), environment=environment) as terminal:
-        terminal.wait_for(r"\u203a").press("do it\r").wait_for(r"answer \(1, 2, 3, e\):")
+        terminal.wait_for(r"\u203a").press("do it\r").wait_for(r"answer \(1, 2, 3, e, t\):")
         terminal.press("7\r").wait_for("'7' is not one of").press("1\r").wait_for("All done")
         assert b"\x1b" not in terminal.received
     assert entries(record)[-1]["answer"] == "proceed_once"

@@ -2,16 +2,13 @@
 
 import asyncio
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from support.isthmus_program import ISTHMUS, isthmus
+from support.isthmus_program import isthmus
 from support.serve_program import serve_program
-from support.session_terminal import PROMPT, Sessions
-from support.wire_server import Answer, WireServer
+from support.session_terminal import PROMPT, Sessions, model_request
 
 GREETING = "def greet():\n    return 'hi'\n"
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
@@ -34,17 +31,8 @@ def sessions(tmp_path: Path, workspace: Path) -> Sessions:
 
 
 def sent(prompt: str, workspace: Path, tmp_path: Path) -> str:
-    """Return the body of the request that a model provider gets for a prompt, as text."""
-    done = {"choices": [{"index": 0, "delta": {"content": "Answered."}, "finish_reason": "stop"}]}
-    body = f"data: {json.dumps({'id': '1', 'object': 'chat.completion.chunk', **done})}\n\ndata: [DONE]\n\n".encode()
-    with WireServer(lambda request: Answer(200, {"Content-Type": "text/event-stream"}, (body,))) as server:
-        ended = subprocess.run(
-            [*ISTHMUS, "-m", "openai:gpt-4.1", "--no-ide", "--data-dir", str(tmp_path / "d"), "-p", prompt],
-            cwd=workspace, input="", capture_output=True, text=True, timeout=100, check=False,
-            env={**os.environ, "OPENAI_API_KEY": "a-key-of-some-length", "OPENAI_BASE_URL": f"{server.base_url}/v1"},
-        )  # fmt: skip
-        assert ended.returncode == 0, ended.stderr
-        return json.dumps(json.loads(server.requests[-1].body)["messages"])
+    """Return the messages of the request that a model provider gets for a prompt, as text."""
+    return model_request("--data-dir", str(tmp_path / "d"), "-p", prompt, folder=workspace)
 
 
 @pytest.mark.usefixtures("sessions")

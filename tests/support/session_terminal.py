@@ -1,12 +1,15 @@
 """The whole program in a terminal of its own, with a scripted model."""
 
+import json
 import os
+import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from support.isthmus_program import ISTHMUS
 from support.pty_program import PtyProgram, pty_program
+from support.wire_server import Answer, WireServer
 
 PROMPT = r"(?m)^\u203a ?$"
 """Matches a screen with an empty prompt."""
@@ -19,12 +22,12 @@ class Sessions:
         self.workspace = workspace
         self._script = folder / "script.yaml"
         self._script.write_text(script, "utf-8")
-        self._data = folder / "data"
+        self.data = folder / "data"
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options that choose the model and the data folder."""
-        return ("-m", f"scripted:{self._script}", "--no-ide", "--data-dir", str(self._data))
+        return ("-m", f"scripted:{self._script}", "--no-ide", "--data-dir", str(self.data))
 
     @contextmanager
     def terminal(
@@ -35,3 +38,17 @@ class Sessions:
         command = [*ISTHMUS, *self.options, *arguments]
         with pty_program(command, folder=self.workspace, environment=variables, columns=columns, rows=rows) as terminal:
             yield terminal
+
+
+def model_request(*arguments: str, folder: Path) -> str:
+    """Run the program with a model provider that answers, and return the messages of its last request, as JSON."""
+    done = {"choices": [{"index": 0, "delta": {"content": "Answered."}, "finish_reason": "stop"}]}
+    body = f"data: {json.dumps({'id': '1', 'object': 'chat.completion.chunk', **done})}\n\ndata: [DONE]\n\n".encode()
+    with WireServer(lambda request: Answer(200, {"Content-Type": "text/event-stream"}, (body,))) as server:
+        ended = subprocess.run(
+            [*ISTHMUS, "-m", "openai:gpt-4.1", "--no-ide", *arguments],
+            cwd=folder, input="", capture_output=True, text=True, timeout=100, check=False,
+            env={**os.environ, "OPENAI_API_KEY": "a-key-of-some-length", "OPENAI_BASE_URL": f"{server.base_url}/v1"},
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr
+        return json.dumps(json.loads(server.requests[-1].body)["messages"])

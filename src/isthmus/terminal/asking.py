@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from isthmus.terminal.screen import Screen
 
 
+TELL_LINES = ("What should the agent do instead, or why not? An empty line goes back.",)
+TELL_PROMPT = "tell it: "
+SHELL_TOOL = "run_shell_command"
 CATCH_UP_SECONDS = 5.0
 """Maximum time to receive the events that have already happened."""
 
@@ -64,6 +67,8 @@ class TerminalQuestions:
     is_editing: bool = False
     shown_in: dict[str, str] = field(default_factory=dict[str, str])
     asked: str | None = None
+    own_command: str | None = None
+    """The shell command that the user has typed: typing it is the answer to the question about it."""
 
     def shown_in_editor(self, tool_call_id: str, editor: str) -> None:
         """Record, and show if it is being asked, that an editor shows the question of a call too."""
@@ -75,6 +80,8 @@ class TerminalQuestions:
         """Ask about the first pending call, and watch for an answer given elsewhere."""
         question = question_of(stream.view.questions[0].call)
         self.renderer.end()
+        if self._is_own(question):
+            return await self._answer(stream, question, question.choices[0], is_shown=False)
         self.renderer.question(question)
         self.attention.asked()
         self.asked = question.call.tool_call_id
@@ -83,10 +90,17 @@ class TerminalQuestions:
         seen: list[Delivery] = []
         watch = asyncio.ensure_future(self._watch(stream, question.call.tool_call_id, seen))
         choice: AnswerChoice | None = None
+        told: str | None = None
         is_cancelled = is_leaving = False
         try:
             choice = await self._unless_answered(self.prompter.read_choice(question), watch)
             while choice is not None and choice.option_id is None:
+                if choice.is_telling:
+                    told = await self._unless_answered(self.prompter.read_line(TELL_LINES, TELL_PROMPT), watch)
+                    if told is None or told.strip():
+                        break
+                    choice = await self._unless_answered(self.prompter.read_choice(question), watch)
+                    continue
                 change = self._edit if choice.is_edit else self._fill_in
                 question = await change(question, watch)
                 choice = await self._unless_answered(self.prompter.read_choice(question), watch)
@@ -106,7 +120,9 @@ class TerminalQuestions:
             return QuestionOutcome.CANCEL
         if is_leaving:
             return QuestionOutcome.LEAVE
-        if choice is not None:
+        if told is not None and told.strip():
+            return await self._tell(stream, question, told.strip())
+        if choice is not None and choice.option_id is not None:
             return await self._answer(stream, question, choice)
         await self.catch_up(stream)
         return QuestionOutcome.GOES_ON
@@ -120,7 +136,27 @@ class TerminalQuestions:
         finally:
             await stop_all(ask)
 
-    async def _answer(self, stream: TaskStream, question: CallQuestion, choice: AnswerChoice) -> QuestionOutcome:
+    def _is_own(self, question: CallQuestion) -> bool:
+        """Return whether a question is about the command that the user has just typed, and can be allowed once."""
+        call, choices = question.call, question.choices
+        is_same = self.own_command is not None and call.input_parameters.get("command") == self.own_command
+        return is_same and call.tool_name == SHELL_TOOL and bool(choices) and choices[0].option_id == "proceed_once"
+
+    async def _tell(self, stream: TaskStream, question: CallQuestion, words: str) -> QuestionOutcome:
+        """Reject the call, and send the reason or the order of the user's."""
+        text = f"I rejected the call of {question.call.tool_name}. {words}"
+        try:
+            await stream.tell(text)
+        except IsthmusError as error:
+            self.renderer.error(str(error))
+            return QuestionOutcome.GOES_ON
+        self.renderer.chosen(f"Reject: {words}", is_refusal=True)
+        self.renderer.shown_prompt(text)
+        return QuestionOutcome.ANSWERED
+
+    async def _answer(
+        self, stream: TaskStream, question: CallQuestion, choice: AnswerChoice, *, is_shown: bool = True
+    ) -> QuestionOutcome:
         confirmation = question.confirmation(choice)
         self.renderer.answered_here(confirmation.tool_call_id)
         try:
@@ -137,7 +173,8 @@ class TerminalQuestions:
             self.renderer.error(str(error))
             return QuestionOutcome.GOES_ON
         edits = ", with your edits" if confirmation.file_details is not None else ""
-        self.renderer.chosen(choice.name + edits, is_refusal=choice.is_refusal)
+        if is_shown:
+            self.renderer.chosen(choice.name + edits, is_refusal=choice.is_refusal)
         return QuestionOutcome.ANSWERED
 
     async def catch_up(self, stream: TaskStream) -> None:

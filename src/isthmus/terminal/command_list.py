@@ -21,6 +21,8 @@ OWN = (
     ("/quit", "leave; also exit, Ctrl-D, or Ctrl-C twice"),
 )
 KEYS = (
+    ("!COMMAND", "runs a shell command, whose output the agent sees with your next message; ! alone: shell mode"),
+    ("@FILE", "puts a file, lines of it (@FILE:10-40) or a folder into the message"),
     ("Alt-Enter", "another line; also Enter after a backslash"),
     ("Esc", "cancels the turn that is running; also Ctrl-C. What you type meanwhile is sent when it ends"),
     ("Shift-Tab", "the next approval mode: default, auto_edit, plan"),

@@ -29,7 +29,7 @@ from isthmus.terminal.attention import Attention, CallsBy
 from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.early_text import PAUSE_SECONDS
 from isthmus.terminal.session_list import session_lines
-from isthmus.terminal.session_mode import SessionMode
+from isthmus.terminal.session_mode import SETTING, SessionMode
 from isthmus.terminal.signals import Interrupted, signal_handlers
 from isthmus.terminal.status_line import StatusLine
 from isthmus.terminal.turns import TurnEnd, Turns
@@ -268,6 +268,12 @@ class _Conversation:
                 self.commands.load(self._scope())
                 await self.commands.ready()
                 self.renderer.quiet(*self.commands.help_lines())
+            case "!":
+                self.mode.is_shell = not self.mode.is_shell
+            case _ if text.startswith("!"):
+                await self._run_shell(text[1:].strip())
+            case _ if self.mode.is_shell and not text.startswith("/"):
+                await self._run_shell(text)
             case "/clear":
                 self.context_id = self.task_to_continue = None
                 self.screen.clear()
@@ -300,6 +306,19 @@ class _Conversation:
             self.renderer.quiet(f"Unknown command {name}. {advice}")
         else:
             await self._send(text)
+
+    async def _run_shell(self, command: str) -> None:
+        """Run a command that the user typed, in the agent's workspace; having typed it is the permission."""
+        settings = self._settings()
+        if self.mode.name == "plan":
+            # The mode is for the agent. The next message states it again.
+            settings, self.mode.chosen = {**(settings or {}), SETTING: "default"}, "plan"
+        scope = CommandScope(None, self.context_id, settings)
+        self.turns.asking.own_command, self.renderer.shows_whole_output = command, True
+        try:
+            await self._execute(CommandMessage(("shell",), command, scope), f"!{command}")
+        finally:
+            self.turns.asking.own_command, self.renderer.shows_whole_output = None, False
 
     def _scope(self) -> CommandScope:
         return CommandScope(None, self.context_id, self._settings())

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
-from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, offered_option, refuses
+from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, SAMPLING, offered_option, refuses
 from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.terminal.form_filling import filling_of
 
 FILL_IN = "f"
+TELL = "t"
+"""Key of the choice to reject a call with words for the agent."""
 _SHORT = {"y": ACCEPTING_OPTIONS, "n": ("no", "decline", *REFUSING_OPTIONS)}
 """Option ids that a typed letter can select: it selects the first one that the question offers."""
 _KINDS = {"y": "allow_once", "n": "reject_once"}
@@ -31,7 +33,12 @@ class AnswerChoice:
     @property
     def is_edit(self) -> bool:
         """Whether the choice is to edit the proposed file first."""
-        return self.option_id is None and self.key != FILL_IN
+        return self.option_id is None and self.key not in (FILL_IN, TELL)
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the choice is to reject the call and tell the agent what to do instead."""
+        return self.option_id is None and self.key == TELL
 
     @property
     def is_filling_in(self) -> bool:
@@ -100,6 +107,8 @@ def question_of(call: ToolCall, edited: str | None = None) -> CallQuestion:
         edit = "Edit again" if edited is not None else "Edit first"
         what = "document" if call.tool_name == ELICITATION else "proposal"
         choices.append(AnswerChoice("e", edit, f"opens the {what} in your $EDITOR", None))
+    if call.tool_name not in (ELICITATION, SAMPLING) and any(choice.is_refusal for choice in choices):
+        choices.append(AnswerChoice(TELL, "Reject and tell", "what to do instead, or why not", None))
     return CallQuestion(call, tuple(choices), edited)
 
 

@@ -54,6 +54,8 @@ from isthmus.todo_list import Todo, todos_of
 
 QUIET_SECONDS = 0.4
 """Time without events after which a waiting line is shown."""
+OWN_OUTPUT_LINES = 1_000
+"""Maximum number of lines of a command that the user runs themselves."""
 PAUSE_SECONDS = 1.5
 """Time without events after which a waiting line is shown within an unfinished text."""
 SHELL_TOOL = "run_shell_command"
@@ -90,6 +92,8 @@ class TaskRenderer:
         self.typed = TypedAhead()
         """Text that the user types meanwhile."""
         self.cancel_key = "Ctrl-C"
+        self.shows_whole_output = False
+        """Whether the user runs a command themselves, whose output is what they want to see."""
 
     def begin(self, view: TaskView, now: float, shown_prompt: str | None) -> None:
         """Start to draw another task. ``shown_prompt`` is on the screen already, as the user typed it."""
@@ -99,6 +103,10 @@ class TaskRenderer:
         self._todos = view.todos
         for call in view.questions:
             self._remember(call.call)
+
+    def shown_prompt(self, text: str) -> None:
+        """Record that the next prompt with this text is on the screen already."""
+        self._shown_prompt = text
 
     def note(self, text: str) -> None:
         """Show a text in the live line in place of "working"; an empty one ends that."""
@@ -244,7 +252,8 @@ class TaskRenderer:
             if self._seen.get(call.tool_call_id) != diff.new_content:
                 lines += diff_block(diff, screen.width, screen.glyphs, RESULT_DIFF_LINES)
         elif call.output is not None and call.output.text and call.tool_call_id in self._programs:
-            lines += tail_lines(call.output.text, screen.width, screen.glyphs)
+            room = OWN_OUTPUT_LINES if self.shows_whole_output else TAIL_LINES
+            lines += tail_lines(call.output.text, screen.width, screen.glyphs, room)
         elif call.output is not None and call.output.text and call.tool_name not in READING_TOOLS:
             lines += head_lines(call.output.text, screen.width, screen.glyphs)
         elif call.status is ToolCallStatus.CANCELLED and printed:

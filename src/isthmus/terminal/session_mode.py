@@ -42,6 +42,8 @@ class SessionMode:
     started_in: str | None = None
     name: str | None = None
     chosen: str | None = None
+    is_shell: bool = False
+    """Whether what is typed at the prompt is a shell command."""
     _choosing: "asyncio.Task[None] | None" = None
 
     @property
@@ -52,6 +54,8 @@ class SessionMode:
     @property
     def mark(self) -> str:
         """Text before the prompt; empty for the default mode."""
+        if self.is_shell:
+            return "shell "
         return "" if self.name in (None, "default") else f"{self.name} "
 
     async def find(self) -> None:

@@ -165,7 +165,7 @@ async def test_an_answer_elsewhere_is_noticed_where_no_events_can_be_replayed(co
     agent = SilentWatchAgent(edits)
     running = conversation.start(agent)
     conversation.type("do it")
-    await conversation.wait_for("answer (1, 2, 3, e):")
+    await conversation.wait_for("answer (1, 2, 3, e, t):")
     task = (await agent.tasks())[0]
     await agent.answer(task.task_id, [ToolCallConfirmation("edit-1", "proceed_once")], answered_by="neovim")
     await eventually_async(lambda: conversation.text.endswith("\u203a "), what="the next prompt")
@@ -207,10 +207,10 @@ async def test_an_agent_that_is_away_at_the_answer_is_asked_again(conversation: 
     agent = AwayAgent(edits)
     running = conversation.start(agent)
     conversation.type("do it")
-    await conversation.wait_for("answer (1, 2, 3, e):")
+    await conversation.wait_for("answer (1, 2, 3, e, t):")
     agent.away = True
     conversation.type("1")
-    await conversation.wait_for("answer (1, 2, 3, e):", 2)
+    await conversation.wait_for("answer (1, 2, 3, e, t):", 2)
     assert "✗ nothing answers at http://127.0.0.1:1/" in conversation.text
     agent.away = False
     conversation.type("1", "/quit")
@@ -222,7 +222,7 @@ async def test_an_answer_elsewhere_is_noticed_after_the_agent_was_away(conversat
     agent = AwayAgent(edits)
     running = conversation.start(agent, replace(OPTIONS, timeouts=FrontTimeouts(return_seconds=0.01)))
     conversation.type("do it")
-    await conversation.wait_for("answer (1, 2, 3, e):")
+    await conversation.wait_for("answer (1, 2, 3, e, t):")
     agent.away = True
     await eventually_async(lambda: agent.tried >= 2, what="attempts to reach the agent")
     agent.away = False

@@ -25,8 +25,9 @@ def test_options_are_numbered_and_an_edit_is_offered_for_a_file_alone() -> None:
         ("2", "Always allow"),
         ("3", "Reject"),
         ("e", "Edit first"),
+        ("t", "Reject and tell"),
     ]
-    assert [choice.key for choice in question_of(shell_call()).choices] == ["1", "2", "3"]
+    assert [choice.key for choice in question_of(shell_call()).choices] == ["1", "2", "3", "t"]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +62,9 @@ def test_yes_means_nothing_where_no_option_is_called_so() -> None:
 
 def test_edits_go_along_with_a_yes_and_not_with_a_no() -> None:
     question = question_of(edit_call(), NEW + "# mine\n")
-    yes, always, no, edit = question.choices
+    yes, always, no, edit, tell = question.choices
     assert edit.is_edit
+    assert tell.is_telling
     assert question.file_diff is not None
     assert question.file_diff.new_content == NEW + "# mine\n"
     for choice in (yes, always):

@@ -1,6 +1,20 @@
 """The built-in slash commands. To add one, copy ``about.py`` and list the copy here."""
 
-from isthmus.agent.commands import about, compress, helping, ide, init, mcp, memory, model, restore, stats, tasks, tools
+from isthmus.agent.commands import (
+    about,
+    compress,
+    helping,
+    ide,
+    init,
+    mcp,
+    memory,
+    model,
+    restore,
+    shell,
+    stats,
+    tasks,
+    tools,
+)
 from isthmus.agent.commands.base import CommandNode
 
 BUILT_IN: tuple[CommandNode, ...] = (
@@ -14,6 +28,7 @@ BUILT_IN: tuple[CommandNode, ...] = (
     init.COMMAND,
     compress.COMMAND,
     restore.COMMAND,
+    shell.COMMAND,
     stats.COMMAND,
     tasks.COMMAND,
 )
