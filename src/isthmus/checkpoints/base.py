@@ -5,7 +5,7 @@ edits, not files written by commands. Not here: the state of the conversation at
 session's events, see ``isthmus.agent.session``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -98,6 +98,10 @@ class Checkpoints(Protocol):
 
     async def list(self, context_id: str) -> "Sequence[CheckpointInfo]":
         """Return the checkpoints of a session, newest first."""
+        ...
+
+    async def before(self, context_id: str) -> "Mapping[str, bytes | None]":
+        """Return the content of each edited file of a session before its first kept edit; None if it did not exist."""
         ...
 
     async def plan(self, context_id: str, checkpoint_id: str) -> RestorePlan:

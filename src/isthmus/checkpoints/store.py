@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 import zlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -88,6 +88,10 @@ class CheckpointStore(Checkpoints):
     @override
     async def list(self, context_id: str) -> Sequence[CheckpointInfo]:
         return await self._run(lambda connection: self._list(connection, context_id))
+
+    @override
+    async def before(self, context_id: str) -> Mapping[str, bytes | None]:
+        return await self._run(lambda connection: self._before(connection, context_id))
 
     @override
     async def plan(self, context_id: str, checkpoint_id: str) -> RestorePlan:
@@ -201,6 +205,15 @@ class CheckpointStore(Checkpoints):
             CheckpointInfo(checkpoint_id, taken, call, about, tuple(json.loads(paths)))
             for checkpoint_id, taken, call, about, paths in rows
         ]
+
+    def _before(self, connection: sqlite3.Connection, context_id: str) -> Mapping[str, bytes | None]:
+        rows = connection.execute(
+            "SELECT path, before FROM files JOIN checkpoints ON number = checkpoint WHERE context = ?"
+            " ORDER BY number DESC",
+            (context_id,),
+        )
+        first = {path: _unpack(before) for path, before in rows}
+        return {path: self._content(connection, state) for path, state in first.items()}
 
     def _plan(
         self, connection: sqlite3.Connection, context_id: str, checkpoint_id: str

@@ -19,6 +19,8 @@ ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("compact",): ("compress",),
     ("summarize",): ("compress",),
     ("usage",): ("stats",),
+    ("rewind",): ("restore",),
+    ("undo",): ("restore",),
     ("mcp", "ls"): ("mcp", "list"),
     ("mcp", "reload"): ("mcp", "refresh"),
     ("mcp", "login"): ("mcp", "auth"),
@@ -27,7 +29,7 @@ ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
 }
 """Other names of commands; a command of the tree with such a name takes precedence."""
 
-FRONT_COMMANDS = frozenset({"clear", "exit", "help", "quit", "sessions"})
+FRONT_COMMANDS = frozenset({"clear", "copy", "exit", "help", "mode", "quit", "resume", "sessions"})
 """Commands of the terminal itself, which hide commands of an agent with the same name."""
 
 

@@ -16,6 +16,9 @@ from isthmus.slash_commands.tree import CommandLine, Completion, all_commands, c
 OWN = (
     ("/help", "this list; /help NAME explains one of the agent's commands"),
     ("/clear", "a new session, on an empty screen"),
+    ("/resume", "choose an earlier session of this folder and go on with it; also /resume ID"),
+    ("/copy", "puts the agent's last message into the clipboard"),
+    ("/plan", "the agent only plans; /plan TEXT also sends the text, and asks whether to carry the plan out"),
     ("/mode", "the approval modes; /mode NAME changes it: default, auto_edit, plan, yolo"),
     ("/sessions", "the sessions of this folder; resume one with --resume ID"),
     ("/quit", "leave; also exit, Ctrl-D, or Ctrl-C twice"),
@@ -23,6 +26,8 @@ OWN = (
 KEYS = (
     ("!COMMAND", "runs a shell command, whose output the agent sees with your next message; ! alone: shell mode"),
     ("@FILE", "puts a file, lines of it (@FILE:10-40) or a folder into the message"),
+    ("Ctrl-R", "searches what you have typed before"),
+    ("Ctrl-X Ctrl-E", "edits the message in your $EDITOR"),
     ("Alt-Enter", "another line; also Enter after a backslash"),
     ("Esc", "cancels the turn that is running; also Ctrl-C. What you type meanwhile is sent when it ends"),
     ("Shift-Tab", "the next approval mode: default, auto_edit, plan"),

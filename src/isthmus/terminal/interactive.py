@@ -28,8 +28,8 @@ from isthmus.terminal.asking import TerminalQuestions
 from isthmus.terminal.attention import Attention, CallsBy
 from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.early_text import PAUSE_SECONDS
+from isthmus.terminal.prompt_mode import SETTING, PromptMode
 from isthmus.terminal.session_list import session_lines
-from isthmus.terminal.session_mode import SETTING, SessionMode
 from isthmus.terminal.signals import Interrupted, signal_handlers
 from isthmus.terminal.status_line import StatusLine
 from isthmus.terminal.turns import TurnEnd, Turns
@@ -42,6 +42,15 @@ if TYPE_CHECKING:
 
 RESUMED_MESSAGES = 6
 """Maximum number of messages that are shown again when a session is resumed."""
+MAXIMUM_CHOICES = 20
+"""Maximum number of sessions to choose from."""
+PLAN_LINES = (
+    "1  Carry it out; edits and commands are asked about",
+    "2  Carry it out; only commands are asked about",
+    "3  Keep planning, as your next message says",
+    "Or type what the plan should do differently.",
+)
+CARRY_OUT = "I approve the plan. Carry it out."
 RESUMED_LINES = 40
 """Maximum number of lines of each of them."""
 
@@ -159,12 +168,14 @@ class _Conversation:
     task_to_continue: str | None = None
     is_advised: bool = False
     is_prompting: bool = False
+    is_unfinished: bool = False
+    last_task: str | None = None
     notices: list[str] = field(default_factory=list[str])
-    mode: SessionMode = field(init=False)
+    mode: PromptMode = field(init=False)
     status: StatusLine = field(init=False)
 
     def __post_init__(self) -> None:
-        self.mode = SessionMode(self.agent, self._scope, self._say, started_in=self.options.approval_mode)
+        self.mode = PromptMode(self.agent, self._scope, self._say, started_in=self.options.approval_mode)
         self.status = StatusLine(
             self.agent,
             self._scope,
@@ -281,6 +292,16 @@ class _Conversation:
                 self.renderer.quiet(*self.mode.lines())
             case _ if text.startswith("/mode "):
                 await self.mode.choose(text.split(maxsplit=1)[1])
+            case "/resume":
+                await self._choose_session()
+            case _ if text.startswith("/resume "):
+                await self._resume(text.split(maxsplit=1)[1])
+            case "/copy":
+                await self._copy()
+            case "/plan" if not self._has_command("plan"):
+                await self.mode.choose("plan")
+            case _ if text.startswith("/plan ") and not self._has_command("plan"):
+                await self._plan(text.split(maxsplit=1)[1])
             case "/sessions":
                 await self._list_sessions()
             case _ if text.startswith("/"):
@@ -319,6 +340,10 @@ class _Conversation:
             await self._execute(CommandMessage(("shell",), command, scope), f"!{command}")
         finally:
             self.turns.asking.own_command, self.renderer.shows_whole_output = None, False
+
+    def _has_command(self, name: str) -> bool:
+        """Return whether the agent has a command of this name: a custom one, or a prompt of an MCP server."""
+        return any(command.name == name for command in self.commands.tree)
 
     def _scope(self) -> CommandScope:
         return CommandScope(None, self.context_id, self._settings())
@@ -370,6 +395,72 @@ class _Conversation:
         await self._turn(TaskStream(self.agent, turn.snapshot, turn, self.options.timeouts), shown_prompt=text)
         self.commands.load(self._scope())
 
+    async def _plan(self, text: str) -> None:
+        """Let the agent make a plan, and have it carried out once the user has approved it."""
+        before = self.mode.name
+        if before != "plan" and not await self.mode.choose("plan"):
+            return
+        await self._send(text)
+        while self.mode.name == "plan" and self.prompter.typed.next_is_none and not self.is_unfinished:
+            answer = (await self._ask_line(PLAN_LINES, "plan: ")).strip()
+            if answer in ("1", "2"):
+                if await self.mode.choose("default" if answer == "1" else "auto_edit"):
+                    self.renderer.prompt(CARRY_OUT)
+                    await self._send(CARRY_OUT)
+                return
+            if not answer or answer == "3":
+                return
+            self.renderer.prompt(answer)
+            await self._send(answer)
+
+    async def _ask_line(self, lines: Sequence[str], prompt: str) -> str:
+        """Return a line that the user types; empty if they cancel."""
+        try:
+            return await self.prompter.read_line(lines, prompt)
+        except EOFError:
+            raise _Left from None
+        except Interrupted:
+            return ""
+        finally:
+            self.screen.forget_position()
+
+    async def _choose_session(self) -> None:
+        """Let the user choose an earlier session, and go on with it."""
+        try:
+            sessions = (await list_sessions(self.agent, self.options.workspace))[:MAXIMUM_CHOICES]
+        except IsthmusError as error:
+            self.renderer.error(str(error))
+            return
+        if not sessions:
+            self.renderer.quiet("No sessions yet.")
+            return
+        rows = session_lines(sessions, time.time(), self.screen.width - 4)
+        lines = [f"{number:>2}  {row}" for number, row in enumerate(rows, 1)]
+        answer = (await self._ask_line(lines, "session (a number, or Enter for none): ")).strip()
+        if answer.isdecimal() and 1 <= int(answer) <= len(sessions):
+            await self._resume(sessions[int(answer) - 1].context_id)
+        elif answer:
+            self.renderer.quiet(f"There is no session {answer} in the list.")
+
+    async def _copy(self) -> None:
+        """Put the agent's last message into the clipboard of the terminal."""
+        try:
+            task = None if self.last_task is None else await self.agent.get(self.last_task, RESUMED_MESSAGES)
+        except IsthmusError as error:
+            self.renderer.error(str(error))
+            return
+        text = next(
+            (message.text for message in reversed(task.history if task is not None else ()) if message.role == "agent"),
+            "",
+        )
+        if not text:
+            self.renderer.quiet("There is no message of the agent to copy yet.")
+            return
+        self.screen.copy(text)
+        self.renderer.quiet(
+            f"Copied {show_count(len(text), 'character')}, if your terminal lets programs copy (OSC 52)."
+        )
+
     async def _list_sessions(self) -> None:
         try:
             sessions = await list_sessions(self.agent, self.options.workspace)
@@ -382,7 +473,9 @@ class _Conversation:
         """Show the end of the session, and continue with its waiting and running tasks."""
         try:
             session = await find_session(self.agent, wanted, self.options.workspace)
-            self.context_id = session.context_id
+            self.context_id, self.last_task = session.context_id, session.tasks[-1].task_id
+            self.task_to_continue = None
+            self.mode.chosen = self.mode.name  # the session may have been left in another one
             messages = [
                 message
                 for task in session.tasks[-RESUMED_MESSAGES:]
@@ -415,9 +508,11 @@ class _Conversation:
 
     async def _turn(self, stream: TaskStream, *, shown_prompt: str | None) -> None:
         """Show a task until it ends, and put its questions to the user."""
+        self.last_task = stream.task_id
         end = await self.turns.show(stream, shown_prompt=shown_prompt, resume_command=self._resume_command())
         self.status.add_usage(stream.view.models.items())
-        if stream.view.state is not TaskState.COMPLETED:
+        self.is_unfinished = stream.view.state is not TaskState.COMPLETED
+        if self.is_unfinished:
             self.prompter.typed.unqueue()
         if end is TurnEnd.LEFT:
             self.is_advised = True

@@ -21,7 +21,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.completion import Completion as ToolkitCompletion
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition, is_done
+from prompt_toolkit.filters import Condition, is_done, is_searching
 from prompt_toolkit.formatted_text import AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import create_input
@@ -84,7 +84,7 @@ class PromptToolkitPrompter(Prompter):
             style=STYLE,
             input=self._input,
             output=self._output,
-            enable_open_in_editor=False,
+            enable_open_in_editor=True,
             interrupt_exception=Interrupted,
             # On Tab, and below the prompt: a menu would need the cursor position.
             complete_while_typing=False,
@@ -404,11 +404,13 @@ def _output() -> Vt100_Output:
 def _prompt_keys(complete: Callable[[KeyPressEvent], None], next_mode: Callable[[KeyPressEvent], None]) -> KeyBindings:
     """Return the keys: Enter sends, Alt-Enter or a backslash and Enter begin a line, Ctrl-C clears or interrupts."""
     keys = KeyBindings()
-    keys.add("tab")(complete)
-    keys.add("s-tab")(next_mode)
-    keys.add("enter")(_send)
-    keys.add("escape", "enter")(_begin_line)
-    keys.add("c-c")(_clear)
+    # While the history is searched, these keys have their meaning there.
+    add = partial(keys.add, filter=~is_searching)
+    add("tab")(complete)
+    add("s-tab")(next_mode)
+    add("enter")(_send)
+    add("escape", "enter")(_begin_line)
+    add("c-c")(_clear)
     return keys
 
 

@@ -5,6 +5,7 @@ kinds, and removes the live lines before anything else is printed. Live lines, c
 Imports rich, so import this module only to draw.
 """
 
+import base64
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,8 @@ LINK_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper",
 """Values of TERM_PROGRAM of terminals that show links in text."""
 LINK_TERMS = ("xterm-kitty", "foot", "alacritty", "wezterm", "xterm-ghostty", "contour")
 """Beginnings of TERM of such terminals."""
+MAXIMUM_COPIED_BYTES = 75_000
+"""Maximum size of a text for the clipboard: some terminals drop longer sequences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +171,13 @@ class Screen:
         """Assume the cursor at the start of a line, after something else (a prompt) wrote to the terminal."""
         self._live_widths = []
         self._last_kind, self._is_empty = "-", False
+
+    def copy(self, text: str) -> None:
+        """Ask the terminal to put a text into its clipboard; does nothing without a terminal."""
+        if self.is_live:
+            data = base64.b64encode(text.encode("utf-8", "replace")[:MAXIMUM_COPIED_BYTES]).decode()
+            self._output.write(f"\x1b]52;c;{data}\x07")
+            self._output.flush()
 
     def clear(self) -> None:
         """Empty the screen."""

@@ -60,6 +60,11 @@ class TypedAhead:
         """Return the next message to send and remove it; None if none waits."""
         return self.queue.pop(0) if self.queue else None
 
+    @property
+    def next_is_none(self) -> bool:
+        """Whether no message waits."""
+        return not self.queue
+
     def unqueue(self) -> None:
         """Make the waiting messages part of the draft: the user decides about them after the turn went otherwise."""
         self.draft = "\n".join(text for text in (*self.queue, self.draft) if text)

@@ -3,6 +3,9 @@
 from isthmus.agent.commands import (
     about,
     compress,
+    context_size,
+    cost,
+    diff,
     helping,
     ide,
     init,
@@ -10,6 +13,7 @@ from isthmus.agent.commands import (
     memory,
     model,
     restore,
+    review,
     shell,
     stats,
     tasks,
@@ -32,3 +36,6 @@ BUILT_IN: tuple[CommandNode, ...] = (
     stats.COMMAND,
     tasks.COMMAND,
 )
+
+YIELDING: tuple[CommandNode, ...] = (diff.COMMAND, review.COMMAND, context_size.COMMAND, cost.COMMAND)
+"""Built-in commands that a custom command, or a prompt of an MCP server, of the same name replaces."""

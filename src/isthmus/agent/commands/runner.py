@@ -17,7 +17,7 @@ from isthmus.agent.commands.context import (
 )
 from isthmus.agent.commands.custom_files import find_custom_commands
 from isthmus.agent.commands.prompts import PromptNames
-from isthmus.agent.commands.registry import BUILT_IN
+from isthmus.agent.commands.registry import BUILT_IN, YIELDING
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
@@ -107,10 +107,15 @@ class CommandRunner:
                 log.warning("custom commands: %s", problem)
         nodes, contents = (*BUILT_IN, *found.nodes), self._resources.contents
         if contents is None:
-            return nodes, found.problems
+            return _with_yielding(nodes), found.problems
         listed = await contents.prompts(scope)
         prompts, too_many = self._prompt_names.nodes(scope.workspace, listed, nodes)
-        return (*nodes, *prompts), (*found.problems, *too_many)
+        return _with_yielding((*nodes, *prompts)), (*found.problems, *too_many)
+
+
+def _with_yielding(nodes: tuple[CommandNode, ...]) -> tuple[CommandNode, ...]:
+    names = {node.name for node in nodes}
+    return (*BUILT_IN, *(node for node in YIELDING if node.name not in names), *nodes[len(BUILT_IN) :])
 
 
 async def _fail(turn: AgentTurn, message: str, reason: str) -> StateChange:

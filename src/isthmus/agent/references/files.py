@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from isthmus.agent.references.syntax import REFERENCE_BEGIN, bare_text, unescaped
-from isthmus.tools.content import is_folder
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import OUTSIDE_WORKSPACE, Workspace
 
@@ -34,7 +33,7 @@ _RANGE = re.compile(r"(?::|#L)(\d{1,9})(?:-L?(\d{1,9}))?$")
 
 
 @dataclass(frozen=True, slots=True)
-class FileReference:
+class WorkspaceReference:
     """A reference as ``typed``, with the tool and the arguments that read it."""
 
     typed: str
@@ -42,10 +41,10 @@ class FileReference:
     arguments: Mapping[str, Any]
 
 
-def find_file_references(text: str, root: Path, others: Collection[int] = ()) -> list[FileReference]:
+def find_file_references(text: str, root: Path, others: Collection[int] = ()) -> list[WorkspaceReference]:
     """Return the references in a text, each once; ``others`` are the starts of references to something else."""
     workspace = Workspace(root)
-    found: dict[str, FileReference] = {}
+    found: dict[str, WorkspaceReference] = {}
     for match in REFERENCE_BEGIN.finditer(text):
         if match.start() in others or len(found) >= MAXIMUM_FILE_REFERENCES:
             continue
@@ -65,7 +64,7 @@ def find_file_references(text: str, root: Path, others: Collection[int] = ()) ->
     return list(found.values())
 
 
-def _reference(workspace: Workspace, typed: str, path: str, lines: "re.Match[str] | None") -> FileReference | None:
+def _reference(workspace: Workspace, typed: str, path: str, lines: "re.Match[str] | None") -> WorkspaceReference | None:
     if not path or "\0" in path:
         return None
     try:
@@ -73,21 +72,21 @@ def _reference(workspace: Workspace, typed: str, path: str, lines: "re.Match[str
     except ToolFailure as failure:
         # The tool refuses it, so that the user learns why it is not read.
         leaves = path.startswith(("../", "~/")) and failure.category == OUTSIDE_WORKSPACE
-        return FileReference(typed, "read_file", {"file_path": path}) if leaves else None
+        return WorkspaceReference(typed, "read_file", {"file_path": path}) if leaves else None
     if not resolved.exists():
         return None
-    if is_folder(resolved):
+    if resolved.is_dir():
         tool = "read_many_files" if _is_small(workspace, resolved) else "list_directory"
         pattern = "**" if resolved == workspace.root else f"{workspace.relative(resolved)}/**"
         arguments = {"include": [pattern]} if tool == "read_many_files" else {"dir_path": path}
-        return FileReference(typed, tool, arguments)
+        return WorkspaceReference(typed, tool, arguments)
     arguments: dict[str, Any] = {"file_path": path}
     if lines is not None:
         first, last = int(lines[1]), int(lines[2] or lines[1])
         if not 1 <= first <= last:
             return None
         arguments |= {"start_line": first, "end_line": last}
-    return FileReference(typed, "read_file", arguments)
+    return WorkspaceReference(typed, "read_file", arguments)
 
 
 def _is_small(workspace: Workspace, folder: Path) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.references.files import FileReference, complete_path, find_file_references
+from isthmus.agent.references.files import WorkspaceReference, complete_path, find_file_references
 from isthmus.agent.references.syntax import Reference, completed, find_references
 from isthmus.agent.session import OpenCall, Session
 from isthmus.agent.turn import AgentTurn
@@ -71,7 +71,7 @@ async def read_references(
         return
     listed: Mapping[str, Collection[str]] = await _list_uris(contents, scope) if contents is not None else {}
     resources: dict[str, Reference] = {}
-    files: dict[str, FileReference] = {}
+    files: dict[str, WorkspaceReference] = {}
     for prompt in session.new_prompts:
         stem = hashlib.sha256(prompt.message_id.encode()).hexdigest()[:12]
         found = find_references(prompt.text, listed)
@@ -136,7 +136,7 @@ def _distinct(found: Sequence[Reference]) -> list[Reference]:
 
 
 def _texts_of(
-    session: Session, calls: Mapping[str, Reference] | Mapping[str, FileReference], heading: str
+    session: Session, calls: Mapping[str, Reference] | Mapping[str, WorkspaceReference], heading: str
 ) -> list[str]:
     """Return the texts of references for the model, after a heading; empty if there is no valid reference."""
     texts: list[str] = []

@@ -1,0 +1,122 @@
+"""Commands of a session that show or change its state: the whole program in a terminal, and with -p."""
+
+import base64
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.isthmus_program import isthmus
+from support.session_terminal import PROMPT, Sessions, model_request
+
+SCRIPT = """
+name: practice
+scenarios:
+  - prompt: 'approve the plan'
+    replies:
+      - call: {name: write_file, arguments: {file_path: new.txt, content: "made\\n"}}
+      - text: Carried out.
+  - prompt: 'write it'
+    replies:
+      - call: {name: write_file, arguments: {file_path: new.txt, content: "made\\n"}}
+      - text: Written.
+  - prompt: 'plan'
+    replies: [{text: 'First I write new.txt.'}]
+  - prompt: '.'
+    replies: [{text: 'You said: {{prompt}}'}]
+"""
+CHOICES = r"1  Allow once"
+
+
+@pytest.fixture
+def sessions(tmp_path: Path, workspace: Path) -> Sessions:
+    return Sessions(tmp_path, SCRIPT, workspace)
+
+
+def test_a_plan_is_approved_and_then_carried_out(sessions: Sessions) -> None:
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("/plan plan the file\r").wait_for("First I write new.txt.")
+        terminal.wait_for("1  Carry it out").press("2\r").wait_for("Carried out.").wait_for(r"(?m)^auto_edit \u203a ?$")
+    assert (sessions.workspace / "new.txt").read_text("utf-8") == "made\n"
+
+
+def test_a_plan_can_be_changed_before_it_is_approved(sessions: Sessions) -> None:
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("/plan plan the file\r").wait_for("1  Carry it out")
+        terminal.press("another plan\r").wait_for(r"(?m)^\u203a another plan$").wait_for("1  Carry it out")
+        terminal.press("1\r").wait_for(CHOICES).press("1").wait_for("Carried out.").wait_for(PROMPT)
+
+
+def test_a_plan_that_is_not_approved_changes_nothing(sessions: Sessions) -> None:
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("/plan plan the file\r").wait_for("1  Carry it out").press("\r")
+        terminal.wait_for(r"(?m)^plan \u203a ?$").press("write it\r").wait_for(r"(?m)^plan \u203a ?$")
+    assert not (sessions.workspace / "new.txt").exists()
+
+
+def test_an_earlier_session_is_chosen_from_a_list(sessions: Sessions) -> None:
+    for prompt in ("the first one", "the second one"):
+        assert isthmus(*sessions.options, "-p", prompt, folder=sessions.workspace, text="").returncode == 0
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("/resume\r").wait_for(r"(?m)^ +2  .*the first one$").press("2\r")
+        terminal.wait_for("You said: the first one").wait_for(PROMPT).press("go on\r").wait_for("You said: go on")
+        terminal.wait_for(PROMPT).press("/tasks\r").wait_for("- .*the first one")
+        assert "the second one" not in terminal.screen.partition("Tasks in this session")[2]
+
+
+def test_the_last_answer_goes_into_the_clipboard(sessions: Sessions) -> None:
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("hello\r").wait_for("You said: hello").wait_for(PROMPT)
+        terminal.press("/copy\r").wait_for("Copied 15 characters")
+        assert b"\x1b]52;c;" + base64.b64encode(b"You said: hello") + b"\x07" in terminal.received
+
+
+def test_diff_shows_what_the_session_changed(sessions: Sessions) -> None:
+    (sessions.workspace / "new.txt").write_text("before\n", "utf-8")
+    with sessions.terminal("write it", "-y") as terminal:
+        terminal.wait_for("Written.").press("/diff\r").wait_for(r"(?m)^-before$").wait_for(r"(?m)^\+made$")
+    shown = isthmus(*sessions.options, "-c", "-p", "/diff", folder=sessions.workspace, text="").stdout
+    assert "--- a/new.txt" in shown
+    assert "-before\n+made\n" in shown
+
+
+def test_rewind_goes_back_to_before_an_edit(sessions: Sessions) -> None:
+    with sessions.terminal("write it", "-y") as terminal:
+        terminal.wait_for("Written.").press("/rewind\r").wait_for(r"\d{4}-\d\d-\d\d .*new.txt  write it")
+
+
+def test_context_and_cost_say_what_is_used(sessions: Sessions) -> None:
+    assert isthmus(*sessions.options, "-p", "hello", folder=sessions.workspace, text="").returncode == 0
+    with sessions.terminal("-c") as terminal:
+        terminal.wait_for(PROMPT).press("/context\r").wait_for(r"About [\d,]+ of 128,000 tokens").wait_for(
+            "  tools \\("
+        )
+        terminal.wait_for(r"(?m) free$").wait_for(PROMPT).press("/cost\r").wait_for("practice: 1 request, ")
+        terminal.wait_for("What they cost is unknown")
+    shown = isthmus(*sessions.options, "-c", "-p", "/context", folder=sessions.workspace, text="").stdout
+    assert "of 128,000 tokens" in shown
+
+
+@pytest.mark.parametrize(
+    ("command", "words"), [("/review", "git diff HEAD"), ("/review topic", "git diff HEAD...topic")]
+)
+def test_review_hands_the_changes_to_the_model(sessions: Sessions, command: str, words: str) -> None:
+    request = model_request("--data-dir", str(sessions.data), "-p", command, folder=sessions.workspace)
+    assert words in request
+
+
+def test_what_was_typed_before_is_searched_with_ctrl_r(sessions: Sessions) -> None:
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("remarkable words\r").wait_for("You said: remarkable").wait_for(PROMPT)
+        terminal.press("other\r").wait_for("You said: other").wait_for(PROMPT)
+        terminal.press("\x12").press("mark").wait_for("(?m)remarkable words$").press("\r").press("\r")
+        terminal.wait_for(r"(?s)You said: remarkable words.*You said: other.*You said: remarkable words")
+
+
+def test_the_message_is_edited_in_the_editor_of_the_user(sessions: Sessions, tmp_path: Path) -> None:
+    program = tmp_path / "editor.py"
+    program.write_text("import pathlib, sys\npathlib.Path(sys.argv[1]).write_text('from the editor')\n", "utf-8")
+    environment = {"EDITOR": f"{sys.executable} {program}"}
+    with sessions.terminal(environment=environment) as terminal:
+        terminal.wait_for(PROMPT).press("draft\x18\x05").wait_for(r"(?m)^\u203a from the editor$").press("\r")
+        terminal.wait_for("You said: from the editor")
