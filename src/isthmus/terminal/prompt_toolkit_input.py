@@ -340,7 +340,7 @@ class _LineCompleter(Completer):
         self._found: tuple[str, Sequence[Completion]] = ("", ())
         """All answers of the agent to a line."""
         self._answered: tuple[str, Sequence[Completion]] = ("", ())
-        """Those of them that go on with the line."""
+        """Answers among them that go on with the line."""
 
     @override
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[ToolkitCompletion]:
