@@ -38,7 +38,7 @@ def test_a_first_prompt_may_be_a_command(sessions: Sessions) -> None:
 
 def test_yolo_asks_nothing(sessions: Sessions) -> None:
     with sessions.terminal("write it", "-y") as terminal:
-        terminal.wait_for("Written.").wait_for(PROMPT)
+        terminal.wait_for("Written.").wait_for(r"(?m)^yolo \u203a ?$")
     assert (sessions.workspace / "new.txt").read_text("utf-8") == "made"
 
 
