@@ -1,11 +1,12 @@
 """The ways to start a session, as the whole program in a terminal: a prompt as words, -i, -y, --continue."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from support.isthmus_program import isthmus
-from support.session_terminal import PROMPT, Sessions
+from support.session_terminal import PROMPT, Sessions, model_request
 
 SCRIPT = """
 name: echo
@@ -49,6 +50,14 @@ def test_continue_goes_on_with_the_latest_session_of_the_folder(sessions: Sessio
         terminal.wait_for("You said: remember me").wait_for("You said: go on").wait_for(PROMPT)
     second = isthmus(*sessions.options, "--continue", "-p", "/stats", folder=sessions.workspace, text="")
     assert "prompts: 2" in second.stdout
+
+
+def test_instructions_of_the_command_line_end_the_system_prompt(sessions: Sessions) -> None:
+    words = "Answer in one word."
+    options = ("--append-system-prompt", words, "--data-dir", str(sessions.data), "-p", "hello")
+    system = json.loads(model_request(*options, folder=sessions.workspace))[0]
+    assert system["role"] in ("system", "developer")
+    assert system["content"].rstrip().endswith(words)
 
 
 def test_a_prompt_as_words_is_answered_once_in_a_pipe(sessions: Sessions) -> None:

@@ -255,7 +255,8 @@ class CodingAgent:
             system=system_prompt(
                 workspace, variant, instructions.text, is_trusted=is_trusted, servers=server_instructions(from_servers)
             )
-            + loading.note(session.loaded_tools),
+            + loading.note(session.loaded_tools)
+            + (f"\n{appended}\n" if (appended := self._options.appended_prompt) else ""),
             messages=tuple(session.messages),
             effort=self._options.effort,
             tools=tuple(

@@ -25,6 +25,7 @@ class AgentOptions:
     usual ones. ``roots`` are the folders in which users of a server may work: files above them do not instruct
     their agents. ``tool_search`` controls loading the schemas of MCP servers' tools on demand. ``sandbox``
     describes the limits of shell commands. ``unused_settings`` are lines about ignored settings.
+    ``appended_prompt`` is what the user who runs the agent adds to the system prompt of every request.
     ``is_in_terminal``: the user reads the answers in a terminal of ours.
     """
 
@@ -35,6 +36,7 @@ class AgentOptions:
     settings_rule: SettingsRule = field(default_factory=SettingsRule)
     compaction_share: float = COMPACTION_SHARE
     context_files: tuple[str, ...] = ()
+    appended_prompt: str = ""
     roots: tuple[Path, ...] = ()
     tool_search: SearchOptions = field(default_factory=SearchOptions)
     sandbox: str = "none"

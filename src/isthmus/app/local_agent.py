@@ -228,6 +228,7 @@ def _agent_options(
         settings_rule=settings_rule or SettingsRule(),
         compaction_share=setup.compaction_share or COMPACTION_SHARE,
         context_files=setup.context_files,
+        appended_prompt=setup.appended_prompt,
         roots=workspaces.roots,
         sandbox=setup.sandbox.level,
         tool_search=_tool_search(setup.settings),

@@ -45,6 +45,7 @@ class GivenOptions:
     debug: bool = False
     sandbox: str | None = None
     strict_mcp: bool = False
+    append_system_prompt: str | None = None
     mcp_config: tuple[str, ...] = ()
     strict_mcp_config: bool = False
     allowed_mcp_server_names: tuple[str, ...] = ()
@@ -82,6 +83,11 @@ def agent_options(function: F) -> F:
             multiple=True,
             metavar="FILE|JSON",
             help='Use also the MCP servers in {"mcpServers": {...}}; they win over others of their names. Repeatable.',
+        ),
+        click.option(
+            "--append-system-prompt",
+            metavar="TEXT",
+            help="Further instructions of yours for every request, after the agent's own and those of files.",
         ),
         click.option("--data-dir", type=folder, metavar="DIR", help="Where tasks are kept. Default: your data folder."),
         click.option("--workspace", type=folder, metavar="DIR", help="The folder to work in. Default: this one."),
@@ -134,6 +140,8 @@ class Setup:
     """MCP servers that the command line names."""
     is_mcp_strict: bool = False
     """Whether a turn needs every MCP server that is not switched off."""
+    appended_prompt: str = ""
+    """The user's own instructions at the end of the system prompt."""
     context_files: tuple[str, ...] = ()
     """Names of the files that instruct the agent; empty for the usual ones."""
     compaction_share: float | None = None
@@ -192,6 +200,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         is_debugging=options.debug,
         run_servers=run_servers,
         is_mcp_strict=options.strict_mcp,
+        appended_prompt=(options.append_system_prompt or "").strip(),
         context_files=settings.context_files,
         compaction_share=settings.compaction_share,
         journal_maximum_size=_maximum(settings),
