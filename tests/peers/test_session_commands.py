@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.isolation import IsolatedFolders
 from support.isthmus_program import isthmus
 from support.session_terminal import PROMPT, Sessions, model_request
 
@@ -111,6 +112,15 @@ def test_what_was_typed_before_is_searched_with_ctrl_r(sessions: Sessions) -> No
         terminal.press("other\r").wait_for("You said: other").wait_for(PROMPT)
         terminal.press("\x12").press("mark").wait_for("(?m)remarkable words$").press("\r").press("\r")
         terminal.wait_for(r"(?s)You said: remarkable words.*You said: other.*You said: remarkable words")
+
+
+def test_the_keys_of_vi_edit_the_message(sessions: Sessions, isolated_folders: IsolatedFolders) -> None:
+    settings = isolated_folders.home / ".gemini" / "settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text('{"general": {"vimMode": true}}', "utf-8")
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("one two\x1b").press("dbx").wait_for(r"(?m)^\u203a one$").press("\r")
+        terminal.wait_for("You said: one")
 
 
 def test_the_message_is_edited_in_the_editor_of_the_user(sessions: Sessions, tmp_path: Path) -> None:

@@ -180,6 +180,7 @@ async def _interactive(setup: Setup, request: RunRequest) -> int:
                 approval_mode=setup.policy.mode.value,
                 model=setup.model.name,
                 calls_by=CallsBy(setup.settings.attention or "all"),
+                has_vi_keys=setup.settings.has_vi_keys,
                 announcements=announcements,
             )
             return await run_interactive(engine, options)

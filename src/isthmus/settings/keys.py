@@ -78,6 +78,7 @@ _KEYS = (
         "the share of the model's context window (0 to 1) at which a conversation is compacted",
     ),
     SettingKey("general.defaultApprovalMode", _YOURS, "`default`, `auto_edit`, `plan` or `yolo`"),
+    SettingKey("general.vimMode", _YOURS, "`true` edits the prompt of the terminal with the keys of vi"),
     SettingKey("tools.allowed", _YOURS, "tools and commands that run without asking"),
     SettingKey("tools.exclude", _ANY, "tools and commands that do not run", Merge.ALL),
     SettingKey("tools.core", _ANY, "the only tools and commands that run", Merge.ALL),

@@ -47,6 +47,8 @@ class Settings:
     compaction_share: float | None = None
     """``model.compressionThreshold``, a share of the model's context window."""
     ide_enabled: bool | None = None
+    has_vi_keys: bool = False
+    """``general.vimMode``."""
     context_files: tuple[str, ...] = ()
     """``context.fileName``: one name or several."""
     journal_maximum_size: int | None = None
@@ -102,6 +104,7 @@ def load_settings(
         stops_loops=not values.first(of("model.disableLoopDetection"), "model.disableLoopDetection", bool),
         compaction_share=values.share(of("model.compressionThreshold"), "model.compressionThreshold"),
         ide_enabled=values.first(of("ide.enabled"), "ide.enabled", bool),
+        has_vi_keys=bool(values.first(of("general.vimMode"), "general.vimMode", bool)),
         context_files=values.file_names(of("context.fileName"), "context.fileName"),
         journal_maximum_size=values.size(of("isthmus.journal.maxSize"), "isthmus.journal.maxSize"),
         attention=values.choice(

@@ -65,8 +65,9 @@ class InteractiveOptions:
     prompted. ``command`` is the command that started the program, for advice such as ``isthmus --resume ID``.
     ``awaited_servers`` returns the MCP servers that a turn waits for now. ``approval_mode`` is the mode that the
     program was started in, which a resumed session gets, too; None leaves it to the agent. ``model`` is the model of
-    a new session, if known; ``calls_by`` the ways to call the user back. ``pause`` is the time in seconds without a
-    key before a question accepts answers. ``announcements`` are shown as they come.
+    a new session, if known; ``calls_by`` the ways to call the user back. ``has_vi_keys``: the prompt is edited
+    with the keys of vi. ``pause`` is the time in seconds without a key before a question accepts answers.
+    ``announcements`` are shown as they come.
     """
 
     settings: JsonObject | None = None
@@ -81,6 +82,7 @@ class InteractiveOptions:
     approval_mode: str | None = None
     model: str = ""
     calls_by: CallsBy = CallsBy.ALL
+    has_vi_keys: bool = False
     pause: float = PAUSE_SECONDS
     announcements: Announcements = field(default_factory=Announcements)
     timeouts: FrontTimeouts = FrontTimeouts()
@@ -96,7 +98,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
     from isthmus.terminal.screen import Screen
 
     screen = Screen(sys.stdout)
-    prompter = _prompter(screen, options.history_file, options.pause)
+    prompter = _prompter(screen, options)
     renderer = TaskRenderer(screen, options.awaited_servers)
     attention = Attention(
         screen.control, os.environ, options.workspace or "", CallsBy.NONE if not screen.is_live else options.calls_by
@@ -139,16 +141,18 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
                 screen.cursor(is_shown=True)
 
 
-def _prompter(screen: "Screen", history_file: Path | None, pause: float) -> "Prompter":
+def _prompter(screen: "Screen", options: InteractiveOptions) -> "Prompter":
     """Return the editable prompt if stdin and stdout are a real terminal, else one for plain lines."""
     is_typed = sys.stdin.isatty()
     if is_typed and screen.is_live and sys.platform != "win32":
         from isthmus.terminal.prompt_toolkit_input import PromptToolkitPrompter
 
-        return PromptToolkitPrompter(screen.glyphs, history_file, pause)
+        return PromptToolkitPrompter(
+            screen.glyphs, options.history_file, options.pause, has_vi_keys=options.has_vi_keys
+        )
     from isthmus.terminal.prompting import LinePrompter
 
-    return LinePrompter(sys.stdin.fileno(), screen, echoes=is_typed, pause=pause)
+    return LinePrompter(sys.stdin.fileno(), screen, echoes=is_typed, pause=options.pause)
 
 
 class _Left(Exception):

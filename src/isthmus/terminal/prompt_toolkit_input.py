@@ -64,7 +64,9 @@ class PromptToolkitPrompter(Prompter):
     accepts answers, and shows its choices, after ``pause`` seconds without a key.
     """
 
-    def __init__(self, glyphs: Glyphs, history_file: Path | None, pause: float = PAUSE_SECONDS) -> None:
+    def __init__(
+        self, glyphs: Glyphs, history_file: Path | None, pause: float = PAUSE_SECONDS, *, has_vi_keys: bool = False
+    ) -> None:
         self.typed = TypedAhead()
         self.reads_keys = True
         self._input = create_input(sys.stdin)
@@ -85,6 +87,7 @@ class PromptToolkitPrompter(Prompter):
             input=self._input,
             output=self._output,
             enable_open_in_editor=True,
+            vi_mode=has_vi_keys,
             interrupt_exception=Interrupted,
             # On Tab, and below the prompt: a menu would need the cursor position.
             complete_while_typing=False,
