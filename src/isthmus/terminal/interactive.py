@@ -28,8 +28,8 @@ from isthmus.terminal.asking import TerminalQuestions
 from isthmus.terminal.attention import Attention, CallsBy
 from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.early_text import PAUSE_SECONDS
-from isthmus.terminal.prompt_mode import SETTING, PromptMode
 from isthmus.terminal.session_list import session_lines
+from isthmus.terminal.session_mode import ConversationMode
 from isthmus.terminal.signals import Interrupted, signal_handlers
 from isthmus.terminal.status_line import StatusLine
 from isthmus.terminal.turns import TurnEnd, Turns
@@ -175,11 +175,11 @@ class _Conversation:
     is_unfinished: bool = False
     last_task: str | None = None
     notices: list[str] = field(default_factory=list[str])
-    mode: PromptMode = field(init=False)
+    mode: ConversationMode = field(init=False)
     status: StatusLine = field(init=False)
 
     def __post_init__(self) -> None:
-        self.mode = PromptMode(self.agent, self._scope, self._say, started_in=self.options.approval_mode)
+        self.mode = ConversationMode(self.agent, self._scope, self._say, started_in=self.options.approval_mode)
         self.status = StatusLine(
             self.agent,
             self._scope,
@@ -337,7 +337,7 @@ class _Conversation:
         settings = self._settings()
         if self.mode.name == "plan":
             # The mode is for the agent. The next message states it again.
-            settings, self.mode.chosen = {**(settings or {}), SETTING: "default"}, "plan"
+            settings, self.mode.chosen = {**(settings or {}), "approval_mode": "default"}, "plan"
         scope = CommandScope(None, self.context_id, settings)
         self.turns.asking.own_command, self.renderer.shows_whole_output = command, True
         try:

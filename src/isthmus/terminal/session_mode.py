@@ -29,7 +29,7 @@ FIND_SECONDS = 5.0
 
 
 @dataclass(slots=True)
-class PromptMode:
+class ConversationMode:
     """The mode of a conversation; ``scope`` returns the scope of its session, and ``say`` shows a line to the user.
 
     ``started_in`` is the mode of the program's options: a resumed session goes on in it. ``name`` is the present mode,
