@@ -85,7 +85,7 @@ async def test_a_turn_whose_server_is_killed_goes_on_in_the_same_terminal(tmp_pa
                 # An interrupted side effect is reported, and not repeated.
                 terminal.wait_for("interrupted", SECONDS).wait_for("The build is done.", SECONDS)
                 assert terminal.screen.count("The build is done.") == 1
-                terminal.press("again\r").wait_for("You said: again\\s+\u203a$", SECONDS).press("\x04")
+                terminal.press("again\r").wait_for("(?m)You said: again\\s+\u203a ?$", SECONDS).press("\x04")
                 assert terminal.wait_for_exit(SECONDS) == 0
 
 
@@ -112,7 +112,7 @@ async def test_commands_are_completed_and_a_terminal_without_unicode_or_colours_
             # shown again: during a response they belong to the turn.
             terminal.wait_for("Connected to", SECONDS).press("/help\r").wait_for("/memory show", SECONDS)
             terminal.press("/mem\t sh\t\r").wait_for("> /memory show", SECONDS)
-            terminal.press("gr\u00fc\u00dfe \u4e16\r").wait_for(r"You said: [^\n]+\s+>$", SECONDS)
+            terminal.press("gr\u00fc\u00dfe \u4e16\r").wait_for(r"(?m)You said: [^\n]+\s+> ?$", SECONDS)
             terminal.press("\x03").wait_for("Ctrl-C again", SECONDS).press("\x03")
             assert terminal.wait_for_exit(SECONDS) == 0
         assert b"Traceback" not in terminal.received

@@ -5,7 +5,8 @@ several lines. So the work per line does not grow with the code. Not a style: th
 ``screen`` gives them colours.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from isthmus.terminal.pieces import Piece
@@ -58,7 +59,7 @@ class _Highlighter:
     def __init__(self, lexer: "Lexer") -> None:
         self._lexer = lexer
         self._open: list[str] = []
-        self._closed_kind = self._kind_at_end(_PROBE)
+        _, self._closed_kind = self._read(_PROBE, 0, 0)
 
     def __call__(self, line: str) -> list[Piece]:
         if len(line) > LONGEST_LINE:
@@ -66,8 +67,8 @@ class _Highlighter:
             return [Piece(line, "code")]
         before = "".join(f"{earlier}\n" for earlier in self._open)
         whole = f"{before}{line}\n{_PROBE}"
-        pieces = list(self._within(whole, len(before), len(before) + len(line)))
-        if self._kind_at_end(whole) == self._closed_kind:
+        pieces, kind = self._read(whole, len(before), len(before) + len(line))
+        if kind == self._closed_kind:
             self._open.clear()
         elif len(self._open) < OPEN_LINES:
             self._open.append(line)
@@ -75,20 +76,20 @@ class _Highlighter:
             self._open = [line]
         return pieces
 
-    def _within(self, text: str, start: int, end: int) -> Iterator[Piece]:
-        for at, kind, value in self._lexer.get_tokens_unprocessed(text):
-            part = value[max(0, start - at) : max(0, end - at)]
-            if part:
-                yield Piece(part, _style(str(kind)))
+    def _read(self, text: str, start: int, end: int) -> tuple[list[Piece], str]:
+        """Return the pieces between two places of the text, and the kind of its last word."""
+        pieces: list[Piece] = []
+        last = ""
+        for at, token, value in self._lexer.get_tokens_unprocessed(text):
+            kind = str(token)
+            if at < end and (part := value[max(0, start - at) : end - at]):
+                pieces.append(Piece(part, _style(kind)))
+            if value and not value.isspace():
+                last = kind
+        return pieces, last
 
-    def _kind_at_end(self, text: str) -> str:
-        kind = ""
-        for _, token, value in self._lexer.get_tokens_unprocessed(text):
-            if value.strip():
-                kind = str(token)
-        return kind
 
-
+@cache
 def _style(kind: str) -> str:
     name = kind.removeprefix("Token.")
     return next((style for prefix, style in _KINDS if name.startswith(prefix)), "")

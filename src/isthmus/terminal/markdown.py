@@ -94,7 +94,10 @@ class MarkdownStream:
         if text.endswith("\r"):
             text, self._carriage_return = text[:-1], True
         for character in visible_prose(text):
-            self._read(character)
+            if self._lead is None and character != "\n" and not self._table:
+                self._add(character)
+            else:
+                self._read(character)
         return self._take()
 
     def _read(self, character: str) -> None:
@@ -261,8 +264,9 @@ class MarkdownStream:
                 self._settle_marker(character)
             self._marker += character
             return
-        self._settle_marker(character)
-        self._add_character(Piece(character, self._style()))
+        if self._marker:
+            self._settle_marker(character)
+        self._add_character(Piece(character, self._style() if self._code or self._strong else self._line_style))
 
     def _add_character(self, piece: Piece) -> None:
         character = self._previous = piece.text
@@ -413,7 +417,7 @@ class MarkdownStream:
         """Return the collected pieces, with adjacent ones of the same style joined."""
         joined: list[Piece] = []
         for piece in self._out:
-            if joined and joined[-1][1:] == piece[1:]:
+            if joined and joined[-1].style == piece.style and joined[-1].link == piece.link:
                 joined[-1] = piece._replace(text=joined[-1].text + piece.text)
             else:
                 joined.append(piece)
