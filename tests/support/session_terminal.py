@@ -51,4 +51,6 @@ def model_request(*arguments: str, folder: Path) -> str:
             env={**os.environ, "OPENAI_API_KEY": "a-key-of-some-length", "OPENAI_BASE_URL": f"{server.base_url}/v1"},
         )  # fmt: skip
         assert ended.returncode == 0, ended.stderr
-        return json.dumps(json.loads(server.requests[-1].body)["messages"])
+        # The program also asks a local server how large its model's context is.
+        bodies = [json.loads(request.body) for request in server.requests if request.path.endswith("/chat/completions")]
+        return json.dumps(bodies[-1]["messages"])
