@@ -307,7 +307,7 @@ class SessionStatus:
 
 
 @runtime_checkable
-class SessionObserver(Protocol):
+class SessionStatusProvider(Protocol):
     """An agent that tells the state of a session; remote agents may know nothing of it."""
 
     async def session_status(self, scope: CommandScope) -> SessionStatus:

@@ -25,8 +25,8 @@ from isthmus.client import (
     LineCompleter,
     LongFollower,
     PromptMessage,
-    SessionObserver,
     SessionStatus,
+    SessionStatusProvider,
     TaskError,
     TaskList,
     TaskNotCancelable,
@@ -69,7 +69,7 @@ ATTEMPTS = 100
 """Maximum number of tries when a task keeps changing between reading it and the step that depends on it."""
 
 
-class UserTasks(AgentClient, LongFollower, LineCompleter, SessionObserver):
+class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider):
     """The tasks of one user; implements :class:`isthmus.client.AgentClient`.
 
     ``workspaces``, when given, replaces the engine's own rule. ``brings_programs``: its client may bring MCP servers

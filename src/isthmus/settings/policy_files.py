@@ -5,7 +5,6 @@ problem: it is named at the start, ``yolo`` is refused, and nothing is allowed b
 might have forbidden it. Projects' files can only forbid or ask.
 """
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -159,6 +158,8 @@ def _where(files: Sources, tier: Tier, path: Path) -> str:
 
 
 def _read(path: Path, tier: Tier, where: str) -> tuple[list[PolicyRule], list[str]]:
+    import tomllib  # Most users have no policy files.
+
     policy = tomllib.loads(read_regular(path, MAXIMUM_POLICY_BYTES).decode())
     rules: list[PolicyRule] = []
     problems: list[str] = []

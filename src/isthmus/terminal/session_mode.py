@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from isthmus.client import AgentClient, CommandScope, SessionObserver
+from isthmus.client import AgentClient, CommandScope, SessionStatusProvider
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 
@@ -60,7 +60,7 @@ class ConversationMode:
 
     async def find(self) -> None:
         """Find the mode in force, if the agent tells it."""
-        if not isinstance(self.agent, SessionObserver):
+        if not isinstance(self.agent, SessionStatusProvider):
             return
         with suppress(IsthmusError, TimeoutError):
             async with asyncio.timeout(FIND_SECONDS):
@@ -74,7 +74,7 @@ class ConversationMode:
         if name not in MODES:
             self.say(f"Unknown mode {name}; expected one of {', '.join(MODES)}.")
             return False
-        if isinstance(self.agent, SessionObserver):
+        if isinstance(self.agent, SessionStatusProvider):
             scope = self.scope()
             stated = CommandScope(scope.task_id, scope.context_id, {**(scope.settings or {}), SETTING: name})
             try:

@@ -56,7 +56,7 @@ PARAMETERS: Mapping[str, Any] = {
 }
 
 
-class AskUser:
+class AskUserTool:
     """Asks the user to choose one of a few answers."""
 
     name = "ask_user"

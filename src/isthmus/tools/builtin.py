@@ -1,7 +1,7 @@
 """The tools that every agent has. To add one, copy a file of this folder and list its class here."""
 
 from isthmus.tools.apply_patch import ApplyPatch
-from isthmus.tools.ask_user import AskUser
+from isthmus.tools.ask_user import AskUserTool
 from isthmus.tools.base import ToolSet
 from isthmus.tools.editor_text import EditorText, no_editor
 from isthmus.tools.glob import Glob
@@ -34,7 +34,7 @@ def builtin_tools(
         RunShellCommand(shell_inactivity_seconds, shell_sandbox),
         ReadManyFiles(),
         WriteTodos(),
-        AskUser(),
+        AskUserTool(),
         WebFetch(),
         ApplyPatch(editor_text),
     )

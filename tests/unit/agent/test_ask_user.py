@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.events import TaskState
-from isthmus.tools.ask_user import AskUser
+from isthmus.tools.ask_user import AskUserTool
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from support.agent_harness import AgentHarness
@@ -83,5 +83,5 @@ async def test_a_question_without_two_different_answers_is_refused(
     workspace: Path, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ToolFailure, match=r"^ask_user: ") as caught:
-        await AskUser().propose(arguments, tool_context(workspace))
+        await AskUserTool().propose(arguments, tool_context(workspace))
     assert message in str(caught.value)

@@ -45,8 +45,8 @@ from isthmus.client import (
     InvalidRequest,
     PromptMessage,
     PushTarget,
-    SessionObserver,
     SessionStatus,
+    SessionStatusProvider,
     TaskList,
     TaskNotResumable,
     TaskQuery,
@@ -65,7 +65,7 @@ LISTED_TASKS = 1000
 """Maximum number of a server's tasks, the most recently changed ones, that a query searches."""
 
 
-class RemoteAgent(AgentClient, SessionObserver):
+class RemoteAgent(AgentClient, SessionStatusProvider):
     """An agent behind an A2A server; create one with :meth:`connect`.
 
     A broken stream is resumed. Tasks that a server does not stream are polled, and events that it does not replay are

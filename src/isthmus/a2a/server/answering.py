@@ -40,7 +40,7 @@ from isthmus.a2a.server.framing import Framing
 from isthmus.a2a.server.sse import EventStream, OpenStreams
 from isthmus.a2a.service import close, follow, page_of_tasks, send
 from isthmus.a2a.wire import Caller, JsonDict, StreamEncoder, Wire
-from isthmus.client import Delivery, Execution, HistoryMessage, SessionObserver, TaskSnapshot, Turn
+from isthmus.client import Delivery, Execution, HistoryMessage, SessionStatusProvider, TaskSnapshot, Turn
 from isthmus.development_tool import ExecuteSlashCommandResponse, GetAllSlashCommandsResponse, ToolCall
 from isthmus.encoding.codec import to_json
 from isthmus.errors import IsthmusError
@@ -102,7 +102,7 @@ class Answering:
             case ListCommands(scope):
                 return to_json(GetAllSlashCommandsResponse(tuple(await agent.commands(scope))))
             case GetSessionStatus(scope):
-                return to_json(await agent.session_status(scope)) if isinstance(agent, SessionObserver) else {}
+                return to_json(await agent.session_status(scope)) if isinstance(agent, SessionStatusProvider) else {}
             case GetExtendedCard():
                 version = "1.0" if self.wire.name == "1.0" else None
                 if self.options.identity.security_schemes == {}:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from isthmus.acp.v1.updates import SessionUpdate, UsageUpdate
-from isthmus.client import AgentClient, CommandScope, SessionObserver, SessionStatus
+from isthmus.client import AgentClient, CommandScope, SessionStatus, SessionStatusProvider
 from isthmus.errors import IsthmusError
 from isthmus.events import ModelReply
 
@@ -33,7 +33,7 @@ class SessionState:
 
     async def read(self) -> SessionStatus | None:
         """Return the state; None if the agent did not answer, which is logged."""
-        if not isinstance(self._agent, SessionObserver):
+        if not isinstance(self._agent, SessionStatusProvider):
             return SessionStatus()
         try:
             async with asyncio.timeout(STATUS_SECONDS):
