@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isthmus.client import AgentClient, CommandScope, SessionObserver, SessionStatus
+from isthmus.client import AgentClient, CommandScope, SessionStatus, SessionStatusProvider
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.task_view import ModelUsage
@@ -90,7 +90,7 @@ class StatusLine:
         with suppress(IsthmusError, TimeoutError):
             async with asyncio.timeout(REFRESH_SECONDS):
                 scope = self.scope()
-                if isinstance(self.agent, SessionObserver):
+                if isinstance(self.agent, SessionStatusProvider):
                     self.status = await self.agent.session_status(scope)
                 tasks = await self.agent.tasks(RECENT_TASKS)
                 asked = [task for task in tasks if task.state is TaskState.INPUT_REQUIRED]
