@@ -10,6 +10,7 @@ from isthmus.agent.approval.kept_approvals import KeptApprovals
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.agent.coding_agent import CodingAgent
+from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
@@ -55,6 +56,7 @@ class AgentHarness:
     user: str = ""
     fallback: GeminiWire | None = None
     """The server of another model, `gemini:other`, which answers while the first is overloaded."""
+    hook_programs: HookPrograms | None = None
     events: list[AgentEvent] = field(default_factory=list[AgentEvent])
 
     async def prompt(self, text: str) -> StateChange:
@@ -104,6 +106,7 @@ class AgentHarness:
                     environment=environment if self.environment is not None else None,
                     checkpoints=self.checkpoints,
                     approvals=self.approvals,
+                    hook_programs=self.hook_programs,
                 )
                 turn = collecting_turn(session, self.events)
                 end = await CodingAgent(resources, options).advance(turn)

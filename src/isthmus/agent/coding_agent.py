@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 TURN_LIMIT = "turn_limit"
 """Reason of a task that failed because the model needed too many turns."""
+STOPPED_BY_HOOK = "stopped_by_hook"
+"""Reason of a task that failed because a hook of the settings ended the work."""
 
 
 class CodingAgent:
@@ -139,6 +141,7 @@ class CodingAgent:
             open_model=resources.open_model,
             approvals=await resources.approvals_of(session.user, tools),
             before_edit=self._before_edit(scope),
+            hook_programs=resources.hook_programs,
         )
         keeper = ContextKeeper(turn, options.compaction_share)
         models = FallbackModels(resources.open_model, options.fallback_models)
@@ -161,6 +164,8 @@ class CodingAgent:
             await calls.settle()
             if session.waiting:
                 return StateChange(TaskState.INPUT_REQUIRED)
+            if calls.stopped is not None:
+                return StateChange(TaskState.FAILED, f"A hook stopped the work: {calls.stopped}", STOPPED_BY_HOOK)
             if (end := await guard.check()) is not None:
                 return end
             limit = options.max_model_turns

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from isthmus.agent.approval.kept_approvals import KeptApprovals, SessionApprovals
 from isthmus.agent.editor_ports import EditDiagnostics, EditorControl
+from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
 from isthmus.models.base import ChatModel
@@ -40,7 +41,8 @@ class AgentResources:
     ``home`` is the folder of the local user's own files (GEMINI.md, commands), ``~/.gemini``; other users of a server
     have no such folder. ``checkpoints`` keeps files before they are edited; without it nothing can be restored.
     ``tasks`` lists tasks for a command. ``trusts`` decides whether the files of a project act on behalf of the user.
-    ``approvals`` keeps approvals for all sessions; without it, each session asks again.
+    ``approvals`` keeps approvals for all sessions; without it, each session asks again. ``hook_programs`` runs
+    the hooks of the settings.
     """
 
     open_model: ModelSource
@@ -57,6 +59,7 @@ class AgentResources:
     trusts: FolderTrust | None = None
     approvals: KeptApprovals | None = None
     yolo_refusal: YoloRefusal | None = None
+    hook_programs: HookPrograms | None = None
 
     async def yolo_refusal_of(self, workspace: Path) -> str | None:
         """Return why the settings of a folder refuse the approval mode ``yolo``; None if they allow it."""

@@ -21,6 +21,7 @@ from isthmus.app.attached_files import AttachedFiles
 from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
 from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts
 from isthmus.app.folder_rules import RulesOfFolders
+from isthmus.app.hook_processes import HookProcesses
 from isthmus.app.model_directory import ModelDirectory
 from isthmus.app.session_editors import SessionEditors
 from isthmus.app.session_environment import SessionEnvironment
@@ -168,6 +169,7 @@ async def local_agent(
         tasks=tasks_of,
         trusts=trusts,
         yolo_refusal=yolo_refusal,
+        hook_programs=HookProcesses(),
         approvals=ApprovalsFile(setup.data_dir / KEPT_APPROVALS_NAME) if setup.settings.keeps_approvals else None,
     )
     agent = CodingAgent(resources, options)

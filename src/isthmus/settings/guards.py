@@ -7,7 +7,6 @@ the keys that are not used at all. Pure.
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.settings.keys import KEYS, OLD_NAMES
 from isthmus.settings.sources import Owner, SettingsSource, Sources
 
@@ -17,7 +16,6 @@ MAXIMUM_NAME_CHARACTERS = 100
 """Maximum length of the name of an unused key; longer ones are cut."""
 
 GUARDS: Mapping[str, str] = {
-    "hooks": "hooks run before or after tools and prompts, and may refuse them",
     "security.enableConseca": "a model judges each tool call",
     "security.toolSandboxing": "each tool runs in a sandbox of its own",
     "security.environmentVariableRedaction.enabled": "variables that look like secrets are hidden from commands",
@@ -52,9 +50,6 @@ def unused_keys(files: Sources) -> tuple[str, ...]:
 def _guards(file: SettingsSource, key: str) -> bool:
     """Return whether a key has a value with which it guards something."""
     value = file.get(key)
-    if key == "hooks":
-        is_off = as_object(file.values.get("hooksConfig")).get("enabled") is False
-        return not is_off and any(as_list(hooks) for hooks in as_object(value).values())
     return bool(value)
 
 

@@ -13,6 +13,7 @@ from isthmus.sandbox.settings import CommandSandbox
 from isthmus.settings import values
 from isthmus.settings.env_files import EXCLUDED_VARIABLES
 from isthmus.settings.guards import missing_guards, unused_keys
+from isthmus.settings.hook_files import Hooks, read_hooks
 from isthmus.settings.keys import KEYS, Setter
 from isthmus.settings.policy_files import Policies, read_policies
 from isthmus.settings.rules import FolderRules, ReadOnlyTools, ToolList, ToolRules, parse_entry
@@ -89,7 +90,8 @@ def load_settings(
     of = files.of
     project_model, refused_model = _project_model(files)
     policies = read_policies(files, project, home)
-    guards = (*missing_guards(files), *policies.problems)
+    hooks = read_hooks(files, project, home, environment)
+    guards = (*missing_guards(files), *policies.problems, *hooks.problems)
     limit = values.first(of("model.maxSessionTurns"), "model.maxSessionTurns", int)
     return Settings(
         model=_model(files, of_project=False),
@@ -118,14 +120,14 @@ def load_settings(
             values.first(of("security.enablePermanentToolApproval"), "security.enablePermanentToolApproval", bool)
         ),
         sandbox=values.sandbox(of("tools.sandbox")),
-        rules=_folder_rules(files, policies),
+        rules=_folder_rules(files, policies, hooks),
         excluded_variables=values.strings(of("advanced.excludedEnvVars"), "advanced.excludedEnvVars")
         or EXCLUDED_VARIABLES,
         ignores_local_env=_first_on(files, "advanced.ignoreLocalEnv") is not None,
         guards=guards,
         unused=unused_keys(files),
         files=tuple(file.path for file in files.files),
-        ignored=(*files.problems, *policies.unused, *refused_model, *_ignored(files, project)),
+        ignored=(*files.problems, *policies.unused, *hooks.notices, *refused_model, *_ignored(files, project)),
     )
 
 
@@ -138,15 +140,16 @@ def load_folder_rules(
         SettingsError: as in :func:`load_settings`.
     """
     files = replace(read_sources(project, home, environment, is_trusted=is_trusted), names_files=names_files)
-    return _folder_rules(files, read_policies(files, project, home))
+    return _folder_rules(files, read_policies(files, project, home), read_hooks(files, project, home, environment))
 
 
-def _folder_rules(files: Sources, policies: Policies) -> FolderRules:
+def _folder_rules(files: Sources, policies: Policies, hooks: Hooks) -> FolderRules:
     return FolderRules(
         _tool_rules(files),
-        _yolo_refusal(files, (*missing_guards(files), *policies.problems)),
+        _yolo_refusal(files, (*missing_guards(files), *policies.problems, *hooks.problems)),
         _first_on(files, "security.disableAlwaysAllow", "admin.secureModeEnabled") is None,
         policies.rules,
+        hooks.hooks,
     )
 
 

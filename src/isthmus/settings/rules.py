@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from isthmus.settings.hooks import Hook
+
 
 @dataclass(frozen=True, slots=True)
 class ToolEntry:
@@ -91,13 +93,14 @@ class FolderRules:
     """Rules of a folder on tools, on the approval mode ``yolo`` and on answers that hold for more than one call.
 
     ``yolo_refusal`` is the reason why ``yolo`` is refused, or None. ``policies`` are the rules of policy files, those
-    that count first at the beginning.
+    that count first at the beginning. ``hooks`` are programs that run before and after tools.
     """
 
     tools: ToolRules = field(default_factory=ToolRules)
     yolo_refusal: str | None = None
     keeps_answers: bool = True
     policies: tuple[PolicyRule, ...] = ()
+    hooks: tuple[Hook, ...] = ()
 
     def __or__(self, other: "FolderRules") -> "FolderRules":
         """Return the rules that forbid what either forbids."""
@@ -110,6 +113,7 @@ class FolderRules:
             self.yolo_refusal or other.yolo_refusal,
             self.keeps_answers and other.keeps_answers,
             _merged(self.policies, other.policies),
+            tuple(dict.fromkeys((*self.hooks, *other.hooks))),
         )
 
     def described(self) -> tuple[str, ...]:
@@ -117,8 +121,9 @@ class FolderRules:
         lists = (*self.tools.excluded, *self.tools.core, *self.tools.confirmed)
         yolo = () if self.yolo_refusal is None else (f"approval mode yolo: {self.yolo_refusal}",)
         kept = () if self.keeps_answers else ("no answer holds for more than one call",)
+        hooks = dict.fromkeys(hook.where for hook in self.hooks)
         forbidding = [rule.where for rule in self.policies if rule.decision is not RuleDecision.ALLOW]
-        return (*(f"{rules.key} of {rules.where}" for rules in lists), *dict.fromkeys(forbidding), *yolo, *kept)
+        return (*(f"{rules.key} of {rules.where}" for rules in lists), *dict.fromkeys(forbidding), *hooks, *yolo, *kept)
 
 
 @dataclass(frozen=True, slots=True)

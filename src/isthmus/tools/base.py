@@ -22,6 +22,7 @@ from isthmus.development_tool import (
 )
 from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
+from isthmus.settings.hooks import Hook
 from isthmus.settings.rules import PolicyRule
 from isthmus.tools.user_question import AskUser, no_user_to_ask
 from isthmus.tools.workspace import Workspace
@@ -264,7 +265,7 @@ class ToolSet:
     ``refusals`` maps tools that the settings forbid to the reason; ``always_asked`` maps those that the settings
     require a question for each time. ``yolo_refusal`` is the reason why the folder's settings refuse the approval mode
     ``yolo``, or None. ``keeps_answers``: questions offer answers that apply to more than the one call. ``policies`` are
-    the rules of policy files, which decide each call.
+    the rules of policy files, which decide each call; ``hooks`` run before and after each.
     """
 
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
@@ -277,6 +278,7 @@ class ToolSet:
     yolo_refusal: str | None = None
     keeps_answers: bool = True
     policies: tuple[PolicyRule, ...] = ()
+    hooks: tuple[Hook, ...] = ()
 
     @classmethod
     def of(cls, *tools: Tool) -> "ToolSet":

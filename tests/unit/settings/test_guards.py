@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.settings import load_settings
 
-HOOK: dict[str, Any] = {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}
+GUARD: dict[str, Any] = {"security": {"toolSandboxing": True}}
 
 
 def write_settings(folder: Path, values: dict[str, Any]) -> Path:
@@ -19,7 +19,6 @@ def write_settings(folder: Path, values: dict[str, Any]) -> Path:
 @pytest.mark.parametrize(
     ("values", "name"),
     [
-        (HOOK, "hooks"),
         ({"security": {"enableConseca": True}}, "security.enableConseca"),
         ({"security": {"toolSandboxing": True}}, "security.toolSandboxing"),
         ({"security": {"auth": {"enforcedType": "oauth-personal"}}}, "security.auth.enforcedType"),
@@ -42,9 +41,7 @@ def test_a_guard_that_is_not_applied_is_named_with_its_file_and_refuses_yolo(
 @pytest.mark.parametrize(
     "values",
     [
-        {"hooks": {"BeforeTool": []}},
-        {**HOOK, "hooksConfig": {"enabled": False}},
-        {"hooks": [1], "policyPaths": []},
+        {"policyPaths": []},
         {"security": {"enableConseca": False, "auth": "x"}},
         {"admin": {"mcp": {"enabled": True}}},
     ],
@@ -56,7 +53,7 @@ def test_a_guard_that_is_off_is_none(tmp_path: Path, values: dict[str, Any]) -> 
 
 
 def test_a_projects_guards_count_where_the_folder_is_trusted(tmp_path: Path) -> None:
-    write_settings(tmp_path / "project", HOOK)
+    write_settings(tmp_path / "project", GUARD)
     assert load_settings(tmp_path / "project", tmp_path / "home", {}).guards == ()
     assert len(load_settings(tmp_path / "project", tmp_path / "home", {}, is_trusted=True).guards) == 1
 

@@ -96,8 +96,10 @@ class RestrictedTools(ToolSource):
             # Without the rules, the forbidden tools are unknown.
             raise ToolFailure(str(error), "settings") from error
         shown = restrict(whole, rules.tools, rules.policies)
-        if (rules.yolo_refusal, rules.keeps_answers) != (None, True):
-            shown = replace(shown, yolo_refusal=rules.yolo_refusal, keeps_answers=rules.keeps_answers)
+        if (rules.yolo_refusal, rules.keeps_answers, rules.hooks) != (None, True, ()):
+            shown = replace(
+                shown, yolo_refusal=rules.yolo_refusal, keeps_answers=rules.keeps_answers, hooks=rules.hooks
+            )
         self._given[_key(scope)] = (whole, shown)
         return shown
 

@@ -1,12 +1,14 @@
 """Decision of the policy files on a call of a session's tools. Pure; the rules are in the session's ToolSet."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.policy_rules import RuledCall, Ruling, rule_on
 from isthmus.agent.approval.restricted_tools import named_tool
-from isthmus.development_tool import ConfirmationDetails, FileDiff
+from isthmus.agent.calls.call_effect import effect_of
+from isthmus.development_tool import ConfirmationDetails
 from isthmus.tools.base import Tool, ToolSet
 
 
@@ -16,13 +18,16 @@ def server_of(tools: ToolSet, name: str) -> str | None:
 
 
 def ruling_of(
-    tools: ToolSet, tool: Tool, arguments: Mapping[str, Any], proposal: ConfirmationDetails | None, policy: Policy
+    tools: ToolSet,
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    proposal: ConfirmationDetails | None,
+    policy: Policy,
+    workspace: Path,
 ) -> Ruling | None:
     """Return the decision of the policy files on a call; None if no rule applies."""
     if not tools.policies:
         return None
-    effect = None
-    if isinstance(proposal, FileDiff):
-        effect = {**arguments, "file_path": proposal.file_path, "content": proposal.new_content}
+    effect = effect_of(tool.name, arguments, proposal, workspace)
     named = named_tool(tool, server_of(tools, tool.name))
     return rule_on(tools.policies, RuledCall(named, arguments, policy.mode, policy.may_ask, effect))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
+from isthmus.agent.calls.call_hooks import CallHooks
 from isthmus.agent.calls.events import CANCELLED_CATEGORY, failure_events, refusal_events
 from isthmus.agent.calls.running_call import OpenQuestion, Progress, RunningCall
 from isthmus.agent.calls.suspended_calls import SuspendedCall, SuspendedCalls
@@ -32,7 +33,7 @@ from isthmus.development_tool import (
 from isthmus.events import AgentEvent, Checkpoint, ModelUsed, ToolCallUpdate, ToolResultRecorded, ToolsLoaded
 from isthmus.models.base import Done, Finish, Message, ModelError, ModelRequest, Text, text_of
 from isthmus.text.visible import with_ellipsis
-from isthmus.tools.base import Approved, Tool, ToolContext, ToolFailed, ToolSucceeded
+from isthmus.tools.base import Approved, Tool, ToolContext, ToolFailed, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.user_question import Chosen, ModelAnswer, ModelPrompt, NoAnswer, UserQuestion
 
@@ -52,10 +53,12 @@ class CallExecution:
         checkpoints: Checkpoints | None,
         open_model: ModelSource | None,
         before_edit: BeforeEdit | None = None,
+        hooks: CallHooks | None = None,
     ) -> None:
         self._turn = turn
         self._session = turn.session
         self._before_edit = before_edit
+        self._hooks = hooks
         self._policy = policy
         self._suspended = suspended
         self._checkpoints = checkpoints
@@ -118,27 +121,43 @@ class CallExecution:
                         if await self._ask(running, question):
                             is_suspended = True
                             return
-                    case ToolSucceeded(output, for_model, media, loads):
+                    case ToolSucceeded(output, _, media, loads) as result:
                         await self._note_edit(running.checkpoint_id)
+                        for_model, is_hidden = await self._after_hooks(call, result)
                         if loads:
                             await self._turn.emit(ToolsLoaded(loads))
                         await self._turn.emit(
                             ToolCallUpdate(replace(call, status=ToolCallStatus.SUCCEEDED, output=output)),
-                            ToolResultRecorded(call.tool_call_id, for_model, media=media),
+                            ToolResultRecorded(call.tool_call_id, for_model, is_hidden, () if is_hidden else media),
                         )
                         return
-                    case ToolFailed(error, for_model, media):
-                        result = for_model or error.message
+                    case ToolFailed(error, _, media) as result:
+                        for_model, is_hidden = await self._after_hooks(call, result)
                         await self._turn.emit(
                             ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error)),
-                            ToolResultRecorded(call.tool_call_id, result, is_error=True, media=media),
+                            ToolResultRecorded(call.tool_call_id, for_model, True, () if is_hidden else media),
                         )
                         return
         except ToolFailure as failure:
-            await self._turn.emit(*failure_events(call, failure, self._session.user))
+            failed = ToolFailed(
+                ErrorDetails(failure.message_for(self._session.user), failure.category), failure.for_model or ""
+            )
+            for_model, _ = await self._after_hooks(call, failed)
+            events = failure_events(call, failure, self._session.user)
+            told = [
+                replace(event, content=for_model) if isinstance(event, ToolResultRecorded) else event
+                for event in events
+            ]
+            await self._turn.emit(*told)
         finally:
             if not is_suspended:
                 await running.stop()
+
+    async def _after_hooks(self, call: ToolCall, result: ToolResult) -> tuple[str, bool]:
+        """Return the text of a result for the model, and whether a hook hides the result itself."""
+        if self._hooks is not None:
+            return await self._hooks.result(call, result, self._policy)
+        return result.for_model or (result.error.message if isinstance(result, ToolFailed) else ""), False
 
     # --- questions of a call ---
 

@@ -32,8 +32,10 @@ from isthmus.agent.approval.policy import (
     grants_of,
     is_guarded,
 )
+from isthmus.agent.approval.policy_rules import Ruling
 from isthmus.agent.approval.requested_file import is_requested
 from isthmus.agent.approval.session_policy import policy_for
+from isthmus.agent.calls.call_hooks import CallHooks
 from isthmus.agent.calls.call_rules import ruling_of
 from isthmus.agent.calls.events import (
     announced_call,
@@ -49,6 +51,7 @@ from isthmus.agent.calls.events import (
 )
 from isthmus.agent.calls.execution import BeforeEdit, CallExecution
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
+from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.loops import LOOP_QUESTION
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import ModelSource
@@ -117,6 +120,7 @@ class CallRunner:
         asked_each_time: AskedEachTime | None = None,
         approvals: SessionApprovals | None = None,
         before_edit: BeforeEdit | None = None,
+        hook_programs: HookPrograms | None = None,
     ) -> None:
         """Prepare to settle calls.
 
@@ -131,6 +135,7 @@ class CallRunner:
             asked_each_time: the reason to ask a user about each call, whatever the policy allows.
             approvals: approvals for all sessions; None if none can be stored.
             before_edit: called with each file that is about to be edited.
+            hook_programs: runs the hooks of the settings; None to run none.
         """
         session = turn.session
         self._turn = turn
@@ -138,7 +143,10 @@ class CallRunner:
         self._tools = tools
         self._options = options
         self._suspended = suspended if suspended is not None else SuspendedCalls()
-        self._execution = CallExecution(turn, self._policy(), self._suspended, checkpoints, open_model, before_edit)
+        self._hooks = CallHooks(turn, options, hook_programs, tools)
+        self._execution = CallExecution(
+            turn, self._policy(), self._suspended, checkpoints, open_model, before_edit, self._hooks
+        )
         self._is_permitted = is_permitted
         self._asked_each_time = asked_each_time
         self._approvals = approvals
@@ -149,9 +157,15 @@ class CallRunner:
         self._reopened = set(begun) if was_at_work else set[str]()
         """Ids of calls that were open when the previous process ended."""
 
+    @property
+    def stopped(self) -> str | None:
+        """Reason why a hook ended the agent's work; None if none did."""
+        return self._hooks.stopped
+
     def renew(self, tools: ToolSet, approvals: SessionApprovals | None) -> None:
         """Use these tools for the calls of the next model message."""
         self._tools, self._approvals = tools, approvals
+        self._hooks.tools = tools
 
     async def settle(self) -> None:
         """Settle every open call that can be settled; ``session.waiting`` then has the calls for the user to decide."""
@@ -206,7 +220,7 @@ class CallRunner:
         decision = self._decide(item, tool, ready.proposal)
         if blocked and isinstance(decision, Allow):
             return
-        await self._carry_out(ready, decision)
+        await self._carry_out(ready, await self._after_hooks(ready, decision))
 
     async def _read_again(self, item: OpenCall, tool: Tool) -> None:
         """Run again, after noting it, a call without an effect that was open when the previous process ended."""
@@ -226,8 +240,19 @@ class CallRunner:
         except ToolFailure as failure:
             await self._turn.emit(*failure_events(executing, failure, self._session.user))
             return
+        decision = await self._after_hooks(ready, Allow())
+        if not isinstance(decision, Allow):
+            reason = decision.reason if isinstance(decision, Deny) else "A hook of the settings asks about it"
+            await self._turn.emit(*refusal_events(executing, ErrorDetails(reason, "permission_denied")))
+            return
         approved = Approved(ready.proposal, version=ready.version)
         await self._execution.begin(executing, ready.tool, ready.context, approved)
+
+    async def _after_hooks(self, ready: _Ready, decision: Decision) -> Decision:
+        """Return the decision on a call after its hooks; once one of them has ended the work, nothing else runs."""
+        if self.stopped is not None:
+            return Deny(f"Not run: a hook stopped the work: {self.stopped}")
+        return await self._hooks.decide(ready.tool, ready.announced, ready.proposal, self._policy(), decision)
 
     async def _carry_out(self, ready: _Ready, decision: Decision) -> None:
         match decision:
@@ -263,7 +288,7 @@ class CallRunner:
             return
         if confirmation is None and not isinstance(self._decide(item, tool, item.proposal), Allow):
             return
-        ruling = ruling_of(self._tools, tool, item.request.arguments, item.proposal, self._policy())
+        ruling = self._ruling(item, tool, item.proposal)
         if ruling is not None and ruling.decision is RuleDecision.DENY:
             at_rest = replace(call, confirmation_request=None)
             await self._turn.emit(*refusal_events(at_rest, ErrorDetails(ruling.reason, "permission_denied")))
@@ -295,7 +320,7 @@ class CallRunner:
         )
 
     def _decide(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Decision:
-        ruling = ruling_of(self._tools, tool, item.request.arguments, proposal, self._policy())
+        ruling = self._ruling(item, tool, proposal)
         if ruling is not None and ruling.decision is RuleDecision.DENY:
             return Deny(ruling.reason)
         if isinstance(tool, AskingTool):
@@ -340,6 +365,10 @@ class CallRunner:
         if isinstance(decision, ApprovalRequired) and not self._tools.keeps_answers:
             return ApprovalRequired(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
         return decision
+
+    def _ruling(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Ruling | None:
+        workspace = Path(self._session.workspace)
+        return ruling_of(self._tools, tool, item.request.arguments, proposal, self._policy(), workspace)
 
     def _policy(self) -> Policy:
         settings, rule = self._session.settings, self._options.settings_rule

@@ -153,6 +153,7 @@ class CommandContext:
             open_model=self.resources.open_model,
             is_permitted=is_permitted,
             asked_each_time=asked_each_time,
+            hook_programs=self.resources.hook_programs,
         )
         await runner.settle()
         if self.session.waiting:

@@ -1,0 +1,123 @@
+"""Runs the hooks of the settings around the tool calls of a session, and applies their verdicts."""
+
+import json
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from isthmus.agent.approval.policy import AskedEachTime, Decision, Deny, Policy, decide_each_time
+from isthmus.agent.approval.restricted_tools import named_tool
+from isthmus.agent.calls.call_effect import effect_of
+from isthmus.agent.calls.call_rules import server_of
+from isthmus.agent.hooks.dialects import HookedCall, HookedResult
+from isthmus.agent.hooks.tool_hooks import HookPrograms, ToolHooks
+from isthmus.agent.hooks.verdicts import Verdict
+from isthmus.agent.options import AgentOptions
+from isthmus.agent.turn import AgentTurn
+from isthmus.development_tool import AgentThought, ConfirmationDetails, ToolCall
+from isthmus.events import Thought
+from isthmus.tools.base import Tool, ToolFailed, ToolResult, ToolSet, ToolSucceeded
+
+log = logging.getLogger(__name__)
+
+
+class CallHooks:
+    """The hooks around the calls of one turn; ``stopped`` is why one of them ended the work, or None."""
+
+    def __init__(self, turn: AgentTurn, options: AgentOptions, programs: HookPrograms | None, tools: ToolSet) -> None:
+        self._turn = turn
+        self._options = options
+        self._programs = programs
+        self.tools = tools
+        self.stopped: str | None = None
+
+    async def decide(
+        self,
+        tool: Tool,
+        call: ToolCall,
+        proposal: ConfirmationDetails | None,
+        policy: Policy,
+        decision: Decision,
+    ) -> Decision:
+        """Return the decision on a call after its hooks, which can only make it stricter."""
+        hooks = self._hooks()
+        if hooks is None or isinstance(decision, Deny):
+            return decision
+        hooked = self._call(tool, call.tool_call_id, call.input_parameters, proposal, policy)
+        verdict = await hooks.before(hooked)
+        await self._show(verdict)
+        if verdict.stop is not None:
+            return Deny(f"A hook stopped the work: {verdict.stop}")
+        if verdict.denial is not None:
+            return Deny(f"A hook refused this call: {verdict.denial}")
+        if verdict.arguments is not None and not _has(hooked, verdict.arguments):
+            wanted = json.dumps(verdict.arguments, ensure_ascii=False)
+            return Deny(f"Nothing was run. A hook wants other arguments; call the tool again with these: {wanted}")
+        if verdict.question is not None:
+            asked = AskedEachTime(verdict.question, "A hook of the settings requires it.")
+            return decide_each_time(policy, tool.name, asked, tool.kind)
+        return decision
+
+    async def result(self, call: ToolCall, result: ToolResult, policy: Policy) -> tuple[str, bool]:
+        """Return the text of a result for the model after its hooks, and whether hooks hide the result itself."""
+        text = result.for_model
+        if isinstance(result, ToolFailed):
+            text = result.for_model or result.error.message
+        tool, hooks = self.tools.tools.get(call.tool_name), self._hooks()
+        if tool is None or hooks is None:
+            return text, False
+        shown = (result.output.text or "") if isinstance(result, ToolSucceeded) else result.error.message
+        error = result.error.message if isinstance(result, ToolFailed) else None
+        hooked = self._call(tool, call.tool_call_id, call.input_parameters, None, policy)
+        verdict = await hooks.after(hooked, HookedResult(text, shown, error))
+        await self._show(verdict)
+        is_hidden = verdict.denial is not None
+        if verdict.denial is not None:
+            text = f"A hook hid this result: {verdict.denial}"
+        return "".join((text, *(f"\n\n<hook_context>\n{more}\n</hook_context>" for more in verdict.context))), is_hidden
+
+    def _hooks(self) -> ToolHooks | None:
+        if not self.tools.hooks or self._programs is None:
+            return None
+        session = self._turn.session
+        environment = self._options.environment_of(session.user)
+        return ToolHooks(self.tools.hooks, self._programs, Path(session.workspace), environment)
+
+    def _call(
+        self,
+        tool: Tool,
+        call_id: str,
+        arguments: Mapping[str, Any],
+        proposal: ConfirmationDetails | None,
+        policy: Policy,
+    ) -> HookedCall:
+        session = self._turn.session
+        named = named_tool(tool, server_of(self.tools, tool.name))
+        return HookedCall(
+            call_id,
+            tool.name,
+            arguments,
+            effect_of(tool.name, arguments, proposal, Path(session.workspace)),
+            session.context_id,
+            session.workspace,
+            policy.mode,
+            datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            named.server,
+            named.own,
+        )
+
+    async def _show(self, verdict: Verdict) -> None:
+        """Show the user what hooks say, and remember that one of them ends the work."""
+        if verdict.stop is not None:
+            self.stopped = verdict.stop
+        for message in verdict.messages:
+            log.warning("hook: %s", message)
+            await self._turn.emit(Thought(AgentThought(f"Hook: {message}", "")))
+
+
+def _has(call: HookedCall, wanted: Mapping[str, Any]) -> bool:
+    """Return whether a call has these arguments already."""
+    known = {**call.effect, **call.arguments}
+    return all(name in known and known[name] == value for name, value in wanted.items())

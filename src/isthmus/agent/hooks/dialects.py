@@ -1,0 +1,204 @@
+"""Names of tools and JSON of calls as hooks of Gemini CLI and of Claude Code expect them. Pure."""
+
+import fnmatch
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, assert_never
+
+from isthmus.agent.approval.policy import ApprovalMode
+from isthmus.agent.approval.shell_command import analyse
+from isthmus.settings.hooks import Dialect, Hook, HookEvent
+from isthmus.text.linear_pattern import LinearPattern, TooMuchWorkError
+
+CLAUDE_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "apply_patch": ("Edit", "MultiEdit", "Write"),
+        "ask_user": ("AskUserQuestion",),
+        "glob": ("Glob",),
+        "google_web_search": ("WebSearch",),
+        "grep_search": ("Grep",),
+        "invoke_agent": ("Task", "Agent"),
+        "list_directory": ("LS",),
+        "list_mcp_resources": ("ListMcpResourcesTool",),
+        "read_file": ("Read",),
+        "read_many_files": ("Read",),
+        "read_mcp_resource": ("ReadMcpResourceTool",),
+        "replace": ("Edit", "MultiEdit"),
+        "run_shell_command": ("Bash",),
+        "web_fetch": ("WebFetch",),
+        "write_file": ("Write",),
+        "write_todos": ("TodoWrite",),
+    }
+)
+"""Names that Claude Code gives the same tools, the usual one first."""
+GEMINI_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({"apply_patch": ("replace", "write_file")})
+"""Names of Gemini CLI's tools with the effect of one that it does not have."""
+
+_CLAUDE_FIELDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "glob": {"dir_path": "path"},
+        "grep_search": {"dir_path": "path", "include_pattern": "glob"},
+        "list_directory": {"dir_path": "path"},
+        "read_file": {"start_line": "offset"},
+        "replace": {"allow_multiple": "replace_all"},
+    }
+)
+"""Names that Claude Code gives the same arguments."""
+_CLAUDE_MODES = {
+    ApprovalMode.DEFAULT: "default",
+    ApprovalMode.AUTO_EDIT: "acceptEdits",
+    ApprovalMode.PLAN: "plan",
+    ApprovalMode.YOLO: "bypassPermissions",
+}
+_PLAIN = re.compile(r"[A-Za-z0-9_|, -]+")
+"""A matcher of Claude Code without signs of a pattern: names, of which one must be the tool's."""
+_CONDITION = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class HookedCall:
+    """A tool call as hooks see it.
+
+    ``effect`` has the arguments with the usual names and whole paths. ``own_name`` is the tool's name on its MCP server
+    ``server``. ``now`` is the time in ISO 8601.
+    """
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    effect: Mapping[str, Any]
+    session_id: str
+    workspace: str
+    mode: ApprovalMode
+    now: str
+    server: str | None = None
+    own_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HookedResult:
+    """Result of a call: the text for the model, what the user sees, and the error's message or None."""
+
+    for_model: str
+    shown: str = ""
+    error: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def name_for(hook: Hook, call: HookedCall) -> str | None:
+    """Return the name under which a hook gets a call; None if it is not for that call."""
+    names = tuple(_names(hook.dialect, call))
+    for name in names:
+        if _matches(hook, name) and _fulfils(hook.condition, name, call):
+            return name
+    if _matches(hook, call.tool) and _fulfils(hook.condition, names[0], call):
+        return names[0]  # its matcher has our name for a tool that its program calls otherwise
+    return None
+
+
+def input_for(hook: Hook, name: str, call: HookedCall, result: HookedResult | None = None) -> dict[str, Any]:
+    """Return the JSON that a hook gets on its standard input."""
+    base: dict[str, Any] = {
+        "session_id": call.session_id,
+        "transcript_path": "",
+        "cwd": call.workspace,
+        "hook_event_name": hook.event_name,
+        "tool_name": name,
+    }
+    match hook.dialect:
+        case Dialect.GEMINI:
+            base |= {"timestamp": call.now, "tool_input": _gemini_input(name, call)}
+            if call.server is not None:
+                base["mcp_context"] = {"server_name": call.server, "tool_name": call.own_name}
+            if result is not None:
+                response: dict[str, Any] = {"llmContent": result.for_model, "returnDisplay": result.shown}
+                if result.error is not None:
+                    response["error"] = {"message": result.error}
+                base["tool_response"] = response
+        case Dialect.CLAUDE:
+            base |= {
+                "permission_mode": _CLAUDE_MODES[call.mode],
+                "tool_use_id": call.id,
+                "tool_input": _claude_input(name, call),
+            }
+            if result is not None and hook.event is HookEvent.AFTER_FAILED_TOOL:
+                base["error"] = result.error or result.for_model
+            elif result is not None:
+                base["tool_response"] = _claude_response(call, result)
+        case _:
+            assert_never(hook.dialect)
+    return base
+
+
+def _names(dialect: Dialect, call: HookedCall) -> Iterator[str]:
+    """Yield the names of a tool in a dialect, the usual one first."""
+    match dialect:
+        case Dialect.GEMINI:
+            yield call.tool if call.server is None else f"mcp_{call.server}_{call.own_name}"
+            yield from GEMINI_NAMES.get(call.tool, ())
+        case Dialect.CLAUDE:
+            if call.server is not None:
+                yield f"mcp__{call.server}__{call.own_name}"
+            else:
+                yield from CLAUDE_NAMES.get(call.tool, (call.tool,))
+        case _:
+            assert_never(dialect)
+
+
+def _matches(hook: Hook, name: str) -> bool:
+    """Return whether the matcher of a hook is for a name, as its program decides it."""
+    if not hook.matcher:
+        return True
+    if hook.dialect is Dialect.CLAUDE and _PLAIN.fullmatch(hook.matcher):
+        return name in (part.strip() for part in re.split(r"[|,]", hook.matcher))
+    try:
+        return LinearPattern(hook.matcher).is_in(name)
+    except TooMuchWorkError:
+        return True
+
+
+def _fulfils(condition: str, name: str, call: HookedCall) -> bool:
+    """Return whether a call fulfils Claude Code's ``if``; True where that is not known for certain."""
+    found = _CONDITION.fullmatch(condition.strip())
+    if not condition or found is None:
+        return True
+    tool, pattern = found[1], found[2]
+    if tool != name and tool not in CLAUDE_NAMES.get(call.tool, ()):
+        return False
+    command = call.arguments.get("command")
+    if pattern is None or name != "Bash" or not isinstance(command, str):
+        return True
+    analysis = analyse(command)
+    if analysis is None:
+        return True
+    glob = pattern.replace(":*", " *")
+    parts = [command, *(" ".join(simple.words) for simple in analysis.commands)]
+    return any(fnmatch.fnmatchcase(text, glob) for part in parts for text in (part, f"{part} "))
+
+
+def _gemini_input(name: str, call: HookedCall) -> Mapping[str, Any]:
+    return call.effect if name in GEMINI_NAMES.get(call.tool, ()) else call.arguments
+
+
+def _claude_input(name: str, call: HookedCall) -> Mapping[str, Any]:
+    if call.server is not None or call.tool not in CLAUDE_NAMES:
+        return call.arguments
+    names = _CLAUDE_FIELDS.get(call.tool, {})
+    fields = {names.get(key, key): value for key, value in call.effect.items()}
+    if name == "Edit":
+        fields.setdefault("old_string", "")
+        fields.setdefault("new_string", fields.get("content", ""))
+    if name != "Write":
+        fields.pop("content", None)
+    return fields
+
+
+def _claude_response(call: HookedCall, result: HookedResult) -> Mapping[str, Any]:
+    if call.tool == "run_shell_command":
+        return {"stdout": result.shown or result.for_model, "stderr": "", "interrupted": False, "isImage": False}
+    response: dict[str, Any] = {"success": result.error is None, "content": result.for_model}
+    if isinstance(path := call.effect.get("file_path"), str):
+        response["filePath"] = path
+    return response

@@ -1,0 +1,158 @@
+"""Verdicts of hooks, read from their exit status and output as their programs do. Pure.
+
+A hook can only refuse, ask, hide a result or add text for the model: its `allow` changes nothing.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
+
+from isthmus.encoding.json_shapes import as_object, is_object
+from isthmus.settings.hooks import Dialect, Hook, HookEvent
+from isthmus.text.visible import with_ellipsis
+
+BLOCKS = 2
+"""Exit status with which a hook refuses."""
+MAXIMUM_SHOWN_CHARACTERS = 500
+"""Maximum length of a message for the user."""
+MAXIMUM_REASON_CHARACTERS = 20_000
+"""Maximum length of a text for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookOutcome:
+    """End of a hook's program: ``failure`` is why there is no exit status, for example its deadline."""
+
+    status: int | None
+    output: str = ""
+    errors: str = ""
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Common statement of hooks about a call.
+
+    Attributes:
+        denial: reason to refuse it, or to hide its result.
+        question: reason to ask the user.
+        stop: reason to end the agent's work.
+        arguments: arguments that the call should have instead.
+        context: text for the model.
+        messages: lines for the user.
+    """
+
+    denial: str | None = None
+    question: str | None = None
+    stop: str | None = None
+    arguments: Mapping[str, Any] | None = None
+    context: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+
+
+def verdict_of(hook: Hook, outcome: HookOutcome) -> Verdict:
+    """Return the verdict of one hook."""
+    if outcome.status is None:
+        return Verdict(messages=(f"{hook.where}: {outcome.failure}",))
+    match hook.dialect:
+        case Dialect.GEMINI:
+            return _of_gemini(hook, outcome, outcome.status)
+        case Dialect.CLAUDE:
+            verdict = _of_claude(hook, outcome, outcome.status)
+            if hook.event is HookEvent.BEFORE_TOOL or verdict.denial is None:
+                return verdict
+            # In Claude Code the result stays, and the model gets the reason with it.
+            return replace(verdict, denial=None, context=(verdict.denial, *verdict.context))
+        case _:
+            assert_never(hook.dialect)
+
+
+def strictest(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict of several hooks: what one of them refuses is refused."""
+    found = tuple(verdicts)
+    denials = [one.denial for one in found if one.denial is not None]
+    questions = [one.question for one in found if one.question is not None]
+    return Verdict(
+        "\n".join(denials) if denials else None,
+        "\n".join(questions) if questions else None,
+        next((one.stop for one in found if one.stop is not None), None),
+        next((one.arguments for one in found if one.arguments is not None), None),
+        tuple(text for one in found for text in one.context),
+        tuple(text for one in found for text in one.messages),
+    )
+
+
+def _of_gemini(hook: Hook, outcome: HookOutcome, status: int) -> Verdict:
+    text = outcome.output.strip() or outcome.errors.strip()
+    fields = _json(text)
+    if fields is None:
+        # Gemini CLI refuses for every status but 0 and 1 if there is text.
+        if status == BLOCKS or (status not in (0, 1) and text):
+            return Verdict(denial=_reason(outcome.errors.strip() or text, hook))
+        return Verdict(messages=_shown(hook, text, is_failure=status != 0))
+    specific = as_object(fields.get("hookSpecificOutput"))
+    reason = _reason(_text(fields.get("reason")) or _text(fields.get("stopReason")), hook)
+    is_denied = fields.get("decision") in ("deny", "block") or status == BLOCKS
+    changed = specific.get("tool_input")
+    return Verdict(
+        (reason if is_denied else None),
+        (reason if fields.get("decision") == "ask" else None),
+        (_reason(_text(fields.get("stopReason")), hook) if fields.get("continue") is False else None),
+        changed if is_object(changed) and changed else None,
+        _context(specific),
+        _shown(hook, _text(fields.get("systemMessage")), is_failure=False),
+    )
+
+
+def _of_claude(hook: Hook, outcome: HookOutcome, status: int) -> Verdict:
+    if status == BLOCKS:
+        return Verdict(denial=_reason(outcome.errors.strip(), hook))
+    if status != 0:
+        return Verdict(messages=_shown(hook, outcome.errors.strip() or f"exit status {status}", is_failure=True))
+    fields = _json(outcome.output.strip())
+    if fields is None:
+        return Verdict()
+    specific = as_object(fields.get("hookSpecificOutput"))
+    decision = specific.get("permissionDecision")
+    why = _text(specific.get("permissionDecisionReason")) or _text(fields.get("reason"))
+    changed = specific.get("updatedInput")
+    return Verdict(
+        (_reason(why, hook) if decision == "deny" or fields.get("decision") in ("block", "deny") else None),
+        (_reason(why, hook) if decision in ("ask", "defer") else None),
+        (_reason(_text(fields.get("stopReason")), hook) if fields.get("continue") is False else None),
+        changed if is_object(changed) and changed else None,
+        _context(specific),
+        _shown(hook, _text(fields.get("systemMessage")), is_failure=False),
+    )
+
+
+def _json(text: str) -> Mapping[str, Any] | None:
+    """Return the JSON object of an output; None if it is something else."""
+    try:
+        value = json.loads(text)
+        if isinstance(value, str):
+            value = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    return value if is_object(value) else None
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _reason(text: str, hook: Hook) -> str:
+    return with_ellipsis(text, MAXIMUM_REASON_CHARACTERS) if text else f"{hook.where} refused it without a reason"
+
+
+def _context(specific: Mapping[str, Any]) -> tuple[str, ...]:
+    text = _text(specific.get("additionalContext"))
+    return (with_ellipsis(text, MAXIMUM_REASON_CHARACTERS),) if text else ()
+
+
+def _shown(hook: Hook, text: str, *, is_failure: bool) -> tuple[str, ...]:
+    if not text and not is_failure:
+        return ()
+    said = with_ellipsis(text or "no text", MAXIMUM_SHOWN_CHARACTERS)
+    return (f"{hook.where} failed: {said}" if is_failure else said,)

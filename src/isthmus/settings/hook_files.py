@@ -1,0 +1,222 @@
+"""Hooks of Gemini CLI and Claude Code, read from their settings: programs that run before and after tools.
+
+The reading of values is pure; :func:`read_hooks` reads Claude Code's files. :mod:`isthmus.agent.hooks` runs the hooks.
+Hooks of a project count only in a trusted folder. A hook that could refuse something and is not run here is a problem,
+which refuses ``yolo``; one that could not is a notice.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from isthmus.encoding.json_shapes import as_list, as_object
+from isthmus.settings import values
+from isthmus.settings.hooks import Dialect, Hook, HookEvent
+from isthmus.settings.sources import OF_OWNER, Owner, SettingsError, Sources, insecure_system_file, read_values
+from isthmus.text.linear_pattern import LinearPattern, UnsupportedPatternError
+
+MAXIMUM_HOOKS = 100
+"""Maximum number of hooks that are used."""
+MAXIMUM_SECONDS = 3600.0
+"""Maximum time in seconds that a hook may be given."""
+MAXIMUM_NAME_CHARACTERS = 100
+"""Maximum length of the name of an event or a type in a message; longer ones are cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Hooks that run; ``problems`` refuse ``yolo``, ``notices`` do not."""
+
+    hooks: tuple[Hook, ...] = ()
+    problems: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """Particulars of the hooks of a program. Events that are not served either refuse nothing or might."""
+
+    dialect: Dialect
+    served: Mapping[str, HookEvent]
+    harmless: frozenset[str]
+    default_seconds: float
+    timeout_unit_seconds: float
+
+
+_GEMINI = _Form(
+    Dialect.GEMINI,
+    {"BeforeTool": HookEvent.BEFORE_TOOL, "AfterTool": HookEvent.AFTER_TOOL},
+    frozenset({"SessionStart", "SessionEnd", "Notification", "PreCompress"}),
+    60.0,
+    0.001,
+)
+_CLAUDE = _Form(
+    Dialect.CLAUDE,
+    {
+        "PreToolUse": HookEvent.BEFORE_TOOL,
+        "PostToolUse": HookEvent.AFTER_TOOL,
+        "PostToolUseFailure": HookEvent.AFTER_FAILED_TOOL,
+    },
+    frozenset(
+        {
+            "CwdChanged",
+            "FileChanged",
+            "InstructionsLoaded",
+            "Notification",
+            "PostCompact",
+            "PreCompact",
+            "SessionEnd",
+            "SessionStart",
+            "Setup",
+            "StopFailure",
+            "SubagentStart",
+            "WorktreeRemove",
+        }
+    ),
+    600.0,
+    1.0,
+)
+
+CLAUDE_GUARDS: Mapping[str, str] = {
+    "permissions.deny": "rules deny tools",
+    "permissions.ask": "rules have tools asked about",
+    "permissions.disableBypassPermissionsMode": "the mode that asks nothing is forbidden",
+}
+"""Keys of Claude Code's settings that forbid something, each with its effect there, and are not applied here."""
+_ALL_OFF = "disableAllHooks"
+_SYSTEM_FOLDERS = (Path("/etc/claude-code"), Path("/Library/Application Support/ClaudeCode"))
+
+
+def read_hooks(files: Sources, project: Path, home: Path, environment: Mapping[str, str]) -> Hooks:
+    """Return the hooks of Gemini CLI's settings files and of Claude Code's for work in ``project``."""
+    found = [*_of_gemini(files), *_of_claude(files, project, home, environment)]
+    hooks = tuple(dict.fromkeys(hook for each in found for hook in each.hooks))
+    problems = [problem for each in found for problem in each.problems]
+    if len(hooks) > MAXIMUM_HOOKS:
+        problems.append(f"there are {len(hooks)} hooks, of which {MAXIMUM_HOOKS} run")
+    notices = [notice for each in found for notice in each.notices]
+    return Hooks(hooks[:MAXIMUM_HOOKS], tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(notices)))
+
+
+def _of_gemini(files: Sources) -> Iterator[Hooks]:
+    """Yield the hooks of each of Gemini CLI's files. What a project switches off are its own hooks alone."""
+    of_user = [file for file in files.files if file.owner is not Owner.PROJECT]
+    is_off = values.first(of_user, "hooksConfig.enabled", bool) is False
+    off = set(values.strings(of_user, "hooksConfig.disabled"))
+    for file in files.of("hooks"):
+        is_project = file.owner is Owner.PROJECT
+        own = as_object(file.values.get("hooksConfig") if is_project else None)
+        if is_off or own.get("enabled") is False:
+            continue
+        hooks = {name: value for name, value in as_object(file.get("hooks")).items() if name not in _CONFIG_NAMES}
+        names_off = off | {str(name) for name in as_list(own.get("disabled"))}
+        yield _parse(_GEMINI, hooks, files.where(file), names_off)
+
+
+_CONFIG_NAMES = ("enabled", "disabled", "notifications")
+"""Names beside the events in older settings files, which are not events."""
+
+
+def _of_claude(files: Sources, project: Path, home: Path, environment: Mapping[str, str]) -> Iterator[Hooks]:
+    """Yield the hooks of each of Claude Code's files; those of the machine cannot be switched off."""
+    folder = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    places = [(Owner.SYSTEM, path / "managed-settings.json") for path in _SYSTEM_FOLDERS]
+    places.append((Owner.USER, folder / "settings.json"))
+    own = project / ".claude"
+    if files.is_trusted and own != folder:
+        places += [(Owner.PROJECT, own / name) for name in ("settings.json", "settings.local.json")]
+    is_off = False
+    for owner, path in places:
+        where = str(path)
+        if not files.names_files:
+            where = f"the project's .claude/{path.name}" if owner is Owner.PROJECT else OF_OWNER
+        try:
+            if owner is Owner.SYSTEM and (problem := insecure_system_file(path)) is not None:
+                yield Hooks(notices=(problem,))
+                continue
+            settings = read_values(path) or {}
+        except (SettingsError, ValueError):
+            yield Hooks(problems=(f"{where} cannot be read, so hooks in it do not run",))
+            continue
+        guards = [f"{key} in {where}" for key in CLAUDE_GUARDS if _at(settings, key)]
+        if owner is Owner.USER and settings.get(_ALL_OFF) is True:
+            is_off = True
+        is_file_off = owner is not Owner.SYSTEM and (is_off or settings.get(_ALL_OFF) is True)
+        parsed = Hooks() if is_file_off else _parse(_CLAUDE, as_object(settings.get("hooks")), where, set())
+        yield replace(parsed, problems=(*parsed.problems, *guards))
+
+
+def _at(settings: Mapping[str, object], key: str) -> object:
+    group, name = key.split(".")
+    return as_object(settings.get(group)).get(name)
+
+
+def _parse(form: _Form, events: Mapping[str, object], where: str, names_off: Iterable[str]) -> Hooks:
+    hooks: list[Hook] = []
+    problems: list[str] = []
+    notices: list[str] = []
+    for name, groups in events.items():
+        shown = f"hooks.{name[:MAXIMUM_NAME_CHARACTERS]} in {where}"
+        handlers = [
+            (group, as_object(raw)) for group in map(as_object, as_list(groups)) for raw in as_list(group.get("hooks"))
+        ]
+        handlers = [
+            (group, raw) for group, raw in handlers if not {raw.get("name"), raw.get("command")} & set(names_off)
+        ]
+        if not handlers and not (groups and not isinstance(groups, list)):
+            continue
+        if name in form.harmless:
+            notices.append(f"{shown} do not run: Isthmus has no such event")
+        elif name not in form.served:
+            problems.append(shown)
+        else:
+            for group, raw in handlers:
+                try:
+                    hooks.append(_hook(form, name, group, raw, shown))
+                except _NotServedError as error:
+                    if raw.get("async") is True:
+                        notices.append(f"{shown}: {error}")
+                    else:
+                        problems.append(f"{shown}: {error}")
+    return Hooks(tuple(hooks), tuple(problems), tuple(notices))
+
+
+class _NotServedError(ValueError):
+    """A hook is not run; the text says why."""
+
+
+def _hook(form: _Form, name: str, group: Mapping[str, object], raw: Mapping[str, object], where: str) -> Hook:
+    command, kind = raw.get("command"), raw.get("type")
+    if kind != "command" or not isinstance(command, str) or not command or "\0" in command:
+        raise _NotServedError(f"a hook of the type {str(kind)[:MAXIMUM_NAME_CHARACTERS]!r} does not run")
+    if raw.get("async") is True:
+        raise _NotServedError("a hook that runs in the background does not run")
+    if raw.get("shell") not in (None, "bash"):
+        raise _NotServedError("a hook of another shell than bash does not run")
+    matcher, condition = group.get("matcher") or "", raw.get("if") or ""
+    if not isinstance(matcher, str) or not isinstance(condition, str):
+        raise _NotServedError("matcher and if must be text")
+    try:
+        LinearPattern(matcher if matcher != "*" else "")
+    except UnsupportedPatternError as error:
+        raise _NotServedError(f"its matcher cannot be searched in linear time: {error}") from error
+    arguments = raw.get("args")
+    given = as_list(arguments)
+    if arguments is not None and not all(isinstance(item, str) and "\0" not in item for item in given):
+        raise _NotServedError("args must be a list of texts")
+    timeout = raw.get("timeout")
+    seconds = form.default_seconds
+    if isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and timeout > 0:
+        seconds = timeout * form.timeout_unit_seconds
+    return Hook(
+        form.dialect,
+        form.served[name],
+        name,
+        command,
+        where,
+        matcher.strip() if matcher != "*" else "",
+        condition,
+        None if arguments is None else tuple(map(str, given)),
+        min(seconds, MAXIMUM_SECONDS),
+        group.get("sequential") is True,
+    )

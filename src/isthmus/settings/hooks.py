@@ -1,0 +1,48 @@
+"""A hook of Gemini CLI or Claude Code: a program that runs at an event. :mod:`isthmus.settings.hook_files` reads it."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Dialect(Enum):
+    """Program whose names and JSON a hook expects."""
+
+    GEMINI = "Gemini CLI"
+    CLAUDE = "Claude Code"
+
+
+class HookEvent(Enum):
+    """Moment at which hooks run here."""
+
+    BEFORE_TOOL = "before a tool"
+    AFTER_TOOL = "after a tool"
+    AFTER_FAILED_TOOL = "after a tool that failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A program that runs at an event.
+
+    Attributes:
+        dialect: whose names and JSON it expects.
+        event: when it runs.
+        event_name: the event's name in its dialect.
+        command: what the shell runs, or the program if there are ``arguments``.
+        where: name of the hook in messages.
+        matcher: the tools for which it runs; empty for all.
+        condition: another condition on the call, such as ``Bash(rm *)``; may be empty.
+        arguments: arguments of the program; None for a command of the shell.
+        seconds: maximum time in seconds.
+        is_sequential: whether no other hook runs at the same time.
+    """
+
+    dialect: Dialect
+    event: HookEvent
+    event_name: str
+    command: str
+    where: str
+    matcher: str = ""
+    condition: str = ""
+    arguments: tuple[str, ...] | None = None
+    seconds: float = 60.0
+    is_sequential: bool = False

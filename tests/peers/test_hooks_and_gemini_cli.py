@@ -1,0 +1,126 @@
+"""Hooks in the hands of the real Gemini CLI and of Isthmus: both refuse, hide and add the same.
+
+One of the hooks is the example of Gemini CLI's own documentation, unchanged, from the installed package.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
+from support.gemini_wire import GeminiWire
+from support.headless_gemini import gemini_settings, run_gemini_cli
+from support.isthmus_program import isthmus
+from support.programs import node_package
+from support.scripted_wire import Call, Reply, Say
+
+pytestmark = pytest.mark.timeout(300)
+
+REFUSES = "input=$(cat); case $input in *forbidden*) echo 'not this one' >&2; exit 2;; esac; echo '{}'"
+FAILS = "echo broken >&2; exit 1"
+HIDES = (
+    """case $(cat) in *"cat secret"*) echo '{"decision": "deny", "reason": "hidden by a hook"}';; *) echo '{}';; esac"""
+)
+ADDS = """echo '{"hookSpecificOutput": {"additionalContext": "by a hook"}}'"""
+SEES = 'cat > "$GEMINI_PROJECT_DIR/seen.json"; echo "{}"'
+
+
+def documented_hook() -> str:
+    """Return the script that blocks secrets, as Gemini CLI's documentation has it."""
+    text = (node_package("@google/gemini-cli") / "bundle" / "docs" / "hooks" / "writing-hooks.md").read_text("utf-8")
+    found = re.search(r"\*\*`\.gemini/hooks/block-secrets\.sh`:\*\*\n\n```bash\n(.*?)```", text, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def group(command: str, matcher: str) -> dict[str, Any]:
+    return {"matcher": matcher, "hooks": [{"type": "command", "command": command}]}
+
+
+def settings() -> dict[str, Any]:
+    documented = "$GEMINI_PROJECT_DIR/.gemini/hooks/block-secrets.sh"
+    before = [
+        group(REFUSES, "run_shell_command"),
+        group(FAILS, "run_shell_command"),
+        group(documented, "write_file|replace"),
+        group("exit 2", "no_such_tool"),
+        group(SEES, "^write_file$"),
+    ]
+    after = [group(HIDES, "run_.*"), group(ADDS, "write_file")]
+    return {"hooks": {"BeforeTool": before, "AfterTool": after}}
+
+
+def shell(command: str) -> Reply:
+    return Reply.of(Call("run_shell_command", {"command": command, "description": "d"}))
+
+
+def write(path: Path, content: str) -> Reply:
+    return Reply.of(Call("write_file", {"file_path": str(path), "content": content}))
+
+
+def replies(folder: Path) -> list[Reply]:
+    return [
+        shell("touch forbidden"),
+        shell("touch allowed"),
+        shell("cat secret"),
+        write(folder / "config", "password = 1"),
+        write(folder / "plain", "nothing"),
+        Reply.of(Say("done")),
+    ]
+
+
+@pytest.fixture
+def folder(workspace: Path) -> Path:
+    script = workspace / ".gemini" / "hooks" / "block-secrets.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text(documented_hook(), "utf-8")
+    script.chmod(0o755)
+    (workspace / "secret").write_text("the text of the secret")
+    state_trust(Path.home(), workspace, TrustRule.FOLDER)
+    gemini_settings(settings())
+    return workspace
+
+
+def check(folder: Path, requests: list[Any]) -> dict[str, Any]:
+    """Check what happened in both programs; return what the last hook saw."""
+    assert sorted(path.name for path in folder.iterdir()) == [".gemini", "allowed", "plain", "secret", "seen.json"]
+    responses = [
+        json.dumps(part["functionResponse"]["response"])
+        for content in requests[-1]["contents"]
+        for part in content["parts"]
+        if "functionResponse" in part
+    ]
+    assert "not this one" in responses[0]
+    assert "hidden by a hook" in responses[2]
+    assert "the text of the secret" not in "".join(responses)
+    assert "Security Policy: Potential secret detected in content." in responses[3]
+    assert "by a hook" in responses[4]
+    return json.loads((folder / "seen.json").read_text("utf-8"))
+
+
+FIELDS = {"session_id", "transcript_path", "cwd", "hook_event_name", "timestamp", "tool_name", "tool_input"}
+
+
+def test_gemini_cli_refuses_hides_and_adds(folder: Path) -> None:
+    done, requests = run_gemini_cli(folder, "--approval-mode", "yolo", "-p", "go", replies=replies(folder))
+    assert done.returncode == 0, done.stderr
+    seen = check(folder, requests)
+    assert set(seen) == FIELDS
+    assert seen["tool_input"] == {"file_path": str(folder / "plain"), "content": "nothing"}
+
+
+def test_isthmus_refuses_hides_and_adds_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with GeminiWire(replies(folder)) as wire:
+        monkeypatch.setenv("GEMINI_API_KEY", "key")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
+        done = isthmus("-p", "go", "--approval-mode", "yolo", folder=folder)
+        requests = [request.json for request in wire.model_requests]
+    assert done.returncode == 0, done.stderr
+    seen = check(folder, requests)
+    assert set(seen) == FIELDS
+    assert seen["tool_input"] == {"file_path": str(folder / "plain"), "content": "nothing"}
+    assert (seen["cwd"], seen["hook_event_name"], seen["tool_name"]) == (str(folder), "BeforeTool", "write_file")
+    assert "failed: broken" in done.stderr
