@@ -124,3 +124,17 @@ def test_isthmus_refuses_hides_and_adds_the_same(folder: Path, monkeypatch: pyte
     assert seen["tool_input"] == {"file_path": str(folder / "plain"), "content": "nothing"}
     assert (seen["cwd"], seen["hook_event_name"], seen["tool_name"]) == (str(folder), "BeforeTool", "write_file")
     assert "failed: broken" in done.stderr
+
+
+def test_both_programs_keep_a_refused_prompt_from_the_model(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuses = group("case $(cat) in *password*) echo 'no secrets' >&2; exit 2;; esac; echo '{}'", "*")
+    gemini_settings({"hooks": {"BeforeAgent": [refuses]}})
+    _, requests = run_gemini_cli(workspace, "-p", "the password is 123", replies=[])
+    assert requests == []
+    with GeminiWire([]) as wire:
+        monkeypatch.setenv("GEMINI_API_KEY", "key")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
+        done = isthmus("-p", "the password is 123", folder=workspace)
+        assert wire.model_requests == []
+    assert done.returncode == 1
+    assert "A hook refused the prompt: no secrets" in done.stderr

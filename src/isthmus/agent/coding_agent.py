@@ -20,6 +20,7 @@ from isthmus.agent.context.keeper import ContextKeeper, still_too_long
 from isthmus.agent.context.size import context_window, messages_tokens
 from isthmus.agent.environment import has_environment
 from isthmus.agent.fallback import FallbackModels
+from isthmus.agent.hooks.verdicts import Verdict
 from isthmus.agent.loop_guard import LoopGuard
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.model_reply import RepeatedTextError, ReplyStream
@@ -27,7 +28,7 @@ from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.reading import complete_references, read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.server_instructions import server_instructions
-from isthmus.agent.session import Session
+from isthmus.agent.session import PROMPT_REFUSED, Session
 from isthmus.agent.system_prompt import PromptVariant, system_prompt
 from isthmus.agent.tool_search.loading import ToolLoading
 from isthmus.agent.turn import AgentTurn
@@ -46,6 +47,7 @@ from isthmus.models.base import (
     ModelErrorKind,
     ModelRequest,
     ToolSpec,
+    text_of,
 )
 from isthmus.slash_commands.tree import Completion
 from isthmus.tools.base import AskingTool, ModelSpecificTool, ToolScope, ToolSet, full_parameters_of
@@ -150,6 +152,13 @@ class CodingAgent:
             await turn.emit(StateChange(TaskState.WORKING))
         if not session.unsettled:
             await resources.open_model(session.model)  # A model that cannot be opened fails the task before calls run.
+        context: tuple[str, ...] = ()
+        if session.model_turns == 0 and not session.unsettled:
+            # Once for each prompt: after a crash before the first reply the hooks run again.
+            verdict = await calls.verdict_on_prompt(_prompt_text(session))
+            if (end := _end_by_hook(verdict)) is not None:
+                return end
+            context = verdict.context
         if session.command is None:
             await read_references(turn, resources.contents, scope, tools, options)
         if resources.environment is not None and not session.unsettled and not has_environment(session.messages):
@@ -158,6 +167,8 @@ class CodingAgent:
             shown = await resources.editor_context(scope)
             if shown is not None:
                 await turn.emit(EditorContext(shown))
+        for text in context:
+            await turn.emit(EditorContext(f"<hook_context>\n{text}\n</hook_context>"))
         while True:
             if (end := await guard.settle()) is not None:
                 return end
@@ -271,6 +282,26 @@ class CodingAgent:
                 and (policy.may_ask or not isinstance(tool, AskingTool))
             ),
         )
+
+
+def _prompt_text(session: Session) -> str:
+    """Return the text that the user, or a command for the user, has written since the model's last message."""
+    if session.new_prompts:
+        return "\n\n".join(prompt.text for prompt in session.new_prompts)
+    last = session.messages[-1] if session.messages else None
+    return text_of(last) if last is not None and last.role == "user" else ""
+
+
+def _end_by_hook(verdict: Verdict) -> StateChange | None:
+    """Return the end of a turn whose prompt a hook has refused; None if it may go on."""
+    if verdict.stop is not None:
+        return StateChange(TaskState.FAILED, f"A hook stopped the work: {verdict.stop}", STOPPED_BY_HOOK)
+    reason = verdict.denial or verdict.question
+    return (
+        None
+        if reason is None
+        else StateChange(TaskState.FAILED, f"A hook refused the prompt: {reason}", PROMPT_REFUSED)
+    )
 
 
 def _scope(session: Session) -> ToolScope:

@@ -55,6 +55,8 @@ from isthmus.models.message import message_from_json
 
 EventT = TypeVar("EventT", bound=AgentEvent)
 
+PROMPT_REFUSED = "prompt_refused_by_hook"
+"""Reason of a task that failed because a hook refused the prompt, which the model then never reads."""
 QUESTION_MARK = "?"
 """Separator in the id of a question: the id of the call that asks, this mark, and a number."""
 STOPPED = "The call was stopped while it ran, since a new message came: whether it had an effect is not known."
@@ -141,6 +143,8 @@ class Session:
     """The user's last message with its id, parts and metadata; answers to questions do not replace it."""
     torn_text: str | None = None
     """The id of the text that the previous process was streaming when it ended."""
+    _before_prompt: tuple[Message, ...] = ()
+    """The messages before the prompts that the model has not answered."""
     new_prompts: list[Prompt] = field(default_factory=list[Prompt])
     """Prompts of the task that the model has not answered and whose references have not been read."""
     record: JsonObject | None = None
@@ -185,6 +189,7 @@ class Session:
                 self._take_command(event)
             case CommandPrompt(text, media, requested_file):
                 self.has_command_prompt = True
+                self._before_prompt = tuple(self.messages)
                 self.requested_file = requested_file
                 self._add_user_parts(Text(text), *media)
             case LoopNotice(text):
@@ -198,8 +203,10 @@ class Session:
             case ReferredContent(text, media):
                 self.new_prompts = []
                 self._add_user_parts(Text(text), *media)
-            case StateChange(state):
+            case StateChange(state, reason=reason):
                 self.state = state
+                if reason == PROMPT_REFUSED:
+                    self.messages, self.new_prompts = list(self._before_prompt), []
             case ModelReply():
                 self._take_reply(event)
             case ToolCallUpdate(call, version):
@@ -276,6 +283,8 @@ class Session:
         self._begin_work(prompt.settings)
         self.command = None
         self.prompt, self.message = prompt.text, prompt
+        if not self.new_prompts:
+            self._before_prompt = tuple(self.messages)
         self.new_prompts.append(prompt)
         self._add_user_parts(Text(prompt.text), *prompt.media)
 

@@ -45,7 +45,11 @@ class _Form:
 
 _GEMINI = _Form(
     Dialect.GEMINI,
-    {"BeforeTool": HookEvent.BEFORE_TOOL, "AfterTool": HookEvent.AFTER_TOOL},
+    {
+        "BeforeTool": HookEvent.BEFORE_TOOL,
+        "AfterTool": HookEvent.AFTER_TOOL,
+        "BeforeAgent": HookEvent.PROMPT,
+    },
     frozenset({"SessionStart", "SessionEnd", "Notification", "PreCompress"}),
     60.0,
     0.001,
@@ -56,6 +60,7 @@ _CLAUDE = _Form(
         "PreToolUse": HookEvent.BEFORE_TOOL,
         "PostToolUse": HookEvent.AFTER_TOOL,
         "PostToolUseFailure": HookEvent.AFTER_FAILED_TOOL,
+        "UserPromptSubmit": HookEvent.PROMPT,
     },
     frozenset(
         {

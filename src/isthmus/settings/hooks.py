@@ -17,6 +17,7 @@ class HookEvent(Enum):
     BEFORE_TOOL = "before a tool"
     AFTER_TOOL = "after a tool"
     AFTER_FAILED_TOOL = "after a tool that failed"
+    PROMPT = "before the agent works on a prompt"
 
 
 @dataclass(frozen=True, slots=True)

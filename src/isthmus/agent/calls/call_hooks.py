@@ -1,4 +1,4 @@
-"""Runs the hooks of the settings around the tool calls of a session, and applies their verdicts."""
+"""Runs the hooks of the settings before prompts and around tool calls of a session, and applies their verdicts."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ from isthmus.agent.approval.policy import AskedEachTime, Decision, Deny, Policy,
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.calls.call_effect import effect_of
 from isthmus.agent.calls.call_rules import server_of
-from isthmus.agent.hooks.dialects import HookedCall, HookedResult
+from isthmus.agent.hooks.dialects import HookedCall, HookedPrompt, HookedResult
 from isthmus.agent.hooks.tool_hooks import HookPrograms, ToolHooks
 from isthmus.agent.hooks.verdicts import Verdict
 from isthmus.agent.options import AgentOptions
@@ -78,6 +78,15 @@ class CallHooks:
             text = f"A hook hid this result: {verdict.denial}"
         return "".join((text, *(f"\n\n<hook_context>\n{more}\n</hook_context>" for more in verdict.context))), is_hidden
 
+    async def prompt(self, text: str, policy: Policy) -> Verdict:
+        """Return what the hooks say about a prompt, before the agent works on it."""
+        hooks, session = self._hooks(), self._turn.session
+        if hooks is None:
+            return Verdict()
+        verdict = await hooks.prompt(HookedPrompt(text, session.context_id, session.workspace, policy.mode, _now()))
+        await self._show(verdict)
+        return verdict
+
     def _hooks(self) -> ToolHooks | None:
         if not self.tools.hooks or self._programs is None:
             return None
@@ -103,7 +112,7 @@ class CallHooks:
             session.context_id,
             session.workspace,
             policy.mode,
-            datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            _now(),
             named.server,
             named.own,
         )
@@ -115,6 +124,10 @@ class CallHooks:
         for message in verdict.messages:
             log.warning("hook: %s", message)
             await self._turn.emit(Thought(AgentThought(f"Hook: {message}", "")))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _has(call: HookedCall, wanted: Mapping[str, Any]) -> bool:

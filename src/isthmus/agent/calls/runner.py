@@ -52,6 +52,7 @@ from isthmus.agent.calls.events import (
 from isthmus.agent.calls.execution import BeforeEdit, CallExecution
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.hooks.tool_hooks import HookPrograms
+from isthmus.agent.hooks.verdicts import Verdict
 from isthmus.agent.loops import LOOP_QUESTION
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import ModelSource
@@ -161,6 +162,10 @@ class CallRunner:
     def stopped(self) -> str | None:
         """Reason why a hook ended the agent's work; None if none did."""
         return self._hooks.stopped
+
+    async def verdict_on_prompt(self, text: str) -> Verdict:
+        """Return what the hooks of the settings say about a prompt."""
+        return await self._hooks.prompt(text, self._policy())
 
     def renew(self, tools: ToolSet, approvals: SessionApprovals | None) -> None:
         """Use these tools for the calls of the next model message."""

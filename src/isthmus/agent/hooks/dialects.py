@@ -78,6 +78,17 @@ class HookedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class HookedPrompt:
+    """A prompt as hooks see it; ``now`` is the time in ISO 8601."""
+
+    text: str
+    session_id: str
+    workspace: str
+    mode: ApprovalMode
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
 class HookedResult:
     """Result of a call: the text for the model, what the user sees, and the error's message or None."""
 
@@ -130,6 +141,24 @@ def input_for(hook: Hook, name: str, call: HookedCall, result: HookedResult | No
         case _:
             assert_never(hook.dialect)
     return base
+
+
+def prompt_input_for(hook: Hook, prompt: HookedPrompt) -> dict[str, Any]:
+    """Return the JSON that a hook gets for a prompt."""
+    base: dict[str, Any] = {
+        "session_id": prompt.session_id,
+        "transcript_path": "",
+        "cwd": prompt.workspace,
+        "hook_event_name": hook.event_name,
+        "prompt": prompt.text,
+    }
+    match hook.dialect:
+        case Dialect.GEMINI:
+            return {**base, "timestamp": prompt.now}
+        case Dialect.CLAUDE:
+            return {**base, "permission_mode": _CLAUDE_MODES[prompt.mode]}
+        case _:
+            assert_never(hook.dialect)
 
 
 def _names(dialect: Dialect, call: HookedCall) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Runs the hooks of a session before and after its tool calls, and returns their common verdict.
+"""Runs the hooks of a session before its prompts and around its tool calls, and returns their common verdict.
 
 The programs themselves run behind the port :class:`HookPrograms`.
 """
@@ -7,9 +7,16 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from isthmus.agent.hooks.dialects import HookedCall, HookedResult, input_for, name_for
+from isthmus.agent.hooks.dialects import (
+    HookedCall,
+    HookedPrompt,
+    HookedResult,
+    input_for,
+    name_for,
+    prompt_input_for,
+)
 from isthmus.agent.hooks.verdicts import HookOutcome, Verdict, strictest, verdict_of
 from isthmus.settings.hooks import Hook, HookEvent
 
@@ -41,6 +48,12 @@ class ToolHooks:
         """Return what the hooks say about the result of a call."""
         return await self._run((HookEvent.AFTER_TOOL, HookEvent.AFTER_FAILED_TOOL), call, result)
 
+    async def prompt(self, prompt: HookedPrompt) -> Verdict:
+        """Return what the hooks say about a prompt, whatever their matcher."""
+        chosen = [hook for hook in self._hooks if hook.event is HookEvent.PROMPT]
+        given = [(hook, prompt_input_for(hook, prompt)) for hook in chosen]
+        return strictest(await asyncio.gather(*(self._verdict(hook, each, prompt.session_id) for hook, each in given)))
+
     async def _run(self, events: Sequence[HookEvent], call: HookedCall, result: HookedResult | None) -> Verdict:
         chosen = [
             (hook, name)
@@ -52,11 +65,14 @@ class ToolHooks:
         return strictest(await asyncio.gather(*(self._one(hook, name, call, result) for hook, name in chosen)))
 
     async def _one(self, hook: Hook, name: str, call: HookedCall, result: HookedResult | None) -> Verdict:
-        given = json.dumps(input_for(hook, name, call, result), ensure_ascii=False).encode(errors="replace")
+        return await self._verdict(hook, input_for(hook, name, call, result), call.session_id)
+
+    async def _verdict(self, hook: Hook, value: Mapping[str, Any], session_id: str) -> Verdict:
+        given = json.dumps(value, ensure_ascii=False).encode(errors="replace")
         variables = {
             "GEMINI_PROJECT_DIR": str(self._folder),
             "GEMINI_CWD": str(self._folder),
-            "GEMINI_SESSION_ID": call.session_id,
+            "GEMINI_SESSION_ID": session_id,
             "CLAUDE_PROJECT_DIR": str(self._folder),
         }
         outcome = await self._programs.run(hook, given, self._folder, {**self._environment, **variables})

@@ -60,7 +60,7 @@ def verdict_of(hook: Hook, outcome: HookOutcome) -> Verdict:
             return _of_gemini(hook, outcome, outcome.status)
         case Dialect.CLAUDE:
             verdict = _of_claude(hook, outcome, outcome.status)
-            if hook.event is HookEvent.BEFORE_TOOL or verdict.denial is None:
+            if hook.event in (HookEvent.BEFORE_TOOL, HookEvent.PROMPT) or verdict.denial is None:
                 return verdict
             # In Claude Code the result stays, and the model gets the reason with it.
             return replace(verdict, denial=None, context=(verdict.denial, *verdict.context))
@@ -112,7 +112,9 @@ def _of_claude(hook: Hook, outcome: HookOutcome, status: int) -> Verdict:
         return Verdict(messages=_shown(hook, outcome.errors.strip() or f"exit status {status}", is_failure=True))
     fields = _json(outcome.output.strip())
     if fields is None:
-        return Verdict()
+        # Of a prompt's hooks the model gets the plain text, too.
+        text = with_ellipsis(outcome.output.strip(), MAXIMUM_REASON_CHARACTERS)
+        return Verdict(context=(text,) if text and hook.event is HookEvent.PROMPT else ())
     specific = as_object(fields.get("hookSpecificOutput"))
     decision = specific.get("permissionDecision")
     why = _text(specific.get("permissionDecisionReason")) or _text(fields.get("reason"))
