@@ -31,6 +31,9 @@ MAXIMUM_LENIENT_CHARACTERS = 2_000_000
 """Maximum size of a text in which a piece is searched that does not occur exactly."""
 MAXIMUM_NEAREST_LINES = 20
 MAXIMUM_LISTED_PLACES = 10
+_COMMENT = re.compile(r"(?:^|\s)(?:#|//|/\*|\*|--|<!--|;;|%|\"\"\"|\'\'\')(?:\s|$|[!*/#])")
+_CODE = re.compile(r"[=(){};<>\[\]]")
+_PROSE_WORDS = 4
 _NEAR = 0.4
 """Minimum similarity of lines that are shown as the nearest ones."""
 
@@ -162,13 +165,32 @@ class _Lenient:
         best = places[0]
         refusal = NotReplaced(0, nearest=self._numbered(best) if best.similarity >= _NEAR else "")
         is_alone = len(places) == 1 or 1 - places[1].similarity >= MINIMUM_DISTANCE * (1 - best.similarity)
-        if not is_alone or not _is_similar(old, best) or self._expected not in {None, 1}:
+        may_differ = _is_similar(old, best) and all(map(self._is_prose, self._other_words(best)))
+        if not is_alone or not may_differ or self._expected not in {None, 1}:
             return refusal
         try:
             change = merge(self._file, Edit.of(old, new), best.first, best.segments)
         except MergeConflict:
             return refusal
         return _Found([change], "other words, which were kept: " + "; ".join(self._differences(old, best)))
+
+    def _other_words(self, place: SimilarPlace) -> Iterator[int]:
+        """Yield the tokens of the file at which it has other words than the piece."""
+        for segment in place.segments:
+            if not segment.is_equal:
+                yield min(place.first + segment.other_start, len(self._file) - 1)
+
+    def _is_prose(self, token: int) -> bool:
+        """Return whether a token is in a comment, or in a line of words without signs of code.
+
+        Another word in code may mean another place, and what the model knows of this one is too little then.
+        """
+        start = self._file.starts[token]
+        begin = self._file.text.rfind("\n", 0, start) + 1
+        before = self._file.text[begin:start]
+        end = self._file.text.find("\n", start)
+        line = self._file.text[begin : end if end >= 0 else None]
+        return _COMMENT.search(before) is not None or (_CODE.search(line) is None and len(line.split()) >= _PROSE_WORDS)
 
     def _differences(self, old: TokenText, place: SimilarPlace) -> Iterator[str]:
         for segment in place.segments:

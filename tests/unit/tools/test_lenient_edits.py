@@ -152,6 +152,12 @@ def test_removed_lines_leave_the_blank_lines_of_the_file() -> None:
         pytest.param("x = foo(bar)\n", "    foo(bar)", 0, id="an indented line in the middle of another"),
         pytest.param("result = first_thing\n", "result = other_thing", 0, id="a short line with another word"),
         pytest.param(
+            "// See the License for the permissions and limitations.\n\npackage google.longrunning;\n",
+            "// See the License for the permissions and limitations.\n\npackage google.api;\n",
+            0,
+            id="another word in code",
+        ),
+        pytest.param(
             "def f(a):\n    # first case\n    return g(a, one)\n\ndef f(a):\n    # second case\n    return g(a, one)\n",
             "def f(a):\n    # third case\n    return g(a, one)\n",
             0,
