@@ -29,7 +29,7 @@ def test_a_patch_of_three_files_is_applied(
     assert (workspace / "a.txt").read_text(encoding="utf-8") == "one\nzwei\n"
     assert (workspace / "b" / "c.txt").read_text(encoding="utf-8") == "neu\n"
     assert not (workspace / "old.txt").exists()
-    offered = [tool["function"]["name"] for tool in wire.requests[0].json["tools"]]
+    offered = [tool["function"]["name"] for tool in wire.model_requests[0].json["tools"]]
     assert ("apply_patch" in offered) is is_offered
-    results = [message for message in wire.requests[1].json["messages"] if message["role"] == "tool"]
+    results = [message for message in wire.model_requests[1].json["messages"] if message["role"] == "tool"]
     assert [result["content"].partition(".")[0].split()[0] for result in results] == ["Modified", "Created", "Deleted"]

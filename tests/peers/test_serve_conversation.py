@@ -138,7 +138,7 @@ async def test_compress_shrinks_the_next_request_and_restore_brings_all_of_it_ba
 ) -> None:
     path = workspace / "a.txt"
     replies = [
-        Reply.of(Say("the first answer " * 200)),
+        Reply.of(Say("the first answer: " + " ".join(map(str, range(1000))))),
         Reply.of(Call("write_file", {"file_path": str(path), "content": "x"})),
         Reply.of(Say("written")),
         Reply.of(Say("the third answer")),

@@ -197,7 +197,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         (("-p", "hi", "--approval-mode", "sometimes"), 42, "sometimes"),
         (("-p", "hi", "-m", "gemini:x"), 42, "GEMINI_API_KEY"),
         (("-p", ""), 42, "prompt is empty"),
-        (("no-such-command",), 42, "no-such-command"),
+        (("companoin",), 42, "companoin"),
     ],
 )
 def test_bad_arguments_get_a_clear_error(tmp_path: Path, arguments: tuple[str, ...], status: int, message: str) -> None:

@@ -105,7 +105,8 @@ async def seen_of(agent: AgentClient, turn: Turn) -> Seen:
 
 def received() -> Sequence[Mapping[str, Any]]:
     """Return every message that the scripted agents of this test received."""
-    lines = (Path(os.environ["HOME"]) / "acp-received.jsonl").read_text(encoding="utf-8").splitlines()
+    path = Path(os.environ["HOME"]) / "acp-received.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
 
 

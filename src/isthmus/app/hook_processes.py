@@ -13,7 +13,7 @@ from pathlib import Path
 from isthmus.agent.hooks.verdicts import HookOutcome
 from isthmus.runtime.group_guard import MARK, group_guard
 from isthmus.runtime.processes import end_process, start_process
-from isthmus.settings.hooks import Dialect, Hook
+from isthmus.settings.hooks import Hook, HookDialect
 
 MAXIMUM_OUTPUT_BYTES = 1024 * 1024
 """Maximum size of the output of a hook, and of its errors, in bytes; the rest is dropped."""
@@ -52,7 +52,7 @@ def _command(hook: Hook, folder: Path) -> list[str]:
     if hook.arguments is not None:
         return [_PLACE.sub(lambda _: str(folder), part) for part in (hook.command, *hook.arguments)]
     command = hook.command
-    if hook.dialect is Dialect.GEMINI:
+    if hook.dialect is HookDialect.GEMINI:
         command = _with_quotes(command)
     return [shutil.which("bash") or "/bin/sh", "-c", command]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.settings import values
-from isthmus.settings.hooks import Dialect, Hook, HookEvent
+from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 from isthmus.settings.sources import OF_OWNER, Owner, SettingsError, Sources, insecure_system_file, read_values
 from isthmus.text.linear_pattern import LinearPattern, UnsupportedPatternError
 
@@ -36,7 +36,7 @@ class Hooks:
 class _Form:
     """Particulars of the hooks of a program. Events that are not served either refuse nothing or might."""
 
-    dialect: Dialect
+    dialect: HookDialect
     served: Mapping[str, HookEvent]
     harmless: frozenset[str]
     default_seconds: float
@@ -44,7 +44,7 @@ class _Form:
 
 
 _GEMINI = _Form(
-    Dialect.GEMINI,
+    HookDialect.GEMINI,
     {
         "BeforeTool": HookEvent.BEFORE_TOOL,
         "AfterTool": HookEvent.AFTER_TOOL,
@@ -55,7 +55,7 @@ _GEMINI = _Form(
     0.001,
 )
 _CLAUDE = _Form(
-    Dialect.CLAUDE,
+    HookDialect.CLAUDE,
     {
         "PreToolUse": HookEvent.BEFORE_TOOL,
         "PostToolUse": HookEvent.AFTER_TOOL,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Dialect(Enum):
+class HookDialect(Enum):
     """Program whose names and JSON a hook expects."""
 
     GEMINI = "Gemini CLI"
@@ -37,7 +37,7 @@ class Hook:
         is_sequential: whether no other hook runs at the same time.
     """
 
-    dialect: Dialect
+    dialect: HookDialect
     event: HookEvent
     event_name: str
     command: str

@@ -10,7 +10,7 @@ import pytest
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.app.hook_processes import HookProcesses
 from isthmus.events import TaskState, Thought
-from isthmus.settings.hooks import Dialect, Hook, HookEvent
+from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 from isthmus.tools.builtin import builtin_tools
 from support.agent_harness import AgentHarness
 from support.gemini_wire import GeminiWire
@@ -33,11 +33,11 @@ case $path in *.env*|*/.git/*) echo "$path is protected" >&2; exit 2;; esac
 
 def claude(command: str, matcher: str = "", event: HookEvent = BEFORE) -> Hook:
     name = "PreToolUse" if event is BEFORE else "PostToolUse"
-    return Hook(Dialect.CLAUDE, event, name, command, "hooks in f", matcher, seconds=20)
+    return Hook(HookDialect.CLAUDE, event, name, command, "hooks in f", matcher, seconds=20)
 
 
 def gemini(command: str, matcher: str = "", event: HookEvent = BEFORE) -> Hook:
-    return Hook(Dialect.GEMINI, event, "BeforeTool", command, "hooks in f", matcher, seconds=20)
+    return Hook(HookDialect.GEMINI, event, "BeforeTool", command, "hooks in f", matcher, seconds=20)
 
 
 def shell(command: str) -> Call:

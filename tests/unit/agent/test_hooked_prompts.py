@@ -10,7 +10,7 @@ import pytest
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.app.hook_processes import HookProcesses
 from isthmus.events import TaskState
-from isthmus.settings.hooks import Dialect, Hook, HookEvent
+from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 from isthmus.tools.builtin import builtin_tools
 from support.agent_harness import AgentHarness
 from support.gemini_wire import GeminiWire
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.anyio
 REFUSES_SECRETS = "case $(cat) in *password*) echo 'no secrets' >&2; exit 2;; esac"
 
 
-def hook(dialect: Dialect, command: str) -> Hook:
-    name = "BeforeAgent" if dialect is Dialect.GEMINI else "UserPromptSubmit"
+def hook(dialect: HookDialect, command: str) -> Hook:
+    name = "BeforeAgent" if dialect is HookDialect.GEMINI else "UserPromptSubmit"
     return Hook(dialect, HookEvent.PROMPT, name, command, "hooks in f", "*", seconds=20)
 
 
@@ -37,9 +37,9 @@ def harness(tmp_path: Path, wire: GeminiWire, *hooks: Hook, mode: ApprovalMode =
     return AgentHarness(tmp_path, wire, Policy(mode), tools=tools, hook_programs=HookProcesses())
 
 
-@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("dialect", HookDialect)
 async def test_a_refused_prompt_ends_its_task_and_never_reaches_the_model(
-    tmp_path: Path, wire: GeminiWire, dialect: Dialect
+    tmp_path: Path, wire: GeminiWire, dialect: HookDialect
 ) -> None:
     agent = harness(tmp_path, wire, hook(dialect, REFUSES_SECRETS))
     wire.add(Reply.of(Say("hello")), Reply.of(Say("again")))
@@ -56,13 +56,13 @@ async def test_a_refused_prompt_ends_its_task_and_never_reaches_the_model(
 @pytest.mark.parametrize(
     ("dialect", "command"),
     [
-        (Dialect.GEMINI, """echo '{"hookSpecificOutput": {"additionalContext": "from a hook"}}'"""),
-        (Dialect.CLAUDE, """echo '{"hookSpecificOutput": {"additionalContext": "from a hook"}}'"""),
-        (Dialect.CLAUDE, "echo from a hook"),
+        (HookDialect.GEMINI, """echo '{"hookSpecificOutput": {"additionalContext": "from a hook"}}'"""),
+        (HookDialect.CLAUDE, """echo '{"hookSpecificOutput": {"additionalContext": "from a hook"}}'"""),
+        (HookDialect.CLAUDE, "echo from a hook"),
     ],
 )
 async def test_a_hook_adds_text_to_the_prompt_once(
-    tmp_path: Path, wire: GeminiWire, dialect: Dialect, command: str
+    tmp_path: Path, wire: GeminiWire, dialect: HookDialect, command: str
 ) -> None:
     agent = harness(tmp_path, wire, hook(dialect, command))
     read = Call("read_file", {"file_path": "missing"})
@@ -73,7 +73,7 @@ async def test_a_hook_adds_text_to_the_prompt_once(
 
 async def test_a_hook_gets_the_prompt_and_can_stop_the_work(tmp_path: Path, wire: GeminiWire) -> None:
     stops = """cat > seen; echo '{"continue": false, "stopReason": "enough"}'"""
-    agent = harness(tmp_path, wire, hook(Dialect.CLAUDE, stops))
+    agent = harness(tmp_path, wire, hook(HookDialect.CLAUDE, stops))
     end = await agent.prompt("the question")
     assert (end.state, end.error, end.reason) == (
         TaskState.FAILED,
@@ -92,7 +92,7 @@ async def test_a_hook_gets_the_prompt_and_can_stop_the_work(tmp_path: Path, wire
 
 
 async def test_a_hook_is_not_asked_again_after_a_question_of_a_call(tmp_path: Path, wire: GeminiWire) -> None:
-    counts = hook(Dialect.GEMINI, "echo x >> .out-count; echo '{}'")
+    counts = hook(HookDialect.GEMINI, "echo x >> .out-count; echo '{}'")
     agent = harness(tmp_path, wire, counts, mode=ApprovalMode.DEFAULT)
     wire.add(Reply.of(Call("run_shell_command", {"command": "touch a"})), Reply.of(Say("done")))
     assert (await agent.prompt("go")).state is TaskState.INPUT_REQUIRED

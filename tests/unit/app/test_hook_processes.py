@@ -6,13 +6,13 @@ import pytest
 
 from isthmus.agent.hooks.verdicts import HookOutcome
 from isthmus.app.hook_processes import MAXIMUM_OUTPUT_BYTES, HookProcesses
-from isthmus.settings.hooks import Dialect, Hook, HookEvent
+from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 
 pytestmark = pytest.mark.anyio
 
 
 def hook(command: str, *, seconds: float = 20, arguments: tuple[str, ...] | None = None, claude: bool = False) -> Hook:
-    dialect = Dialect.CLAUDE if claude else Dialect.GEMINI
+    dialect = HookDialect.CLAUDE if claude else HookDialect.GEMINI
     return Hook(dialect, HookEvent.BEFORE_TOOL, "BeforeTool", command, "w", arguments=arguments, seconds=seconds)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.settings import Settings, load_folder_rules, load_settings
 from isthmus.settings.hook_files import CLAUDE_GUARDS
-from isthmus.settings.hooks import Dialect, Hook, HookEvent
+from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 from unit.settings.test_guards import write_settings
 
 COMMAND: dict[str, Any] = {"type": "command", "command": "check"}
@@ -36,7 +36,7 @@ def test_a_hook_of_gemini_cli_is_read_with_its_time_in_milliseconds(tmp_path: Pa
     path = write_settings(tmp_path / "home", {"hooks": {"BeforeTool": group(handler, matcher="write_file|replace")}})
     assert loaded(tmp_path).rules.hooks == (
         Hook(
-            Dialect.GEMINI,
+            HookDialect.GEMINI,
             HookEvent.BEFORE_TOOL,
             "BeforeTool",
             "check",
@@ -52,7 +52,7 @@ def test_a_hook_of_claude_code_is_read_with_its_time_in_seconds_and_its_conditio
     path = write_claude(tmp_path / "home", {"hooks": {"PreToolUse": group(handler, matcher="Bash")}})
     assert loaded(tmp_path).rules.hooks == (
         Hook(
-            Dialect.CLAUDE,
+            HookDialect.CLAUDE,
             HookEvent.BEFORE_TOOL,
             "PreToolUse",
             "check",

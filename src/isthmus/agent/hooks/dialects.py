@@ -9,7 +9,7 @@ from typing import Any, assert_never
 
 from isthmus.agent.approval.policy import ApprovalMode
 from isthmus.agent.approval.shell_command import analyse
-from isthmus.settings.hooks import Dialect, Hook, HookEvent
+from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 from isthmus.text.linear_pattern import LinearPattern, TooMuchWorkError
 
 CLAUDE_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -119,7 +119,7 @@ def input_for(hook: Hook, name: str, call: HookedCall, result: HookedResult | No
         "tool_name": name,
     }
     match hook.dialect:
-        case Dialect.GEMINI:
+        case HookDialect.GEMINI:
             base |= {"timestamp": call.now, "tool_input": _gemini_input(name, call)}
             if call.server is not None:
                 base["mcp_context"] = {"server_name": call.server, "tool_name": call.own_name}
@@ -128,7 +128,7 @@ def input_for(hook: Hook, name: str, call: HookedCall, result: HookedResult | No
                 if result.error is not None:
                     response["error"] = {"message": result.error}
                 base["tool_response"] = response
-        case Dialect.CLAUDE:
+        case HookDialect.CLAUDE:
             base |= {
                 "permission_mode": _CLAUDE_MODES[call.mode],
                 "tool_use_id": call.id,
@@ -153,21 +153,21 @@ def prompt_input_for(hook: Hook, prompt: HookedPrompt) -> dict[str, Any]:
         "prompt": prompt.text,
     }
     match hook.dialect:
-        case Dialect.GEMINI:
+        case HookDialect.GEMINI:
             return {**base, "timestamp": prompt.now}
-        case Dialect.CLAUDE:
+        case HookDialect.CLAUDE:
             return {**base, "permission_mode": _CLAUDE_MODES[prompt.mode]}
         case _:
             assert_never(hook.dialect)
 
 
-def _names(dialect: Dialect, call: HookedCall) -> Iterator[str]:
+def _names(dialect: HookDialect, call: HookedCall) -> Iterator[str]:
     """Yield the names of a tool in a dialect, the usual one first."""
     match dialect:
-        case Dialect.GEMINI:
+        case HookDialect.GEMINI:
             yield call.tool if call.server is None else f"mcp_{call.server}_{call.own_name}"
             yield from GEMINI_NAMES.get(call.tool, ())
-        case Dialect.CLAUDE:
+        case HookDialect.CLAUDE:
             if call.server is not None:
                 yield f"mcp__{call.server}__{call.own_name}"
             else:
@@ -180,7 +180,7 @@ def _matches(hook: Hook, name: str) -> bool:
     """Return whether the matcher of a hook is for a name, as its program decides it."""
     if not hook.matcher:
         return True
-    if hook.dialect is Dialect.CLAUDE and _PLAIN.fullmatch(hook.matcher):
+    if hook.dialect is HookDialect.CLAUDE and _PLAIN.fullmatch(hook.matcher):
         return name in (part.strip() for part in re.split(r"[|,]", hook.matcher))
     try:
         return LinearPattern(hook.matcher).is_in(name)

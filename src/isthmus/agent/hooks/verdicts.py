@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from isthmus.encoding.json_shapes import as_object, is_object
-from isthmus.settings.hooks import Dialect, Hook, HookEvent
+from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 from isthmus.text.visible import with_ellipsis
 
 BLOCKS = 2
@@ -56,9 +56,9 @@ def verdict_of(hook: Hook, outcome: HookOutcome) -> Verdict:
     if outcome.status is None:
         return Verdict(messages=(f"{hook.where}: {outcome.failure}",))
     match hook.dialect:
-        case Dialect.GEMINI:
+        case HookDialect.GEMINI:
             return _of_gemini(hook, outcome, outcome.status)
-        case Dialect.CLAUDE:
+        case HookDialect.CLAUDE:
             verdict = _of_claude(hook, outcome, outcome.status)
             if hook.event in (HookEvent.BEFORE_TOOL, HookEvent.PROMPT) or verdict.denial is None:
                 return verdict

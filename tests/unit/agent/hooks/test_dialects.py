@@ -4,18 +4,18 @@ import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode
 from isthmus.agent.hooks.dialects import HookedCall, HookedResult, input_for, name_for
-from isthmus.settings.hooks import Dialect, Hook, HookEvent
+from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 
 BEFORE, AFTER, FAILED = HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL, HookEvent.AFTER_FAILED_TOOL
 
 
 def claude(matcher: str = "", condition: str = "", event: HookEvent = BEFORE) -> Hook:
     names = {BEFORE: "PreToolUse", AFTER: "PostToolUse", FAILED: "PostToolUseFailure"}
-    return Hook(Dialect.CLAUDE, event, names[event], "c", "w", matcher, condition)
+    return Hook(HookDialect.CLAUDE, event, names[event], "c", "w", matcher, condition)
 
 
 def gemini(matcher: str = "", event: HookEvent = BEFORE) -> Hook:
-    return Hook(Dialect.GEMINI, event, "BeforeTool" if event is BEFORE else "AfterTool", "c", "w", matcher)
+    return Hook(HookDialect.GEMINI, event, "BeforeTool" if event is BEFORE else "AfterTool", "c", "w", matcher)
 
 
 def call(tool: str, effect: dict[str, Any] | None = None, **arguments: Any) -> HookedCall:

@@ -3,12 +3,12 @@ import json
 import pytest
 
 from isthmus.agent.hooks.verdicts import HookOutcome, Verdict, strictest, verdict_of
-from isthmus.settings.hooks import Dialect, Hook, HookEvent
+from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 
 BEFORE = HookEvent.BEFORE_TOOL
-GEMINI = Hook(Dialect.GEMINI, BEFORE, "BeforeTool", "c", "hooks.BeforeTool in f")
-CLAUDE = Hook(Dialect.CLAUDE, BEFORE, "PreToolUse", "c", "hooks.PreToolUse in f")
-CLAUDE_AFTER = Hook(Dialect.CLAUDE, HookEvent.AFTER_TOOL, "PostToolUse", "c", "hooks.PostToolUse in f")
+GEMINI = Hook(HookDialect.GEMINI, BEFORE, "BeforeTool", "c", "hooks.BeforeTool in f")
+CLAUDE = Hook(HookDialect.CLAUDE, BEFORE, "PreToolUse", "c", "hooks.PreToolUse in f")
+CLAUDE_AFTER = Hook(HookDialect.CLAUDE, HookEvent.AFTER_TOOL, "PostToolUse", "c", "hooks.PostToolUse in f")
 
 
 def said(hook: Hook, status: int | None, output: object = "", errors: str = "") -> Verdict:
