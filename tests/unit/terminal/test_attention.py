@@ -3,9 +3,7 @@ import pytest
 from isthmus.terminal.attention import Attention, CallsBy, notification
 
 
-def written(
-    calls_by: CallsBy = CallsBy.ALL, folder: str = "/work/app", **variables: str
-) -> tuple[Attention, list[str]]:
+def written(calls_by: CallsBy = CallsBy.ALL, folder: str = "/srv/app", **variables: str) -> tuple[Attention, list[str]]:
     parts: list[str] = []
     return Attention(parts.append, variables, folder, calls_by), parts
 
@@ -58,7 +56,7 @@ def test_a_notification_goes_to_terminals_that_are_known_for_it(variables: dict[
 
 
 def test_the_name_of_a_folder_cannot_control_the_terminal() -> None:
-    attention, parts = written(folder="/work/a\x1b]0;x\x07;b", TERM="foot")
+    attention, parts = written(folder="/srv/a\x1b]0;x\x07;b", TERM="foot")
     attention.asked()
     assert "\x1b]0" not in "".join(parts)
     assert "".join(parts).count(";") == 3
