@@ -160,7 +160,7 @@ class CodingAgent:
                 return end
             context = verdict.context
         if session.command is None:
-            await read_references(turn, resources.contents, scope, tools, options)
+            await read_references(turn, resources.contents, scope, tools, options, resources.hook_programs)
         if resources.environment is not None and not session.unsettled and not has_environment(session.messages):
             await turn.emit(EnvironmentContext(await resources.environment(scope)))
         if not session.has_editor_context and resources.editor_context is not None and not session.unsettled:

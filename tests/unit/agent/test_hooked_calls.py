@@ -70,6 +70,17 @@ async def test_a_hook_of_claude_code_blocks_a_command_in_yolo(tmp_path: Path, wi
     assert "A hook refused this call: no deleting" in agent.told()
 
 
+async def test_a_hook_protects_a_file_that_the_prompt_refers_to(tmp_path: Path, wire: GeminiWire) -> None:
+    (tmp_path / ".env").write_text("TOKEN=hidden", encoding="utf-8")
+    (tmp_path / "open.txt").write_text("shown", encoding="utf-8")
+    agent = harness(tmp_path, wire, claude(PROTECTS, "Read"))
+    wire.add(Reply.of(Say("done")))
+    assert (await agent.prompt("compare @.env with @open.txt")).state is TaskState.COMPLETED
+    sent = json.dumps(agent.body())
+    assert "TOKEN=hidden" not in sent
+    assert "shown" in sent
+
+
 @pytest.mark.parametrize("name", [".env", "sub/../.env", "./.env"])
 @pytest.mark.parametrize("key", ["file_path", "path"])
 async def test_a_hook_of_claude_code_protects_files_however_their_path_is_given(

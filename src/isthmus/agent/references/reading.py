@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isthmus.agent.calls.runner import CallRunner
+from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.files import WorkspaceReference, complete_path, find_file_references
 from isthmus.agent.references.syntax import Reference, completed, find_references
@@ -63,9 +64,17 @@ _FILES_HEADING = (
 
 
 async def read_references(
-    turn: AgentTurn, contents: ServerContents | None, scope: ToolScope, tools: ToolSet, options: AgentOptions
+    turn: AgentTurn,
+    contents: ServerContents | None,
+    scope: ToolScope,
+    tools: ToolSet,
+    options: AgentOptions,
+    hook_programs: HookPrograms | None = None,
 ) -> None:
-    """Read what the session's new prompts refer to, and emit its content after the prompts."""
+    """Read what the session's new prompts refer to, and emit its content after the prompts.
+
+    Policies and hooks of the settings decide on these calls as on those of the model.
+    """
     session = turn.session
     if session.waiting or not any("@" in prompt.text for prompt in session.new_prompts):
         return
@@ -99,7 +108,7 @@ async def read_references(
     named = dict(tools.tools)
     if contents is not None:
         named[READ_RESOURCE] = _ReadReference(contents, scope, tuple(resources.values()))
-    await CallRunner(turn, replace(tools, tools=named), options).settle()
+    await CallRunner(turn, replace(tools, tools=named), options, hook_programs=hook_programs).settle()
     if session.waiting:
         return  # a rule of the settings asks the user; the content comes after the answer
     texts = [*_texts_of(session, resources, _HEADING), *_texts_of(session, files, _FILES_HEADING)]
