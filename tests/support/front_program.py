@@ -336,7 +336,8 @@ async def run(arguments: argparse.Namespace) -> int:
             prompt = prompt_with_stdin(arguments.prompt, sys.stdin, sys.stderr)
             options = HeadlessOptions(prompt, arguments.output, settings, model="scripted")
             return await run_headless(agent, options, sys.stdout, sys.stderr)
-        from isthmus.terminal.interactive import InteractiveOptions, run_interactive
+        from isthmus.terminal.interactive import run_interactive
+        from isthmus.terminal.interactive_options import InteractiveOptions
 
         return await run_interactive(
             agent,

@@ -102,7 +102,8 @@ async def _connect(
             return await _headless(agent, request, folder, workspace)
         files = (("--token-file", token_file), ("--ca-file", ca_file))
         file_options = "".join(f" {name} {shlex.quote(str(file))}" for name, file in files if file is not None)
-        from isthmus.terminal.interactive import InteractiveOptions, run_interactive
+        from isthmus.terminal.interactive import run_interactive
+        from isthmus.terminal.interactive_options import InteractiveOptions
 
         options = InteractiveOptions(
             settings=_settings(folder),

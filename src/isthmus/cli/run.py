@@ -158,7 +158,8 @@ def missing_notice(servers: "Sequence[ServerStatus]") -> str:
 
 async def _interactive(setup: Setup, request: RunRequest) -> int:
     from isthmus.terminal.attention import CallsBy
-    from isthmus.terminal.interactive import InteractiveOptions, run_interactive
+    from isthmus.terminal.interactive import run_interactive
+    from isthmus.terminal.interactive_options import InteractiveOptions
 
     awaited = AwaitedServers()
     use = McpUse(open_browser=open_browser, on_unknown_trust=ask_for_trust, on_wait=awaited)

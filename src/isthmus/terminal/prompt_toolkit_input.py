@@ -6,29 +6,23 @@ answers, and it is needed only for the height of menus.
 
 import asyncio
 import os
-import re
 import sys
 import termios
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.application.current import set_app
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import CompleteEvent, Completer
-from prompt_toolkit.completion import Completion as ToolkitCompletion
 from prompt_toolkit.data_structures import Size
-from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition, is_done, is_searching
+from prompt_toolkit.filters import Condition, is_done
 from prompt_toolkit.formatted_text import AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import create_input
 from prompt_toolkit.input.typeahead import get_typeahead
-from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
+from prompt_toolkit.key_binding import KeyPress, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.completion import display_completions_like_readline
-from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
@@ -38,9 +32,10 @@ from prompt_toolkit.shortcuts import CompleteStyle, PromptSession
 from prompt_toolkit.styles import Style
 from typing_extensions import override
 
-from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText
+from isthmus.terminal.key_bindings import choice_keys, prompt_keys
+from isthmus.terminal.prompt_completer import MAXIMUM_HINTS, REFERENCE, PromptCompleter
 from isthmus.terminal.prompting import AskForCompletions, Complete, Prompter, ShownMode
 from isthmus.terminal.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.screen import Glyphs
@@ -50,11 +45,6 @@ from isthmus.terminal.typed_ahead import TypedAhead, TypedKey, WorkKey
 ESCAPE_SECONDS = 0.1
 """Time without another byte after which Escape counts as the key."""
 STYLE = Style.from_dict({"prompt": "bold ansicyan", "quiet": "ansibrightblack"})
-YES_AND_NO = "yn"
-MAXIMUM_HINTS = 8
-"""Maximum number of files that are shown while a reference is typed."""
-_REFERENCE = re.compile(r"(^|\s|[(\[])@\S*$")
-"""A reference at the end of a line, which the agent can complete."""
 
 
 class PromptToolkitPrompter(Prompter):
@@ -77,11 +67,11 @@ class PromptToolkitPrompter(Prompter):
         self._hints: Sequence[str] = ()
         self._looking: asyncio.Task[None] | None = None
         self._reading: PromptSession[str] | None = None
-        self._completer: _LineCompleter | None = None
+        self._completer: PromptCompleter | None = None
         self._prompt: PromptSession[str] = PromptSession(
             multiline=True,
             history=_history(history_file),
-            key_bindings=_prompt_keys(self._complete, self._next_mode),
+            key_bindings=prompt_keys(self._complete, self._next_mode),
             prompt_continuation="  ",
             style=STYLE,
             input=self._input,
@@ -97,7 +87,7 @@ class PromptToolkitPrompter(Prompter):
 
     @override
     def offer(self, complete: Complete, ask: AskForCompletions | None = None) -> None:
-        self._completer = self._prompt.completer = _LineCompleter(complete, ask)
+        self._completer = self._prompt.completer = PromptCompleter(complete, ask)
 
     def _complete(self, event: KeyPressEvent) -> None:
         """Complete on Tab. Completions of the agent come in the background, and are ignored if the line has changed."""
@@ -140,11 +130,11 @@ class PromptToolkitPrompter(Prompter):
             return
         self._looking = self._prompt.app.create_background_task(self._look(buffer, self._completer))
 
-    async def _look(self, buffer: Buffer, completer: "_LineCompleter") -> None:
+    async def _look(self, buffer: Buffer, completer: "PromptCompleter") -> None:
         # The cursor moves after this was called.
         await asyncio.sleep(0)
         line = buffer.document.text_before_cursor
-        if _REFERENCE.search(line):
+        if REFERENCE.search(line):
             await completer.ask(line)
             hints = completer.hints(line)
         else:
@@ -221,7 +211,7 @@ class PromptToolkitPrompter(Prompter):
         note = await self._take_early_text(question)
         keys = [choice.key for choice in question.choices]
         session: PromptSession[str] = PromptSession(
-            key_bindings=_choice_keys(keys),
+            key_bindings=choice_keys(keys),
             style=STYLE,
             input=self._input,
             output=self._output,
@@ -334,62 +324,6 @@ class PromptToolkitPrompter(Prompter):
             self._reading = None
 
 
-class _LineCompleter(Completer):
-    """Completer of slash commands, and of one line by the agent's last answer."""
-
-    def __init__(self, complete: Complete, ask: AskForCompletions | None) -> None:
-        self._complete = complete
-        self._ask = ask
-        self._found: tuple[str, Sequence[Completion]] = ("", ())
-        """All answers of the agent to a line."""
-        self._answered: tuple[str, Sequence[Completion]] = ("", ())
-        """Answers among them that go on with the line."""
-
-    @override
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[ToolkitCompletion]:
-        line = document.text_before_cursor
-        found = self._known(line)
-        if not found and line == self._answered[0]:
-            found = self._answered[1]
-        # The replaced text begins at a word, so that the menu shows whole words.
-        same = min((_common(line, item.line) for item in found), default=0)
-        start = max(line.rfind(" ", 0, same), line.rfind("\n", 0, same)) + 1
-        for item in found:
-            yield ToolkitCompletion(item.line[start:], start_position=start - len(line))
-
-    def has_to_ask(self, line: str) -> bool:
-        """Return whether only the agent can complete the line."""
-        is_argument = line.startswith("/") and " " in line
-        return self._ask is not None and (is_argument or bool(_REFERENCE.search(line))) and not self._known(line)
-
-    async def ask(self, line: str) -> None:
-        """Ask the agent to complete the line."""
-        if self._ask is not None:
-            self._found = (line, await self._ask(line))
-            extending = [item for item in self._found[1] if item.line.startswith(line)]
-            self._answered = (line, extending)
-
-    def best_other(self, line: str) -> str | None:
-        """Return the best answer to a line if none only goes on with what was typed; otherwise None."""
-        asked, found = self._found
-        return found[0].line if asked == line and found and not self._answered[1] else None
-
-    def hints(self, line: str) -> Sequence[str]:
-        """Return the last words of the agent's answers to a line."""
-        asked, found = self._found
-        start = line.rfind("@")
-        return tuple(item.line[start:] for item in found[:MAXIMUM_HINTS]) if asked == line else ()
-
-    def _known(self, line: str) -> Sequence[Completion]:
-        return self._complete(line) if line.startswith("/") and "\n" not in line else ()
-
-
-def _common(one: str, other: str) -> int:
-    """Return the length of the common prefix."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
-
-
 def _output() -> Vt100_Output:
     """Return the terminal of stdout, without requests for its cursor position."""
 
@@ -402,65 +336,6 @@ def _output() -> Vt100_Output:
 
     colors = ColorDepth.from_env()  # NO_COLOR
     return Vt100_Output(sys.stdout, size, os.environ.get("TERM"), colors, enable_cpr=False)
-
-
-def _prompt_keys(complete: Callable[[KeyPressEvent], None], next_mode: Callable[[KeyPressEvent], None]) -> KeyBindings:
-    """Return the keys: Enter sends, Alt-Enter or a backslash and Enter begin a line, Ctrl-C clears or interrupts."""
-    keys = KeyBindings()
-    # While the history is searched, these keys have their meaning there.
-    add = partial(keys.add, filter=~is_searching)
-    add("tab")(complete)
-    add("s-tab")(next_mode)
-    add("enter")(_send)
-    add("escape", "enter")(_begin_line)
-    add("c-c")(_clear)
-    return keys
-
-
-def _send(event: KeyPressEvent) -> None:
-    buffer = event.current_buffer
-    if buffer.document.char_before_cursor == "\\" and buffer.document.is_cursor_at_the_end_of_line:
-        buffer.delete_before_cursor()
-        buffer.newline(copy_margin=False)
-    else:
-        buffer.validate_and_handle()
-
-
-def _begin_line(event: KeyPressEvent) -> None:
-    event.current_buffer.newline(copy_margin=False)
-
-
-def _clear(event: KeyPressEvent) -> None:
-    if event.current_buffer.text:
-        event.current_buffer.reset()
-    else:
-        event.app.exit(exception=Interrupted())
-
-
-def _choice_keys(choices: list[str]) -> KeyBindings:
-    """Return keys that answer at once if every choice has a single one; else a number is typed and sent with Enter."""
-    keys = KeyBindings()
-    keys.add("escape")(_cancel)
-    if all(len(choice) == 1 for choice in choices):
-        keys.add(Keys.Any)(partial(_answer, (*choices, *YES_AND_NO)))
-        keys.add("enter")(_refuse_key)
-        keys.add(Keys.BracketedPaste)(_refuse_key)
-    return keys
-
-
-def _answer(accepted: tuple[str, ...], event: KeyPressEvent) -> None:
-    if event.data in accepted:
-        event.app.exit(result=event.data)
-    else:
-        event.app.output.bell()
-
-
-def _cancel(event: KeyPressEvent) -> None:
-    event.app.exit(exception=Interrupted())
-
-
-def _refuse_key(event: KeyPressEvent) -> None:
-    event.app.output.bell()
 
 
 def _history(path: Path | None) -> History:
