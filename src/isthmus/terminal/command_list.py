@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from isthmus.client import AgentClient, CommandScope, PromptCompleter
+from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.development_tool import SlashCommand
 from isthmus.errors import IsthmusError
 from isthmus.slash_commands.tree import CommandLine, Completion, all_commands, completions, near, read_line
@@ -77,7 +77,7 @@ class CommandList:
 
     async def ask(self, line: str) -> Sequence[Completion]:
         """Return the agent's completions of a line, e.g. values of an argument; nothing if that takes too long."""
-        if not isinstance(self.agent, PromptCompleter):
+        if not isinstance(self.agent, LineCompleter):
             return ()
         try:
             async with asyncio.timeout(self.ask_seconds):
