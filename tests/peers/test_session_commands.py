@@ -130,3 +130,15 @@ def test_the_message_is_edited_in_the_editor_of_the_user(sessions: Sessions, tmp
     with sessions.terminal(environment=environment) as terminal:
         terminal.wait_for(PROMPT).press("draft\x18\x05").wait_for(r"(?m)^\u203a from the editor$").press("\r")
         terminal.wait_for("You said: from the editor")
+
+
+def test_a_long_paste_is_folded_on_the_screen_and_sent_and_remembered_whole(sessions: Sessions) -> None:
+    pasted = "\n".join(f"line {number}" for number in range(1, 8))
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press(f"see \x1b[200~{pasted}\x1b[201~\x1b[200~{pasted}\x1b[201~ please")
+        terminal.wait_for(r"(?m)^\u203a see \[Pasted text 1: 7 lines\]\[Pasted text 1: 7 lines\] please$")
+        terminal.press("\x1b[D" * len(" please") + "\x7f").wait_for(r"see \[Pasted text 1: 7 lines\] please")
+        terminal.press("\r").wait_for(r"You said: see line 1\n *line 2\n(.*\n){4} *line 7 please")
+        terminal.wait_for(PROMPT).press("\x1b[A").wait_for(r"(?m)^\u203a see \[Pasted text 1: 7 lines\] please$")
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("\x1b[A").wait_for(r"\u203a see line 1\n  line 2\n(.*\n){4}  line 7 please")

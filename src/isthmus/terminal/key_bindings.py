@@ -8,15 +8,22 @@ from functools import partial
 
 from prompt_toolkit.filters import is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.keys import Keys
 
+from isthmus.terminal.folded_paste import FoldedPastes
 from isthmus.terminal.signals import Interrupted
 
 YES_AND_NO = "yn"
 
 
-def prompt_keys(complete: Callable[[KeyPressEvent], None], next_mode: Callable[[KeyPressEvent], None]) -> KeyBindings:
-    """Return the keys: Enter sends, Alt-Enter or a backslash and Enter begin a line, Ctrl-C clears or interrupts."""
+def prompt_keys(
+    complete: Callable[[KeyPressEvent], None], next_mode: Callable[[KeyPressEvent], None], pastes: FoldedPastes
+) -> KeyBindings:
+    """Return the keys: Enter sends, Alt-Enter or a backslash and Enter begin a line, Ctrl-C clears or interrupts.
+
+    Long pasted texts are folded; Backspace removes one as a whole, and the editor shows it.
+    """
     keys = KeyBindings()
     # While the history is searched, these keys have their meaning there.
     add = partial(keys.add, filter=~is_searching)
@@ -25,7 +32,28 @@ def prompt_keys(complete: Callable[[KeyPressEvent], None], next_mode: Callable[[
     add("enter")(_send)
     add("escape", "enter")(_begin_line)
     add("c-c")(_clear)
+    add(Keys.BracketedPaste)(partial(_paste, pastes))
+    add("c-h")(partial(_delete, pastes))
+    add("c-x", "c-e")(partial(_edit, pastes))
     return keys
+
+
+def _paste(pastes: FoldedPastes, event: KeyPressEvent) -> None:
+    event.current_buffer.insert_text(pastes.fold(event.data.replace("\r\n", "\n").replace("\r", "\n")))
+
+
+def _delete(pastes: FoldedPastes, event: KeyPressEvent) -> None:
+    buffer = event.current_buffer
+    if folded := pastes.before(buffer.document.text_before_cursor):
+        buffer.delete_before_cursor(len(folded))
+    else:
+        get_by_name("backward-delete-char").call(event)
+
+
+def _edit(pastes: FoldedPastes, event: KeyPressEvent) -> None:
+    buffer = event.current_buffer
+    buffer.text = pastes.unfold(buffer.text)
+    buffer.open_in_editor()
 
 
 def _send(event: KeyPressEvent) -> None:

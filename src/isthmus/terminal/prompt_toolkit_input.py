@@ -34,6 +34,7 @@ from typing_extensions import override
 
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText
+from isthmus.terminal.folded_paste import FoldedPastes
 from isthmus.terminal.key_bindings import choice_keys, prompt_keys
 from isthmus.terminal.prompt_completer import MAXIMUM_HINTS, REFERENCE, PromptCompleter
 from isthmus.terminal.prompting import AskForCompletions, Complete, Prompter, ShownMode
@@ -68,10 +69,11 @@ class PromptToolkitPrompter(Prompter):
         self._looking: asyncio.Task[None] | None = None
         self._reading: PromptSession[str] | None = None
         self._completer: PromptCompleter | None = None
+        self._pastes = FoldedPastes()
         self._prompt: PromptSession[str] = PromptSession(
             multiline=True,
-            history=_history(history_file),
-            key_bindings=prompt_keys(self._complete, self._next_mode),
+            history=_history(history_file, self._pastes),
+            key_bindings=prompt_keys(self._complete, self._next_mode, self._pastes),
             prompt_continuation="  ",
             style=STYLE,
             input=self._input,
@@ -160,10 +162,10 @@ class PromptToolkitPrompter(Prompter):
             return [("class:quiet", mode.mark), ("class:prompt", f"{self._glyph} ")]
 
         if (waiting := self.typed.next()) is not None:
-            return await self._read(self._prompt, message, waiting, is_sent=True)
+            return self._pastes.unfold(await self._read(self._prompt, message, waiting, is_sent=True))
         self._mode, self._hints = mode, ()
         draft, self.typed.draft = self.typed.draft, ""
-        return await self._read(self._prompt, message, draft)
+        return self._pastes.unfold(await self._read(self._prompt, message, draft))
 
     @override
     def show_status(self, status: Callable[[int], str]) -> None:
@@ -338,7 +340,19 @@ def _output() -> Vt100_Output:
     return Vt100_Output(sys.stdout, size, os.environ.get("TERM"), colors, enable_cpr=False)
 
 
-def _history(path: Path | None) -> History:
+class _PromptHistory(FileHistory):
+    """History in a file, with the whole of every pasted text."""
+
+    def __init__(self, file: Path, pastes: FoldedPastes) -> None:
+        self._pastes = pastes
+        super().__init__(file)
+
+    @override
+    def append_string(self, string: str) -> None:
+        super().append_string(self._pastes.unfold(string))
+
+
+def _history(path: Path | None, pastes: FoldedPastes) -> History:
     if path is None:
         return InMemoryHistory()
     try:
@@ -350,7 +364,7 @@ def _history(path: Path | None) -> History:
             os.close(descriptor)
     except OSError:
         return InMemoryHistory()
-    return FileHistory(path)
+    return _PromptHistory(path, pastes)
 
 
 @contextmanager

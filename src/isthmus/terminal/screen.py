@@ -7,7 +7,8 @@ Imports rich, so import this module only to draw.
 
 import base64
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -51,6 +52,8 @@ LINK_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper",
 """Values of TERM_PROGRAM of terminals that show links in text."""
 LINK_TERMS = ("xterm-kitty", "foot", "alacritty", "wezterm", "xterm-ghostty", "contour")
 """Beginnings of TERM of such terminals."""
+BEGIN_FRAME, END_FRAME = "\x1b[?2026h", "\x1b[?2026l"
+"""Synchronized output: the terminal draws what is between them at once. Terminals without it ignore both."""
 MAXIMUM_COPIED_BYTES = 75_000
 """Maximum size of a text for the clipboard: some terminals drop longer sequences."""
 
@@ -119,7 +122,7 @@ class Screen:
     def block(self, kind: str, lines: Iterable[Text]) -> None:
         """Print whole lines, after an empty line if the previous block was of another kind."""
         self.end_text()
-        with self.console:
+        with self._frame():
             self._erase_live()
             self._begin_block(kind)
             for line in lines:
@@ -193,7 +196,7 @@ class Screen:
         column = self._markdown.cursor if self._markdown is not None else 0
         if column >= self.width:
             lines = []  # the cursor is in the last cell, to which it could not return
-        with self.console:
+        with self._frame():
             self._erase_live()
             if not lines:
                 return
@@ -233,6 +236,18 @@ class Screen:
 
     # --- Inside -----------------------------------------------------------------------------------------------------
 
+    @contextmanager
+    def _frame(self) -> Generator[None]:
+        """Collect what is printed; if live lines are redrawn by it, the user sees all of it at once."""
+        is_redrawn = bool(self._live_widths)
+        if is_redrawn:
+            self._output.write(BEGIN_FRAME)
+        with self.console:
+            yield
+        if is_redrawn:
+            self._output.write(END_FRAME)
+            self._output.flush()
+
     def _begin_block(self, kind: str) -> None:
         if not self._is_empty and self._last_kind not in (kind, ""):
             self.console.print()
@@ -241,7 +256,7 @@ class Screen:
     def _print_pieces(self, pieces: Sequence[Piece]) -> None:
         if not pieces:
             return
-        with self.console:
+        with self._frame():
             self._erase_live()
             if self._last_kind != "text" or self._is_empty:
                 self._begin_block("text")
