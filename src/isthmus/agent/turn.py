@@ -20,8 +20,9 @@ class AgentTurn:
     async def emit(self, *events: AgentEvent) -> None:
         """Apply events to the session and hand each to the journal, in this order.
 
-        Returns immediately, except for EXECUTING, which is on the disk afterwards, and if too many rows are pending. A
-        state that ends the turn is returned by the agent and not emitted.
+        Returns immediately, except if too many rows are pending, for an AgentRecord, which outlives the process
+        afterwards, and for EXECUTING, which is on the disk. A state that ends the turn is returned by the agent and not
+        emitted.
 
         Raises:
             asyncio.CancelledError: the turn is over: its task was cancelled, or the journal took no more events.

@@ -167,26 +167,27 @@ class AcpAgent:
             if live is not None:
                 live.require_free()
             opened = await self._sessions.open(key, folder, kept.session or None, self._servers_of(session))
-            blocks, kept = self._message(session, opened, kept)
+            blocks, sent = self._message(session, opened, kept)
             blocks = (*await self._context_of_editor(session, opened), *blocks)
+            await turn.emit(sent.record)
             prompted = opened.session.prompt(session.task_id, blocks)
         except LoginRequiredError as error:
             if session.message is not None:
                 await turn.emit(replace(kept, sent=session.message.message_id).record)  # the user sends it again
             return login_required(error, self._launch.agent.login)
-        except TurnRunningError as error:
-            return StateChange(TaskState.FAILED, str(error), "agent_busy")
         except IsthmusError as error:
-            return StateChange(TaskState.FAILED, str(error), "agent_error")
+            await turn.emit(kept.record)  # the agent still has to be told the notes
+            reason = "agent_busy" if isinstance(error, TurnRunningError) else "agent_error"
+            return StateChange(TaskState.FAILED, str(error), reason)
         on_end = partial(self._let_go, prompted, key)
         work = self._work[session.task_id] = Work(opened.session, prompted, WorkspaceFiles(folder), on_end)
         if not opened.loss:
-            return work, (kept.record,)
+            return work, ()
         text = (
             f"The agent could not continue its earlier session ({opened.loss}). It has begun a new one, and does"
             " not know what was said before."
         )
-        return work, (AgentMessage(f"loss-{opened.session.session_id}", text), kept.record)
+        return work, (AgentMessage(f"loss-{opened.session.session_id}", text),)
 
     def _message(self, session: Session, opened: OpenedSession, kept: Kept) -> tuple[tuple[ContentBlock, ...], Kept]:
         """Return the blocks of the messages that the agent has not received, and what is kept afterwards."""

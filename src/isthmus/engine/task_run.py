@@ -24,6 +24,7 @@ from isthmus.engine.feed import THINKING, TaskFeed
 from isthmus.events import (
     AgentEvent,
     AgentMessage,
+    AgentRecord,
     ConfirmationAccepted,
     ModelReply,
     Prompt,
@@ -255,6 +256,9 @@ class TaskRun:
         self._gather(event)
         if isinstance(event, ToolCallUpdate) and event.tool_call.status is ToolCallStatus.EXECUTING:
             await self._write(full_sync=True)
+        elif isinstance(event, AgentRecord):
+            # Another author's agent gets its prompt next, and the next owner of the task must not send it again.
+            await self._write()
         elif isinstance(event, ModelReply) and self.session.unsettled:
             # If a call ends the process, the next owner of the task must know that the model asked for the call.
             await self._write()

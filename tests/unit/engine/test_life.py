@@ -15,7 +15,7 @@ from isthmus.client import (
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.events import AgentEvent, AgentRecord, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.journal.base import NO_LIMITS, ClaimedTask, NewTask, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
@@ -69,6 +69,23 @@ async def test_a_working_task_whose_engine_stopped_goes_on_in_the_next(tmp_path:
     second_agent.release.set()
     async with engine_on(tmp_path, second_agent) as engine:
         assert events(await all_of(await engine.follow(turn.task_id, 0)))[-1] == StateChange(TaskState.COMPLETED)
+
+
+async def test_what_an_agent_records_outlives_the_process_before_the_agent_goes_on(tmp_path: Path) -> None:
+    known: list[Sequence[AgentEvent]] = []
+
+    class Beginning:
+        async def advance(self, turn: AgentTurn) -> StateChange:
+            await turn.emit(StateChange(TaskState.WORKING), AgentRecord({"sent": "1"}))
+            # Another author's agent receives the prompt now; from here on the process may be killed at any moment.
+            journal = await SqliteJournal.open(tmp_path / "journal.sqlite")
+            known.append([delivery.event for delivery in await journal.events(turn.session.task_id, 0, 100)])
+            await journal.aclose()
+            return StateChange(TaskState.COMPLETED)
+
+    async with engine_on(tmp_path, Beginning()) as engine:
+        await all_of(await engine.prompt(PromptMessage("work")))
+    assert known[0][1:] == [StateChange(TaskState.WORKING), AgentRecord({"sent": "1"})]
 
 
 async def test_an_engine_that_takes_nothing_over_goes_on_with_a_task_when_it_is_followed(tmp_path: Path) -> None:
