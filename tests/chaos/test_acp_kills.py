@@ -1,7 +1,6 @@
 """Kills ``isthmus acp --connect`` and its server, at any moment and while a question waits: another client goes on."""
 
 import asyncio
-import itertools
 import os
 import random
 from collections import Counter
@@ -25,7 +24,8 @@ SEED = int(os.environ.get("CHAOS_SEED", str(random.SystemRandom().randrange(10**
 KILLS = int(os.environ.get("CHAOS_KILLS", "1"))
 LONGEST_WAIT_SECONDS = 0.3
 """Maximum time from the beginning of a part of a turn to the kill."""
-ORDERS = [order for length in (1, 2) for order in itertools.permutations(("acp", "server"), length)]
+ORDERS = [("acp",), ("acp", "server")]
+"""Who is killed while a question waits; other orders, at any moment, are in the test of random kills."""
 
 
 @pytest.fixture

@@ -177,14 +177,15 @@ async def test_cancelling_stops_the_agent_and_answers_its_question(hosting: AcpH
     assert [item.get("method") for item in received()].count("initialize") == 1
 
 
-async def test_an_agent_that_ignores_a_cancellation_is_ended_with_its_children(hosting: AcpHosting) -> None:
-    turn = await hosting.turn("hang")
-    said = await text_of(turn, "Hanging")
-    child = int(said.split()[-1].rstrip("."))
-    assert (await hosting.agent.cancel(turn.snapshot.task_id)).state is TaskState.CANCELED
-    await eventually_async(lambda: not psutil.pid_exists(child), what="the end of the agent's child")
-    again = await hosting.prompt("hello", turn.snapshot.context_id)
-    assert again.text == "You said: hello"
+async def test_an_agent_that_ignores_a_cancellation_is_ended_with_its_children(tmp_path: Path) -> None:
+    async with acp_hosting(tmp_path, limits=replace(LIMITS, cancel_seconds=0.1, exit_seconds=0.1)) as hosting:
+        turn = await hosting.turn("hang")
+        said = await text_of(turn, "Hanging")
+        child = int(said.split()[-1].rstrip("."))
+        assert (await hosting.agent.cancel(turn.snapshot.task_id)).state is TaskState.CANCELED
+        await eventually_async(lambda: not psutil.pid_exists(child), what="the end of the agent's child")
+        again = await hosting.prompt("hello", turn.snapshot.context_id)
+        assert again.text == "You said: hello"
 
 
 async def test_wrong_messages_change_nothing_and_files_outside_are_refused(hosting: AcpHosting, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The real Gemini CLI and Qwen Code as ACP agents behind our A2A server, with scripted models."""
+"""The real Gemini CLI as an ACP agent behind our A2A server, with a scripted model; in `make agents` Qwen Code, too."""
 
 import json
 import os
@@ -58,7 +58,7 @@ class Peer:
             yield hosting
 
 
-@pytest.fixture(params=["gemini", "qwen"])
+@pytest.fixture(params=os.environ.get("ACP_AGENTS", "gemini").split())
 def peer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     home = Path(os.environ["HOME"])
     settings: Mapping[str, Any]

@@ -41,7 +41,7 @@ async def prompted(program: AcpProgram, workspace: Path, choice: str | None) -> 
 
 @pytest.mark.parametrize(
     ("choice", "decided"),
-    [("trust-folder", "TRUST_FOLDER"), ("trust-parent", "TRUST_PARENT"), ("distrust", "DO_NOT_TRUST"), ("later", None)],
+    [("trust-parent", "TRUST_PARENT"), ("later", None)],
 )
 async def test_the_user_decides_once_what_the_folder_may_start(
     tmp_path: Path, workspace: Path, choice: str, decided: str | None
@@ -58,15 +58,3 @@ async def test_the_user_decides_once_what_the_folder_may_start(
         questions = await prompted(again, workspace, "later" if decided is None else None)
     assert len(questions) == (1 if decided is None else 0)
     assert (tmp_path / "started").exists() is choice.startswith("trust")
-
-
-async def test_an_unknown_choice_decides_nothing(tmp_path: Path, workspace: Path) -> None:
-    async with acp_program(workspace, "--model", "demo") as program:
-        await prompted(program, workspace, "yes, all of it")
-    assert trusted_folders() == {}
-    assert not (tmp_path / "started").exists()
-
-
-async def test_nothing_is_asked_about_a_folder_that_starts_nothing(tmp_path: Path) -> None:
-    async with acp_program(tmp_path, "--model", "demo") as program:
-        assert await prompted(program, tmp_path, None) == []

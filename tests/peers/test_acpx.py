@@ -58,8 +58,21 @@ def acpx(tmp_path: Path, workspace: Path) -> Generator[Acpx]:
         running.run("sessions", "close")
 
 
-def test_a_single_prompt_writes_what_is_allowed_alone(acpx: Acpx, workspace: Path) -> None:
-    allowed = acpx.run("--approve-all", "exec", "write allowed.txt")
+def use_settings_of_the_guide(folder: Path) -> None:
+    """Write the settings that name our agent, as the guide has them, with the command of the tests."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "acp.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"`~/.acpx/config.json`:\n\n```json\n(.*?)```", page, flags=re.DOTALL)
+    settings = json.loads(block)
+    assert settings == {"agents": {"isthmus": {"argv": ["isthmus", "acp"]}}}
+    settings["agents"]["isthmus"]["argv"] = list(acp_command(folder))
+    own = Path(os.environ["HOME"]) / ".acpx"
+    own.mkdir()
+    (own / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+def test_a_single_prompt_writes_what_is_allowed_alone(acpx: Acpx, tmp_path: Path, workspace: Path) -> None:
+    use_settings_of_the_guide(tmp_path)
+    allowed = acpx.run_named("--approve-all", "isthmus", "exec", "write allowed.txt")
     refused = acpx.run("--deny-all", "exec", "write refused.txt", status=5)
 
     assert "[tool] Write allowed.txt (completed)" in allowed
@@ -68,19 +81,6 @@ def test_a_single_prompt_writes_what_is_allowed_alone(acpx: Acpx, workspace: Pat
     assert "[tool] Write refused.txt (failed)" in refused
     assert "It was refused." in refused
     assert [file.name for file in workspace.iterdir()] == ["allowed.txt"]
-
-
-def test_settings_from_the_guide_give_the_agent_a_name(acpx: Acpx, tmp_path: Path) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "acp.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"`~/.acpx/config.json`:\n\n```json\n(.*?)```", page, flags=re.DOTALL)
-    settings = json.loads(block)
-    assert settings == {"agents": {"isthmus": {"argv": ["isthmus", "acp"]}}}
-    settings["agents"]["isthmus"]["argv"] = list(acp_command(tmp_path))
-    folder = Path(os.environ["HOME"]) / ".acpx"
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
-
-    assert "Hello from the agent." in acpx.run_named("isthmus", "exec", "say hello")
 
 
 def test_a_session_is_continued_queued_for_and_cancelled(acpx: Acpx, tmp_path: Path) -> None:

@@ -107,15 +107,9 @@ OWN_AGENT_ONLY: Mapping[str, Sequence[str]] = MappingProxyType(
 """Files and tests, by the reason for which they do not run with an ACP agent."""
 
 SAMPLE: Sequence[str] = (
-    "test_a2a_lost_answers",
-    "test_a2a_push",
     "test_a2a_queue",
-    "test_a2a_remote_agent",
     "test_a2a_repeated_messages",
     "test_a2a_streams",
-    "test_a2a_transcripts",
-    "test_a2a_users",
-    "test_a2a_v1_clauses",
     "test_a2a_waiting_tasks",
 )
-"""Files that every run of the tests repeats with an ACP agent."""
+"""Files that every run of the tests repeats with an ACP agent: queues, repetitions, streams and waiting tasks."""
