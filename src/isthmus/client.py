@@ -24,6 +24,8 @@ ELICITATION = "elicitation"
 """Tool name of a call by which an MCP server, or a hosted agent, asks the user for information."""
 SAMPLING = "sampling"
 """Tool name of a call by which an MCP server asks the model."""
+APPROVAL_REQUIRED = "approval_required"
+"""Type of the error of a call that a user could have allowed, where no user can be asked."""
 ACCEPTING_OPTIONS = ("proceed_once", "accept", "allow_once", "allow-once", "allow", "once", "approved", "yes")
 """Ids of options that allow a call once, ours first; hosted agents have ids of their own."""
 REFUSING_OPTIONS = ("cancel", "reject_once", "reject-once", "reject", "deny", "denied", "abort")

@@ -75,7 +75,7 @@ async def test_prompts_and_commands_of_gemini_clis_server(tmp_path: Path, worksp
             # Nobody can be asked: the edit is refused, and the output says so.
             wire.add(Reply.of(Call("write_file", {"file_path": str(workspace / "b.txt"), "content": "new\n"})))
             code, _, problems = await connect(server.url, "Write b.txt", workspace)
-            assert code == 0
+            assert code == 57
             assert "refused: write_file" in problems
             assert not (workspace / "b.txt").exists()
             code, output, _ = await connect(server.url, "/memory add Be brief", workspace)
@@ -107,5 +107,5 @@ async def test_a_hosted_agent_needs_no_folder_and_has_no_options_to_advise(tmp_p
     async with hosted(Everything(), workspace, workspaces=(workspace,)) as server:
         token = {"ISTHMUS_A2A_TOKEN": TOKEN}
         code, output, problems = await connect(server.url, "you", tmp_path, token)
-    assert (code, output) == (0, "all is well\n\nPressed.\n")
+    assert (code, output) == (57, "all is well\n\nPressed.\n")
     assert "refused: press needs permission; answer it without -p\n" in problems

@@ -99,7 +99,7 @@ def test_a_setting_sends_all_tools_or_always_searches(
         with GeminiWire([Reply.of(Say("Hello."))]) as wire:
             monkeypatch.setenv(GEMINI.key, "test-key")
             monkeypatch.setenv(GEMINI.base_url, wire.base_url)
-            ran = isthmus("-m", "gemini:test-model", "-p", "hi", folder=workspace)
+            ran = isthmus("-m", "gemini:test-model", "--allowed-tools", "many", "-p", "hi", folder=workspace)
             assert ran.returncode == 0, ran.stderr
             sent[mode] = declared(GEMINI, wire.model_requests[0].json)
     assert "record_149_falcon" in sent["never"]

@@ -50,7 +50,7 @@ from isthmus.models.base import (
     text_of,
 )
 from isthmus.slash_commands.tree import Completion
-from isthmus.tools.base import AskingTool, ModelSpecificTool, ToolScope, ToolSet, full_parameters_of
+from isthmus.tools.base import ModelSpecificTool, ToolScope, ToolSet, full_parameters_of
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class CodingAgent:
                 if problems is not None:
                     await turn.emit(EditorContext(problems))
             try:
-                end = await self._ask_model(turn, loading, keeper, models)
+                end = await self._ask_model(turn, loading, keeper, models, calls)
             except RepeatedTextError as repeated:
                 end = await guard.act(
                     f"repeated a passage without end ({repeated.passage})",
@@ -206,14 +206,14 @@ class CodingAgent:
         return partial(diagnostics.before_edit, scope) if diagnostics is not None else None
 
     async def _ask_model(
-        self, turn: AgentTurn, loading: ToolLoading, keeper: ContextKeeper, models: FallbackModels
+        self, turn: AgentTurn, loading: ToolLoading, keeper: ContextKeeper, models: FallbackModels, calls: CallRunner
     ) -> StateChange | None:
         """Emit the next message of the first model that is not overloaded; return the end of the turn if that is it."""
         reply = ReplyStream(turn, stops_loops=self._options.stops_loops)
         while True:
             model = await models.present(turn.session.model)
             try:
-                return await self._ask(turn, loading, keeper, model, reply, has_fallback=models.has_more)
+                return await self._ask(turn, loading, keeper, model, reply, calls, has_fallback=models.has_more)
             except ModelError as error:
                 await turn.emit(await models.after(model, error))
 
@@ -224,6 +224,7 @@ class CodingAgent:
         keeper: ContextKeeper,
         model: ChatModel,
         reply: ReplyStream,
+        calls: CallRunner,
         *,
         has_fallback: bool,
     ) -> StateChange | None:
@@ -236,7 +237,7 @@ class CodingAgent:
         loading.fit(window)
         if loading.begins(session.loaded_tools, window):
             await turn.emit(ToolsLoaded())
-        request = replace(await self._request(session, loading, model), has_fallback=has_fallback)
+        request = replace(await self._request(session, loading, model, calls), has_fallback=has_fallback)
         await keeper.before(model, request)
         try:
             return await reply.stream(model, replace(request, messages=tuple(session.messages)), tools)
@@ -252,12 +253,14 @@ class CodingAgent:
                 raise
             raise still_too_long(error, "It is still too long after its older part was summarised.") from error
 
-    async def _request(self, session: Session, loading: ToolLoading, model: ChatModel) -> ModelRequest:
+    async def _request(
+        self, session: Session, loading: ToolLoading, model: ChatModel, calls: CallRunner
+    ) -> ModelRequest:
         settings, workspace = session.settings, Path(session.workspace)
         policy = policy_for(
             self._options.policy, settings, self._options.settings_rule, yolo_refusal=loading.tools.yolo_refusal
         )
-        names_of_tools = frozenset(loading.tools.tools)
+        names_of_tools = frozenset(name for name, tool in loading.tools.tools.items() if calls.is_offered(tool))
         variant = PromptVariant(
             policy.mode, policy.may_ask, self._options.is_in_terminal, model.provider, names_of_tools
         )
@@ -278,8 +281,7 @@ class CodingAgent:
             tools=tuple(
                 ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
                 for tool in loading.sent(session.loaded_tools)
-                if (not isinstance(tool, ModelSpecificTool) or tool.suits(model.name))
-                and (policy.may_ask or not isinstance(tool, AskingTool))
+                if (not isinstance(tool, ModelSpecificTool) or tool.suits(model.name)) and calls.is_offered(tool)
             ),
         )
 

@@ -41,12 +41,16 @@ from isthmus.terminal.headless_output import (
     ServerLine,
     StreamJsonOutput,
     TextOutput,
+    lacks_permission,
 )
 from isthmus.terminal.questions import refusal
 from isthmus.terminal.signals import signal_handlers
+from isthmus.text.units import show_count
 from isthmus.text.visible import visible_line
 
 OUTPUT_FORMATS = ("text", "json", "stream-json")
+NAMED_CALLS = 3
+"""Maximum number of refused calls that the message names."""
 MAX_REFUSALS = 100
 """Maximum number of questions that a run refuses before it stops the task."""
 STDIN_SECONDS = 0.5
@@ -56,7 +60,7 @@ STDIN_LIMIT = 8 * 1024 * 1024
 
 
 class ExitCode(IntEnum):
-    """Exit code of a headless run; the codes are Gemini CLI's, except REQUIRED_SERVER and LOOP."""
+    """Exit code of a headless run; the codes are Gemini CLI's, except REQUIRED_SERVER, LOOP and REFUSED."""
 
     COMPLETED = 0
     ERROR = 1
@@ -64,6 +68,7 @@ class ExitCode(IntEnum):
     REQUIRED_SERVER = 45
     TURN_LIMIT = 53
     LOOP = 56
+    REFUSED = 57
     CANCELLED = 130
 
 
@@ -123,6 +128,8 @@ class _Run:
     interrupted: asyncio.Event = field(default_factory=asyncio.Event)
     given_up: asyncio.Event = field(default_factory=asyncio.Event)
     exit_code: int = ExitCode.CANCELLED
+    refused: list[str] = field(default_factory=list[str])
+    """Ids of the calls whose question was refused here."""
 
     def interrupt(self, number: int = signal.SIGINT) -> None:
         """Cancel the task, then end with the exit code of the signal; the second time end at once."""
@@ -203,7 +210,6 @@ class _Run:
         return CommandMessage(line.path, line.args, scope) if line is not None else None
 
     async def _follow(self, stream: TaskStream) -> None:
-        refused = 0
         while True:
             async for delivery in stream.deliveries():
                 self.output.event(delivery, self.view)
@@ -215,8 +221,8 @@ class _Run:
                 return
             call = questions[0].call
             answer = refusal(call)
-            refused += 1
-            if answer is None or refused > MAX_REFUSALS:
+            self.refused.append(call.tool_call_id)
+            if answer is None or len(self.refused) > MAX_REFUSALS:
                 self.output.warning(f"stopped: {_describe(call)} waits for a user; {self.options.permission_hint}")
                 await self.agent.cancel(stream.task_id)
                 continue
@@ -242,7 +248,7 @@ class _Run:
             return RunError("LoopDetectedError", view.error or "the model repeated itself", ExitCode.LOOP)
         match view.state:
             case TaskState.COMPLETED:
-                return None
+                return self._error_of_refusals()
             case TaskState.CANCELED:
                 message = view.error or "the task was cancelled"
                 return RunError("FatalCancellationError", message, ExitCode.CANCELLED)
@@ -263,6 +269,20 @@ class _Run:
             case TaskState.SUBMITTED | TaskState.WORKING:
                 message = "the stream ended before the task did; see its progress with --resume"
                 return RunError("StreamEnded", message, ExitCode.ERROR)
+
+    def _error_of_refusals(self) -> RunError | None:
+        """Return the error of a task that is completed as far as it was permitted; None if nothing was refused."""
+        calls = [item.call for item in self.view.calls.values()]
+        refused = [call for call in calls if call.tool_call_id in self.refused or lacks_permission(call)]
+        if not refused:
+            return None
+        named = ", ".join(_describe(call) for call in refused[:NAMED_CALLS])
+        more = f" and {len(refused) - NAMED_CALLS} more" if len(refused) > NAMED_CALLS else ""
+        message = (
+            f"{show_count(len(refused), 'call')} of the agent needed a permission that nobody could give here, and did"
+            f" not run: {named}{more}. {self.options.permission_hint.capitalize()}."
+        )
+        return RunError("PermissionRequired", message, ExitCode.REFUSED, tuple(refused))
 
 
 def _bad_input(message: str) -> RunError:

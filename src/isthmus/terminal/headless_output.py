@@ -16,7 +16,7 @@ from typing import Any, Protocol, TextIO, assert_never
 
 from typing_extensions import override
 
-from isthmus.client import Delivery, TaskSnapshot
+from isthmus.client import APPROVAL_REQUIRED, Delivery, TaskSnapshot
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import (
     AgentMessage,
@@ -38,11 +38,24 @@ from isthmus.text.visible import visible_line, without_escapes
 
 @dataclass(frozen=True, slots=True)
 class RunError:
-    """Reason why a run did not complete. ``code`` is the exit code, ``kind`` Gemini CLI's or our name of the error."""
+    """Reason why a run did not complete. ``code`` is the exit code, ``kind`` Gemini CLI's or our name of the error.
+
+    ``refused`` are the calls that lacked a permission.
+    """
 
     kind: str
     message: str
     code: int
+    refused: tuple[ToolCall, ...] = ()
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The error in the form of the JSON formats, without its code."""
+        refused = [
+            {"tool_id": call.tool_call_id, "tool_name": call.tool_name, "message": _failure_text(call)}
+            for call in self.refused
+        ]
+        return {"type": self.kind, "message": self.message} | ({"refused_calls": refused} if refused else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +218,7 @@ class JsonOutput(HeadlessOutput):
         if (servers := servers_json(self.servers)) is not None:
             result["mcp_servers"] = servers
         if error is not None:
-            result["error"] = {"type": error.kind, "message": error.message, "code": error.code}
+            result["error"] = {**error.json, "code": error.code}
             self.warning(error.message)
         self.out.write(json.dumps(result, ensure_ascii=not self.out.is_utf8, indent=2) + "\n")
 
@@ -261,7 +274,7 @@ class StreamJsonOutput(HeadlessOutput):
     def finished(self, view: TaskView, error: RunError | None) -> None:
         result: dict[str, Any] = {"status": "success" if error is None else "error"}
         if error is not None:
-            result["error"] = {"type": error.kind, "message": error.message}
+            result["error"] = error.json
             self.notices.write(f"isthmus: {visible_line(error.message)}\n")
         stats = stream_stats(view, view.duration)
         self._emit("result", datetime.now(UTC).timestamp(), **result, stats=stats)
@@ -307,6 +320,11 @@ def _output_text(call: ToolCall) -> str | None:
     if output.structured_data is not None:
         return json.dumps(output.structured_data, ensure_ascii=False)
     return f"wrote {output.diff.file_path}" if output.diff is not None else None
+
+
+def lacks_permission(call: ToolCall) -> bool:
+    """Return whether a call was refused because no user could be asked."""
+    return call.error is not None and call.error.type == APPROVAL_REQUIRED
 
 
 def _failure_text(call: ToolCall) -> str:

@@ -168,11 +168,40 @@ async def test_stream_json_has_a_line_for_every_event_in_gemini_clis_shapes() ->
 async def test_a_question_is_refused_and_what_would_allow_it_is_named(output: str) -> None:
     agent = scripted(Ask((edit_call(), shell_call())), TextContent("t", "Without it, then."))
     run = await headless(agent, output)
-    assert run.code == 0
+    assert run.code == 57
     refusals = [line for line in run.err.getvalue().splitlines() if "refused" in line and "--approval-mode" in line]
     assert len(refusals) == 2
     assert "replace (greeting.py)" in refusals[0]
     assert "run_shell_command (make test)" in refusals[1]
+    assert run.err.getvalue().splitlines()[-1] == (
+        "isthmus: 2 calls of the agent needed a permission that nobody could give here, and did not run: replace"
+        " (greeting.py), run_shell_command (make test). Allow it with --approval-mode."
+    )
+
+
+async def test_work_that_the_agent_itself_refused_for_want_of_a_user_is_no_success() -> None:
+    refused = ErrorDetails("write_file needs permission", "approval_required")
+    forbidden = ErrorDetails("a rule forbids it", "permission_denied")
+    steps = (
+        *steps_of_call("w", "write_file", "a.py", error=refused),
+        *steps_of_call("r", "read_file", "b.py", error=forbidden),
+        TextContent("t", "I could not write it."),
+    )
+    text = await headless(scripted(*steps))
+    assert (text.code, text.out.getvalue()) == (57, "I could not write it.\n")
+    whole = (await headless(scripted(*steps), "json")).json
+    assert whole["response"] == "I could not write it."
+    assert (whole["error"]["type"], whole["error"]["code"]) == ("PermissionRequired", 57)
+    calls = [{"tool_id": "w", "tool_name": "write_file", "message": "write_file needs permission"}]
+    assert whole["error"]["refused_calls"] == calls
+    last = (await headless(scripted(*steps), "stream-json")).lines[-1]
+    assert (last["status"], last["error"]["refused_calls"]) == ("error", calls)
+
+
+async def test_what_a_rule_forbids_is_no_want_of_permission() -> None:
+    forbidden = ErrorDetails("a rule forbids it", "permission_denied")
+    run = await headless(scripted(*steps_of_call("r", "replace", "b.py", error=forbidden), TextContent("t", "Done.")))
+    assert (run.code, run.out.getvalue()) == (0, "Done.\n")
 
 
 async def test_a_question_that_cannot_be_refused_stops_the_task() -> None:

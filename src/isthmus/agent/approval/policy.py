@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
+from isthmus.client import APPROVAL_REQUIRED
 from isthmus.development_tool import ConfirmationOption, McpDetails
 from isthmus.sandbox.guarded_paths import effect_of
 from isthmus.tools.base import ToolKind
@@ -86,11 +87,16 @@ class ApprovalRequired:
     options: tuple[ConfirmationOption, ...]
 
 
+DENIED = "permission_denied"
+"""Category of a refusal by a rule, a hook or the approval mode."""
+
+
 @dataclass(frozen=True, slots=True)
 class Deny:
     """Refusal of the call; ``reason`` tells the model and the user what would allow it."""
 
     reason: str
+    category: str = DENIED
 
 
 Decision: TypeAlias = Allow | ApprovalRequired | Deny
@@ -147,11 +153,37 @@ def decide(
         return Allow()
     if not policy.may_ask:
         missing = _missing_prefixes(analysis, policy.grants)
-        return Deny(_advice_to_allow(tool_name, kind, missing, is_guarded=is_guarded))
+        return Deny(_advice_to_allow(tool_name, kind, missing, is_guarded=is_guarded), APPROVAL_REQUIRED)
     options = _options(tool_name, kind, analysis, server, may_keep=may_keep)
     return ApprovalRequired(
         tuple(option for option in options if not (is_guarded and option.id == PROCEED_ALWAYS_TOOL))
     )
+
+
+def is_always_refused(policy: Policy, tool_name: str, kind: ToolKind, server: str | None = None) -> bool:
+    """Return whether every call of a tool is refused, with any arguments, because no user can be asked.
+
+    ``server`` is the MCP server of the tool, if any; allow-lists name its tools in several ways, which all count here.
+    """
+    if policy.may_ask or kind is ToolKind.READ or policy.mode is ApprovalMode.YOLO:
+        return False
+    if policy.mode is ApprovalMode.PLAN:
+        return True
+    if kind is ToolKind.EDIT and policy.mode is ApprovalMode.AUTO_EDIT:
+        return False
+    return not any(_may_cover(grant, tool_name, kind, server) for grant in policy.grants)
+
+
+def _may_cover(grant: Grant, tool_name: str, kind: ToolKind, server: str | None) -> bool:
+    match grant:
+        case ToolGrant(name):
+            return name in (tool_name, server) or (
+                server is not None and name.startswith((f"{server}.", f"{server}__"))
+            )
+        case PrefixGrant():
+            return kind is ToolKind.EXECUTE
+        case ServerGrant(name) | ServerToolGrant(name):
+            return name == server
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +199,8 @@ def decide_each_time(policy: Policy, tool_name: str, asked: AskedEachTime, kind:
     if policy.mode is ApprovalMode.PLAN and kind is not ToolKind.READ:
         return Deny(f"{tool_name} changes things, and plan mode is read-only.")
     if not policy.may_ask:
-        return Deny(f"{asked.reason}. No user can be asked here, so {tool_name} was not run. {asked.remedy}")
+        reason = f"{asked.reason}. No user can be asked here, so {tool_name} was not run. {asked.remedy}"
+        return Deny(reason, APPROVAL_REQUIRED)
     return ApprovalRequired((replace(_ONCE, description=asked.reason), _REJECT))
 
 

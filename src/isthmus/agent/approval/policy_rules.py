@@ -83,6 +83,11 @@ def exclusion(rules: Sequence[PolicyRule], tool: NamedTool) -> str | None:
     return None
 
 
+def may_allow(rules: Sequence[PolicyRule], tool: NamedTool) -> bool:
+    """Return whether a rule allows some calls of a tool."""
+    return any(rule.decision is RuleDecision.ALLOW and _names(rule, tool) for rule in rules)
+
+
 def arguments_text(arguments: Mapping[str, Any]) -> str:
     r"""Return arguments as the text in which Gemini CLI searches patterns: sorted JSON, fields between ``\0``."""
     pairs = (f"\0{_json(name)}:{_json(arguments[name])}\0" for name in sorted(arguments))

@@ -14,6 +14,7 @@ from typing import assert_never
 from isthmus.agent.approval.kept_approvals import SessionApprovals
 from isthmus.agent.approval.policy import (
     CANCEL,
+    DENIED,
     PROCEED_ALWAYS_AND_SAVE,
     PROCEED_ONCE,
     Allow,
@@ -30,13 +31,15 @@ from isthmus.agent.approval.policy import (
     decide_each_time,
     decide_question,
     grants_of,
+    is_always_refused,
     is_guarded,
 )
-from isthmus.agent.approval.policy_rules import Ruling
+from isthmus.agent.approval.policy_rules import Ruling, may_allow
 from isthmus.agent.approval.requested_file import is_requested
+from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.call_hooks import CallHooks
-from isthmus.agent.calls.call_rules import ruling_of
+from isthmus.agent.calls.call_rules import ruling_of, server_of
 from isthmus.agent.calls.events import (
     announced_call,
     call_problem,
@@ -247,8 +250,8 @@ class CallRunner:
             return
         decision = await self._after_hooks(ready, Allow())
         if not isinstance(decision, Allow):
-            reason = decision.reason if isinstance(decision, Deny) else "A hook of the settings asks about it"
-            await self._turn.emit(*refusal_events(executing, ErrorDetails(reason, "permission_denied")))
+            refused = decision if isinstance(decision, Deny) else Deny("A hook of the settings asks about it")
+            await self._turn.emit(*refusal_events(executing, ErrorDetails(refused.reason, refused.category)))
             return
         approved = Approved(ready.proposal, version=ready.version)
         await self._execution.begin(executing, ready.tool, ready.context, approved)
@@ -266,8 +269,8 @@ class CallRunner:
                 request = ConfirmationRequest.of(options, ready.proposal or generic)
                 asking = replace(ready.announced, confirmation_request=request)
                 await self._turn.emit(ToolCallUpdate(asking, ready.version or None))
-            case Deny(reason):
-                await self._turn.emit(*refusal_events(ready.announced, ErrorDetails(reason, "permission_denied")))
+            case Deny(reason, category):
+                await self._turn.emit(*refusal_events(ready.announced, ErrorDetails(reason, category)))
             case Allow():
                 await self._turn.emit(ToolCallUpdate(ready.announced))
                 approved = Approved(ready.proposal, version=ready.version)
@@ -296,7 +299,7 @@ class CallRunner:
         ruling = self._ruling(item, tool, item.proposal)
         if ruling is not None and ruling.decision is RuleDecision.DENY:
             at_rest = replace(call, confirmation_request=None)
-            await self._turn.emit(*refusal_events(at_rest, ErrorDetails(ruling.reason, "permission_denied")))
+            await self._turn.emit(*refusal_events(at_rest, ErrorDetails(ruling.reason, DENIED)))
             return
         modified = confirmation.file_details if confirmation is not None else None
         version = self._session.tool_versions.get(call.tool_call_id)
@@ -348,9 +351,7 @@ class CallRunner:
         guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path), context_files)
         if guarded and not policy.may_ask and isinstance(proposal, FileDiff):
             guarded = not is_requested(self._session, proposal.file_path)
-        trusted = frozenset(ServerGrant(name) for name in self._tools.trusted_servers)
-        kept = self._approvals.grants if self._approvals is not None else frozenset[Grant]()
-        now = replace(policy, grants=policy.grants | self._grants() | trusted | kept)
+        now = replace(policy, grants=policy.grants | self._present_grants())
         server = proposal.server_name if isinstance(proposal, McpDetails) else None
         if isinstance(proposal, McpDetails):
             if _is_named_after_another(tool.name, proposal.server_name, self._tools):
@@ -370,6 +371,25 @@ class CallRunner:
         if isinstance(decision, ApprovalRequired) and not self._tools.keeps_answers:
             return ApprovalRequired(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
         return decision
+
+    def _present_grants(self) -> frozenset[Grant]:
+        """Return the grants besides those of the policy: of the user's answers, of trusted servers, of all sessions."""
+        trusted = frozenset(ServerGrant(name) for name in self._tools.trusted_servers)
+        kept = self._approvals.grants if self._approvals is not None else frozenset[Grant]()
+        return self._grants() | trusted | kept
+
+    def is_offered(self, tool: Tool) -> bool:
+        """Return whether the model is offered a tool: not one whose calls are all refused, since nobody can answer."""
+        policy = self._policy()
+        if policy.may_ask or self._is_permitted or self._session.requested_file:
+            return True
+        if isinstance(tool, AskingTool) or tool.name in self._tools.always_asked:
+            return False
+        server = server_of(self._tools, tool.name)
+        if may_allow(self._tools.policies, named_tool(tool, server)):
+            return True
+        now = replace(policy, grants=policy.grants | self._present_grants())
+        return not is_always_refused(now, tool.name, tool.kind, server)
 
     def _ruling(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Ruling | None:
         workspace = Path(self._session.workspace)

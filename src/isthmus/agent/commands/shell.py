@@ -4,8 +4,10 @@ The approval policy decides as on a call of the model's, because a client of a s
 by a prompt. A front answers the question for the user who has typed the command.
 """
 
+from isthmus.agent.approval.policy import DENIED
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError, CommandRefusedError, ToolInvocation, error_of
+from isthmus.client import APPROVAL_REQUIRED
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import ReferredContent
 
@@ -25,7 +27,7 @@ async def shell(context: CommandContext) -> None:
     if call.status is ToolCallStatus.CANCELLED:
         raise CommandRefusedError
     item = context.session.calls[call.tool_call_id]
-    if item.result is None or (call.error is not None and call.error.type == "permission_denied"):
+    if item.result is None or (call.error is not None and call.error.type in (DENIED, APPROVAL_REQUIRED)):
         raise error_of(call, "The command was not run.", "not_permitted")
     await context.emit(ReferredContent(f"{HEADING}\n$ {command}\n{item.result.content}"))
 
