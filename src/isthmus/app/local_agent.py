@@ -13,8 +13,11 @@ from isthmus.agent.approval.policy import KEPT_APPROVALS_NAME
 from isthmus.agent.approval.restricted_tools import RestrictedTools
 from isthmus.agent.approval.session_policy import SettingsRule, check_agent_settings, check_settings
 from isthmus.agent.coding_agent import CodingAgent
+from isthmus.agent.memory.memory import own_file
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions, environment_for_commands
+from isthmus.agent.personal_tools import PersonalTools
 from isthmus.agent.resources import AgentResources
+from isthmus.agent.skills.finding import FoundSkills, find_skills
 from isthmus.agent.tool_search.loading import SEARCH_SHARE, SearchMode, SearchOptions
 from isthmus.app.approvals_file import ApprovalsFile
 from isthmus.app.attached_files import AttachedFiles
@@ -155,16 +158,26 @@ async def local_agent(
         editors.task_ended(task_id)
         diagnostics.task_ended(task_id)
 
+    home = Path.home() / ".gemini"
+
+    async def skills_of(scope: ToolScope) -> FoundSkills:
+        if scope.user or not setup.settings.uses_skills:
+            return FoundSkills()
+        return await asyncio.to_thread(_skills, scope.workspace, trusts, setup.settings.disabled_skills)
+
     resources = AgentResources(
         open_model=model.open,
-        tools=RestrictedTools(mcp, rules.of),
+        tools=RestrictedTools(
+            PersonalTools(mcp, skills_of, own_file(Path.home() / ".gemini", setup.context_files)), rules.of
+        ),
+        skills=skills_of,
         servers=mcp,
         contents=HostContents(mcp),
         editor_context=editors.context,
         environment=SessionEnvironment(options.environment),
         editors=editors,
         edit_diagnostics=diagnostics,
-        home=Path.home() / ".gemini",
+        home=home,
         checkpoints=checkpoints,
         tasks=tasks_of,
         trusts=trusts,
@@ -245,6 +258,11 @@ async def _settle_trust(setup: Setup, folder: Path, use: McpUse, mcp: McpHost, e
         use.on_unknown_trust, folder, setup.environment, editors
     ):
         await mcp.servers(ToolScope(folder))
+
+
+def _skills(workspace: Path, trusts: FolderTrust, disabled: Sequence[str]) -> FoundSkills:
+    """Return the skills of the local user, and of a workspace that the user trusts. Blocking."""
+    return find_skills(Path.home(), workspace if trusts(workspace) else None, disabled)
 
 
 def trust_of(editors: EditorDirectory | None, home: Path) -> FolderTrust:

@@ -38,6 +38,8 @@ class Settings:
     thinking_effort: str | None = None
     """``isthmus.thinkingEffort``: ``low``, ``medium`` or ``high``."""
     fallback_models: tuple[str, ...] = ()
+    uses_skills: bool = True
+    disabled_skills: tuple[str, ...] = ()
     """``isthmus.fallbackModels``, as they are written."""
     approval_mode: str | None = None
     allowed_tools: tuple[str, ...] = ()
@@ -98,6 +100,10 @@ def load_settings(
         project_model=project_model,
         thinking_effort=values.choice(
             of("isthmus.thinkingEffort"), "isthmus.thinkingEffort", ("low", "medium", "high")
+        ),
+        uses_skills=not any(values.is_off(of(key), key) for key in ("skills.enabled", "admin.skills.enabled")),
+        disabled_skills=tuple(
+            name for _, names in values.lists(of("skills.disabled"), "skills.disabled") for name in names
         ),
         fallback_models=values.strings(of("isthmus.fallbackModels"), "isthmus.fallbackModels"),
         approval_mode=values.first(of("general.defaultApprovalMode"), "general.defaultApprovalMode", str),

@@ -137,3 +137,12 @@ def lists(sources: Sequence[SettingsSource], key: str) -> Iterator[tuple[Setting
 def first_enabled(sources: Sequence[SettingsSource], key: str) -> SettingsSource | None:
     """Return the first file in which a switch is on."""
     return next((source for source in sources if first([source], key, bool)), None)
+
+
+def is_off(sources: Sequence[SettingsSource], key: str) -> bool:
+    """Return whether a file sets a key to false; no other file can lift that.
+
+    Raises:
+        SettingsError: a value is neither true nor false.
+    """
+    return any(first((source,), key, bool) is False for source in sources)

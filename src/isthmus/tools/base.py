@@ -48,13 +48,14 @@ class ToolContext:
     """Context in which a call is proposed and runs. Nothing in it is process-wide.
 
     ``output_folder`` receives the full text of outputs that are too long to show; ``environment`` is for child
-    processes. Both belong to the task.
+    processes. Both belong to the task. ``readable_folders`` are folders outside the workspace whose files may be read.
     """
 
     workspace: Workspace
     tool_call_id: str
     output_folder: Path
     environment: Mapping[str, str]
+    readable_folders: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,16 @@ class CallContext(ToolContext):
     @classmethod
     def of(cls, place: ToolContext, approved: Approved, progress: Callable[[str], None], ask: AskUser) -> "CallContext":
         """Return the context of a call that runs in the context in which it was proposed."""
-        return cls(place.workspace, place.tool_call_id, place.output_folder, place.environment, approved, progress, ask)
+        return cls(
+            place.workspace,
+            place.tool_call_id,
+            place.output_folder,
+            place.environment,
+            place.readable_folders,
+            approved=approved,
+            progress=progress,
+            ask=ask,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +275,8 @@ class ToolSet:
     ``refusals`` maps tools that the settings forbid to the reason; ``always_asked`` maps those that the settings
     require a question for each time. ``yolo_refusal`` is the reason why the folder's settings refuse the approval mode
     ``yolo``, or None. ``keeps_answers``: questions offer answers that apply to more than the one call. ``policies`` are
-    the rules of policy files, which decide each call; ``hooks`` run before and after each.
+    the rules of policy files, which decide each call; ``hooks`` run before and after each. ``readable_folders`` are
+    folders outside the workspace whose files the model may read.
     """
 
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
@@ -279,6 +290,7 @@ class ToolSet:
     keeps_answers: bool = True
     policies: tuple[PolicyRule, ...] = ()
     hooks: tuple[Hook, ...] = ()
+    readable_folders: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, *tools: Tool) -> "ToolSet":

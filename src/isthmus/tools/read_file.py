@@ -71,14 +71,14 @@ class ReadFile:
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Check the arguments; there is nothing to confirm."""
-        context.workspace.open_path(self._check(arguments).string("file_path"), context.output_folder)
+        _open(context, self._check(arguments).string("file_path"))
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Return the text, after a note if it is not the whole file."""
         checked = self._check(arguments)
         shown = checked.string("file_path")
-        path = context.workspace.open_path(shown, context.output_folder)
+        path = _open(context, shown)
         data = await asyncio.to_thread(read_bytes, path, shown)
         try:
             text = text_of(data, path, shown).text.replace("\r\n", "\n")
@@ -98,6 +98,10 @@ class ReadFile:
     def _check(self, arguments: Arguments) -> CheckedArguments:
         schema = {**PARAMETERS, "properties": {**PARAMETERS["properties"], **_OLDER}}
         return check_arguments(self.name, schema, arguments, _ALIASES)
+
+
+def _open(context: ToolContext, path: str) -> Path:
+    return context.workspace.open_path(path, context.output_folder, *context.readable_folders)
 
 
 def _read_media(data: bytes, media_type: str, path: Path, context: ToolContext) -> ToolSucceeded:

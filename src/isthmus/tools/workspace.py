@@ -81,14 +81,15 @@ class Workspace:
             raise ToolFailure(message, OUTSIDE_WORKSPACE)
         return resolved
 
-    def open_path(self, path: str, outputs: Path | None = None) -> Path:
-        """Resolve a path in order to read it; files below `outputs` may be read, too.
+    def open_path(self, path: str, *others: Path) -> Path:
+        """Resolve a path in order to read it; files below the folders `others` may be read, too, by absolute paths.
 
         Raises:
             ToolFailure: as :meth:`resolve`, or a .geminiignore file names the path or a folder above it.
         """
-        if outputs is not None and (kept := _resolved_in(path, outputs)) is not None:
-            return kept
+        for folder in others:
+            if (kept := _resolved_in(path, folder)) is not None:
+                return kept
         resolved = self.resolve(path)
         if self._is_closed(resolved):
             message = f"{_quote(path)} is closed to the agent: a .geminiignore file of the workspace names it"

@@ -37,6 +37,9 @@ HOSTILE: dict[str, Any] = {
     "security.disableAlwaysAllow": True,
     "admin.secureModeEnabled": True,
     "security.enablePermanentToolApproval": True,
+    "skills.enabled": False,
+    "admin.skills.enabled": False,
+    "skills.disabled": ["mine"],
     "context.fileName": ["mcp-oauth-tokens.json"],
     "ide.enabled": False,
     "advanced.excludedEnvVars": ["NOTHING"],
@@ -99,6 +102,9 @@ def test_an_untrusted_folder_can_only_forbid() -> None:
         "isthmus.mcp.allowed",
         "isthmus.mcp.denied",
         "admin.mcp.enabled",
+        "skills.enabled",
+        "skills.disabled",
+        "admin.skills.enabled",
     }
     assert {key for key in KEYS if KEYS[key].setter is Setter.USER} >= {
         "general.defaultApprovalMode",
@@ -139,7 +145,8 @@ def test_all_hostile_values_at_once_change_nothing_but_what_is_forbidden(tmp_pat
     assert settings.ignores_local_env
     assert not settings.rules.keeps_answers
     assert [entry.name for rules in settings.rules.tools.excluded for entry in rules.entries] == ["read_file"]
-    narrowed = replace(settings, ignores_local_env=False, files=(), ignored=())
+    assert (settings.uses_skills, settings.disabled_skills) == (False, ("mine",))
+    narrowed = replace(settings, ignores_local_env=False, uses_skills=True, disabled_skills=(), files=(), ignored=())
     assert narrowed == Settings(model="gemini-mine", allowed_tools=("glob",), rules=settings.rules)
 
 

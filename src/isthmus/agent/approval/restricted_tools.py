@@ -125,7 +125,12 @@ def restrict(tools: ToolSet, rules: ToolRules, policies: tuple[PolicyRule, ...] 
                 asked[name] = f"{rule.key} in {rule.where} requires a user's answer each time"
     left = tuple(replace(one, tools=tuple(name for name in one.tools if name in kept)) for one in tools.servers)
     return replace(
-        tools, tools=kept, servers=left, refusals=refusals, always_asked=asked, policies=policies or tools.policies
+        tools,
+        tools=kept,
+        servers=left,
+        refusals=refusals,
+        always_asked={**tools.always_asked, **asked},
+        policies=policies or tools.policies,
     )
 
 

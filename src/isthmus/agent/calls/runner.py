@@ -325,6 +325,7 @@ class CallRunner:
             item.request.id,
             self._options.output_folder / self._session.task_id,
             self._options.environment_of(self._session.user),
+            self._tools.readable_folders,
         )
 
     def _decide(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Decision:

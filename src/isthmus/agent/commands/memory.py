@@ -2,8 +2,8 @@
 
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError, ToolInvocation, error_of
-from isthmus.agent.memory.instructions import Instructions, is_markdown
-from isthmus.agent.memory.memory import DEFAULT_CONTEXT_FILES
+from isthmus.agent.memory.instructions import Instructions
+from isthmus.agent.memory.memory import DEFAULT_CONTEXT_FILES, own_file
 from isthmus.agent.memory.save_memory import SaveMemory
 from isthmus.development_tool import ToolCallStatus
 from isthmus.text.units import show_count
@@ -27,10 +27,7 @@ async def add(context: CommandContext) -> None:
     """Append a fact to the user's own file."""
     if context.home is None:
         raise CommandError("This agent has no folder of your own, so nothing can be remembered.", "no_memory")
-    # A project's settings may name any file; only a Markdown file of the user is written.
-    names = (*context.options.context_files, *DEFAULT_CONTEXT_FILES)
-    name = next(name for name in names if is_markdown(name))
-    tool = SaveMemory(context.home / name)
+    tool = SaveMemory(own_file(context.home, context.options.context_files))
     (call,) = await context.call(ToolInvocation(tool, {"fact": context.args}), is_permitted=True)
     if call.status is ToolCallStatus.SUCCEEDED and call.output is not None:
         await context.say(call.output.text or "")

@@ -15,6 +15,7 @@ from isthmus.agent.commands import (
     restore,
     review,
     shell,
+    skills,
     stats,
     tasks,
     tools,
@@ -33,6 +34,7 @@ BUILT_IN: tuple[CommandNode, ...] = (
     compress.COMMAND,
     restore.COMMAND,
     shell.COMMAND,
+    skills.COMMAND,
     stats.COMMAND,
     tasks.COMMAND,
 )

@@ -14,6 +14,7 @@ from isthmus.text.linear_pattern import LinearPattern, TooMuchWorkError
 
 CLAUDE_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
+        "activate_skill": ("Skill",),
         "apply_patch": ("Edit", "MultiEdit", "Write"),
         "ask_user": ("AskUserQuestion",),
         "glob": ("Glob",),

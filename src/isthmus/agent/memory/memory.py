@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from isthmus.agent.memory.instructions import Instructions, Stamp, stamp_of
+from isthmus.agent.memory.instructions import Instructions, Stamp, is_markdown, stamp_of
 from isthmus.agent.memory.reading import read_instructions
 
 DEFAULT_CONTEXT_FILES = ("GEMINI.md", "AGENTS.md", "CLAUDE.md")
@@ -23,6 +23,14 @@ UNSETTLED_NANOSECONDS = 50_000_000
 
 _Key: TypeAlias = tuple[Path, Path | None, tuple[str, ...]]
 """Workspace, the user's own folder, and the names of the files."""
+
+
+def own_file(home: Path, names: Sequence[str]) -> Path:
+    """Return the file in the user's folder ``home`` to which facts are added; ``names`` are those of context files.
+
+    A project's settings may name any file; only a Markdown file of the user is written.
+    """
+    return home / next(name for name in (*names, *DEFAULT_CONTEXT_FILES) if is_markdown(name))
 
 
 @dataclass(frozen=True, slots=True)

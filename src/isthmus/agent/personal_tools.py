@@ -1,0 +1,78 @@
+"""Tools that depend on the user and the folder: `activate_skill` with their skills, and `save_memory`.
+
+Only the local user has a home folder here; other users of a server get neither skills nor memory of the server's owner.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from typing_extensions import override
+
+from isthmus.agent.memory.save_memory import SaveMemory
+from isthmus.agent.skills.activate_skill import ActivateSkill
+from isthmus.agent.skills.finding import FoundSkills
+from isthmus.tools.base import Tool, ToolScope, ToolSet, ToolSource
+
+SkillSource: TypeAlias = Callable[[ToolScope], Awaitable[FoundSkills]]
+"""Returns the skills of a session."""
+ASKED_MEMORY = "What is remembered counts in all later sessions"
+"""Reason to ask the user about each fact that the model wants to remember."""
+
+
+class PersonalTools(ToolSource):
+    """The tools of ``source``, and those of the session's user.
+
+    ``memory_file`` (an absolute path) is the local user's own file of instructions; without it nothing is remembered.
+    """
+
+    def __init__(self, source: ToolSource, skills: SkillSource, memory_file: Path | None) -> None:
+        self._source = source
+        self._skills = skills
+        self._memory_file = memory_file
+        self._given: dict[tuple[str, str], tuple[ToolSet, ToolSet]] = {}
+
+    @override
+    async def tools(self, scope: ToolScope) -> ToolSet:
+        return await self._add(scope, await self._source.tools(scope))
+
+    @override
+    async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
+        whole, shown = self._given.get(_key(scope), (tools, tools))
+        if shown is not tools:
+            return await self._add(scope, await self._source.tools(scope))
+        now = await self._source.renewed(scope, whole)
+        return tools if now is whole else await self._add(scope, now)
+
+    @override
+    async def release(self, scope: ToolScope) -> None:
+        self._given.pop(_key(scope), None)
+        await self._source.release(scope)
+
+    async def _add(self, scope: ToolScope, whole: ToolSet) -> ToolSet:
+        added: dict[str, Tool] = {}
+        asked: dict[str, str] = {}
+        found = await self._skills(scope)
+        if found.offered:
+            skills = ActivateSkill(found.offered)
+            added[skills.name] = skills
+        if self._memory_file is not None and not scope.user:
+            memory = SaveMemory(self._memory_file)
+            added[memory.name], asked[memory.name] = memory, ASKED_MEMORY
+        # A name that a server's tool has stays that tool's.
+        added = {name: tool for name, tool in added.items() if name not in whole.tools}
+        shown = whole
+        if added:
+            shown = replace(
+                whole,
+                tools={**whole.tools, **added},
+                always_asked={**whole.always_asked, **{name: why for name, why in asked.items() if name in added}},
+                readable_folders=tuple(skill.folder for skill in found.offered),
+            )
+        self._given[_key(scope)] = (whole, shown)
+        return shown
+
+
+def _key(scope: ToolScope) -> tuple[str, str]:
+    return scope.context_id, scope.task_id

@@ -1,0 +1,1 @@
+"""Skills: instructions for one kind of work, which the model asks for when it needs them."""
