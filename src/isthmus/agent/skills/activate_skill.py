@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isthmus.agent.skills.finding import files_of
-from isthmus.agent.skills.skill_file import Skill
+from isthmus.agent.skills.skill_file import InstalledSkill
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
@@ -23,7 +23,7 @@ class ActivateSkill:
     name = "activate_skill"
     kind = ToolKind.READ
 
-    def __init__(self, skills: Sequence[Skill]) -> None:
+    def __init__(self, skills: Sequence[InstalledSkill]) -> None:
         self._skills = {skill.name: skill for skill in skills}
         listed = "\n".join(f"- {skill.name}: {skill.description}" for skill in skills)
         self.description = (
@@ -53,7 +53,7 @@ class ActivateSkill:
         shown = ToolOutput(text=f"The skill {skill.name}, from {skill.folder}")
         return ToolSucceeded(shown, text_for_model(skill, await asyncio.to_thread(files_of, skill)))
 
-    def _skill(self, arguments: Arguments) -> Skill:
+    def _skill(self, arguments: Arguments) -> InstalledSkill:
         name: object = arguments.get("name")
         if not isinstance(name, str) or name not in self._skills:
             expected = ", ".join(list(self._skills)[:NAMED_SKILLS])
@@ -62,7 +62,7 @@ class ActivateSkill:
         return self._skills[name]
 
 
-def text_for_model(skill: Skill, files: Sequence[str]) -> str:
+def text_for_model(skill: InstalledSkill, files: Sequence[str]) -> str:
     """Return a skill as the model reads it, with the paths of its other files."""
     listed = "\n".join(str(skill.folder / name) for name in files)
     resources = f"\n<available_resources>\n{listed}\n</available_resources>" if listed else ""

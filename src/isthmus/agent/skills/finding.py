@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from isthmus.agent.skills.skill_file import Skill, read_skill
+from isthmus.agent.skills.skill_file import InstalledSkill, read_skill
 from isthmus.files.atomic import read_regular
 
 FILE = "SKILL.md"
@@ -28,11 +28,11 @@ MAXIMUM_FILES = 100
 class FoundSkills:
     """The skills of a session by name, and reports about those that are not used."""
 
-    skills: tuple[Skill, ...] = ()
+    skills: tuple[InstalledSkill, ...] = ()
     problems: tuple[str, ...] = ()
 
     @property
-    def offered(self) -> tuple[Skill, ...]:
+    def offered(self) -> tuple[InstalledSkill, ...]:
         """Skills that the model may use by itself."""
         return tuple(skill for skill in self.skills if skill.is_offered)
 
@@ -42,7 +42,7 @@ def find_skills(home: Path | None, project: Path | None, disabled: Collection[st
 
     ``disabled`` are names that the user has switched off. Blocking; call it in a thread.
     """
-    found: dict[str, Skill] = {}
+    found: dict[str, InstalledSkill] = {}
     problems: list[str] = []
     seen: set[Path] = set()
     for top, is_project in ((home, False), (project, True)):
@@ -56,7 +56,7 @@ def find_skills(home: Path | None, project: Path | None, disabled: Collection[st
     return FoundSkills(tuple(kept), tuple(problems))
 
 
-def files_of(skill: Skill) -> Sequence[str]:
+def files_of(skill: InstalledSkill) -> Sequence[str]:
     """Return the paths of the skill's other files, relative to its folder; symbolic links are not followed."""
     found: list[str] = []
     for current, folders, names in os.walk(skill.folder):
@@ -70,7 +70,7 @@ def files_of(skill: Skill) -> Sequence[str]:
     return found
 
 
-def _read_folder(folder: Path, project: Path | None, found: dict[str, Skill], problems: list[str]) -> None:
+def _read_folder(folder: Path, project: Path | None, found: dict[str, InstalledSkill], problems: list[str]) -> None:
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in islice(entries, MAXIMUM_SKILLS + 1))

@@ -22,7 +22,7 @@ _NAME = re.compile(r"[\w][\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Skill:
+class InstalledSkill:
     """Instructions for one kind of work. ``folder`` (absolute) holds its ``SKILL.md`` and the files it refers to.
 
     ``is_offered``: the model may use it by itself; otherwise only the user names it.
@@ -36,7 +36,7 @@ class Skill:
     is_offered: bool = True
 
 
-def read_skill(text: str, folder: Path, *, is_of_project: bool = False) -> Skill:
+def read_skill(text: str, folder: Path, *, is_of_project: bool = False) -> InstalledSkill:
     """Return the skill in the text of a ``SKILL.md`` in ``folder``.
 
     Raises:
@@ -60,7 +60,7 @@ def read_skill(text: str, folder: Path, *, is_of_project: bool = False) -> Skill
     if not instructions:
         raise ValueError("expected instructions below the front matter")
     is_offered = values.get("disable-model-invocation") is not True
-    return Skill(name, description[:MAXIMUM_DESCRIPTION], instructions, folder, is_of_project, is_offered)
+    return InstalledSkill(name, description[:MAXIMUM_DESCRIPTION], instructions, folder, is_of_project, is_offered)
 
 
 def _mapping(text: str) -> dict[str, Any]:
