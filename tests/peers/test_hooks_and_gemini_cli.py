@@ -138,3 +138,26 @@ def test_both_programs_keep_a_refused_prompt_from_the_model(workspace: Path, mon
         assert wire.model_requests == []
     assert done.returncode == 1
     assert "A hook refused the prompt: no secrets" in done.stderr
+
+
+def test_both_programs_begin_with_a_hooks_text_and_go_on_for_another(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins = """echo '{"hookSpecificOutput": {"additionalContext": "the rota of today"}}'"""
+    goes_on = (
+        "input=$(cat); case $input in *'\"stop_hook_active\":false'*|*'\"stop_hook_active\": false'*)"
+        """ echo '{"decision": "deny", "reason": "run the tests first"}';; *) echo '{}';; esac"""
+    )
+    gemini_settings({"hooks": {"SessionStart": [group(begins, "startup")], "AfterAgent": [group(goes_on, "*")]}})
+    said = [Reply.of(Say("All done.")), Reply.of(Say("The tests pass."))]
+    _, requests = run_gemini_cli(workspace, "-p", "fix it", replies=said)
+    with GeminiWire(said) as wire:
+        monkeypatch.setenv("GEMINI_API_KEY", "key")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
+        done = isthmus("-p", "fix it", folder=workspace)
+        ours = [request.json for request in wire.model_requests]
+    assert done.stdout == "The tests pass.\n", done.stderr
+    for program in (requests, ours):
+        assert len(program) == 2
+        assert "the rota of today" in json.dumps(program[0]["contents"])
+        assert "run the tests first" in json.dumps(program[1]["contents"][-1])

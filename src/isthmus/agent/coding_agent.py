@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 TURN_LIMIT = "turn_limit"
 """Reason of a task that failed because the model needed too many turns."""
+MAXIMUM_CONTINUATIONS = 10
+"""Maximum number of times that hooks make the agent go on after its answer to one prompt."""
 STOPPED_BY_HOOK = "stopped_by_hook"
 """Reason of a task that failed because a hook of the settings ended the work."""
 
@@ -155,7 +157,8 @@ class CodingAgent:
         context: tuple[str, ...] = ()
         if session.model_turns == 0 and not session.unsettled:
             # Once for each prompt: after a crash before the first reply the hooks run again.
-            verdict = await calls.verdict_on_prompt(_prompt_text(session))
+            is_first = all(message.role == "user" for message in session.messages)
+            verdict = await calls.verdict_on_prompt(_prompt_text(session), is_first=is_first)
             if (end := _end_by_hook(verdict)) is not None:
                 return end
             context = verdict.context
@@ -169,6 +172,7 @@ class CodingAgent:
                 await turn.emit(EditorContext(shown))
         for text in context:
             await turn.emit(EditorContext(f"<hook_context>\n{text}\n</hook_context>"))
+        continued = 0
         while True:
             if (end := await guard.settle()) is not None:
                 return end
@@ -198,8 +202,15 @@ class CodingAgent:
                     f"Your last answer repeated the same passage without end ({repeated.passage}). It was stopped and"
                     " discarded. Answer without the repetition, or say what is in the way.",
                 )
-            if end is not None:
+            if end is None:
+                continue
+            if end.state is not TaskState.COMPLETED or continued >= MAXIMUM_CONTINUATIONS:
                 return end
+            reason = await calls.reason_to_go_on(text_of(session.messages[-1]), is_again=continued > 0)
+            if reason is None:
+                return end
+            continued += 1
+            await turn.emit(EditorContext(f"<hook_context>\nYou are not done: {reason}\n</hook_context>"))
 
     def _before_edit(self, scope: ToolScope) -> BeforeEdit | None:
         diagnostics = self._resources.edit_diagnostics

@@ -49,8 +49,10 @@ _GEMINI = _Form(
         "BeforeTool": HookEvent.BEFORE_TOOL,
         "AfterTool": HookEvent.AFTER_TOOL,
         "BeforeAgent": HookEvent.PROMPT,
+        "AfterAgent": HookEvent.END,
+        "SessionStart": HookEvent.SESSION_START,
     },
-    frozenset({"SessionStart", "SessionEnd", "Notification", "PreCompress"}),
+    frozenset({"SessionEnd", "Notification", "PreCompress"}),
     60.0,
     0.001,
 )
@@ -61,6 +63,9 @@ _CLAUDE = _Form(
         "PostToolUse": HookEvent.AFTER_TOOL,
         "PostToolUseFailure": HookEvent.AFTER_FAILED_TOOL,
         "UserPromptSubmit": HookEvent.PROMPT,
+        "PermissionRequest": HookEvent.PERMISSION,
+        "SessionStart": HookEvent.SESSION_START,
+        "Stop": HookEvent.END,
     },
     frozenset(
         {
@@ -71,7 +76,6 @@ _CLAUDE = _Form(
             "PostCompact",
             "PreCompact",
             "SessionEnd",
-            "SessionStart",
             "Setup",
             "StopFailure",
             "SubagentStart",

@@ -18,6 +18,9 @@ class HookEvent(Enum):
     AFTER_TOOL = "after a tool"
     AFTER_FAILED_TOOL = "after a tool that failed"
     PROMPT = "before the agent works on a prompt"
+    SESSION_START = "before the first prompt of a session"
+    PERMISSION = "before the user is asked about a call"
+    END = "when the agent wants to end its work on a prompt"
 
 
 @dataclass(frozen=True, slots=True)

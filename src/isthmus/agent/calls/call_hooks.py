@@ -3,17 +3,18 @@
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from isthmus.agent.approval.policy import AskedEachTime, Decision, Deny, Policy, decide_each_time
+from isthmus.agent.approval.policy import ApprovalRequired, AskedEachTime, Decision, Deny, Policy, decide_each_time
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.calls.call_effect import effect_of
 from isthmus.agent.calls.call_rules import server_of
 from isthmus.agent.hooks.dialects import HookedCall, HookedPrompt, HookedResult
 from isthmus.agent.hooks.tool_hooks import HookPrograms, ToolHooks
-from isthmus.agent.hooks.verdicts import Verdict
+from isthmus.agent.hooks.verdicts import Verdict, strictest
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought, ConfirmationDetails, ToolCall
@@ -57,8 +58,12 @@ class CallHooks:
             return Deny(f"Nothing was run. A hook wants other arguments; call the tool again with these: {wanted}")
         if verdict.question is not None:
             asked = AskedEachTime(verdict.question, "A hook of the settings requires it.")
-            return decide_each_time(policy, tool.name, asked, tool.kind)
-        return decision
+            decision = decide_each_time(policy, tool.name, asked, tool.kind)
+        if not isinstance(decision, ApprovalRequired):
+            return decision
+        verdict = await hooks.permission(hooked)
+        await self._show(verdict)
+        return decision if verdict.denial is None else Deny(f"A hook refused this call: {verdict.denial}")
 
     async def result(self, call: ToolCall, result: ToolResult, policy: Policy) -> tuple[str, bool]:
         """Return the text of a result for the model after its hooks, and whether hooks hide the result itself."""
@@ -78,14 +83,31 @@ class CallHooks:
             text = f"A hook hid this result: {verdict.denial}"
         return "".join((text, *(f"\n\n<hook_context>\n{more}\n</hook_context>" for more in verdict.context))), is_hidden
 
-    async def prompt(self, text: str, policy: Policy) -> Verdict:
-        """Return what the hooks say about a prompt, before the agent works on it."""
-        hooks, session = self._hooks(), self._turn.session
+    async def prompt(self, text: str, policy: Policy, *, is_first: bool) -> Verdict:
+        """Return what the hooks say about a prompt before the agent works on it; ``is_first``: it begins a session."""
+        hooks = self._hooks()
         if hooks is None:
             return Verdict()
-        verdict = await hooks.prompt(HookedPrompt(text, session.context_id, session.workspace, policy.mode, _now()))
+        prompt = self._prompt(text, policy)
+        verdict = await hooks.prompt(prompt)
+        if is_first and verdict.denial is None and verdict.stop is None:
+            start = await hooks.start(prompt)
+            verdict = strictest((start, verdict))
         await self._show(verdict)
         return verdict
+
+    async def end(self, prompt: str, answer: str, policy: Policy, *, is_again: bool) -> str | None:
+        """Return why the agent is to go on after its answer; None if it may end its work."""
+        hooks = self._hooks()
+        if hooks is None:
+            return None
+        verdict = await hooks.end(self._prompt(prompt, policy), answer, is_again=is_again)
+        await self._show(replace(verdict, stop=None))
+        return verdict.denial if verdict.stop is None else None
+
+    def _prompt(self, text: str, policy: Policy) -> HookedPrompt:
+        session = self._turn.session
+        return HookedPrompt(text, session.context_id, session.workspace, policy.mode, _now())
 
     def _hooks(self) -> ToolHooks | None:
         if not self.tools.hooks or self._programs is None:

@@ -166,9 +166,13 @@ class CallRunner:
         """Reason why a hook ended the agent's work; None if none did."""
         return self._hooks.stopped
 
-    async def verdict_on_prompt(self, text: str) -> Verdict:
-        """Return what the hooks of the settings say about a prompt."""
-        return await self._hooks.prompt(text, self._policy())
+    async def verdict_on_prompt(self, text: str, *, is_first: bool) -> Verdict:
+        """Return what the hooks of the settings say about a prompt; ``is_first``: it begins the session."""
+        return await self._hooks.prompt(text, self._policy(), is_first=is_first)
+
+    async def reason_to_go_on(self, answer: str, *, is_again: bool) -> str | None:
+        """Return why hooks want the agent to go on after its answer; ``is_again``: they have made it do so before."""
+        return await self._hooks.end(self._session.prompt, answer, self._policy(), is_again=is_again)
 
     def renew(self, tools: ToolSet, approvals: SessionApprovals | None) -> None:
         """Use these tools for the calls of the next model message."""

@@ -47,6 +47,8 @@ _CLAUDE_FIELDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     }
 )
 """Names that Claude Code gives the same arguments."""
+SESSION_SOURCE = "startup"
+"""Word of both programs for a session that begins with its first prompt."""
 _CLAUDE_MODES = {
     ApprovalMode.DEFAULT: "default",
     ApprovalMode.AUTO_EDIT: "acceptEdits",
@@ -146,12 +148,41 @@ def input_for(hook: Hook, name: str, call: HookedCall, result: HookedResult | No
 
 def prompt_input_for(hook: Hook, prompt: HookedPrompt) -> dict[str, Any]:
     """Return the JSON that a hook gets for a prompt."""
+    return _moment(hook, prompt, {"prompt": prompt.text})
+
+
+def start_input_for(hook: Hook, prompt: HookedPrompt) -> dict[str, Any]:
+    """Return the JSON that a hook gets at the start of a session, which begins with ``prompt``."""
+    return _moment(hook, prompt, {"source": SESSION_SOURCE})
+
+
+def end_input_for(hook: Hook, prompt: HookedPrompt, answer: str, *, is_again: bool) -> dict[str, Any]:
+    """Return the JSON that a hook gets when the agent has answered a prompt.
+
+    ``is_again``: a hook has made the agent go on with it before.
+    """
+    match hook.dialect:
+        case HookDialect.GEMINI:
+            fields = {"prompt": prompt.text, "prompt_response": answer, "stop_hook_active": is_again}
+        case HookDialect.CLAUDE:
+            fields = {"stop_hook_active": is_again, "last_assistant_message": answer}
+        case _:
+            assert_never(hook.dialect)
+    return _moment(hook, prompt, fields)
+
+
+def starts_at(hook: Hook) -> bool:
+    """Return whether the matcher of a hook is for the start of a session."""
+    return _matches(hook, SESSION_SOURCE)
+
+
+def _moment(hook: Hook, prompt: HookedPrompt, fields: Mapping[str, Any]) -> dict[str, Any]:
     base: dict[str, Any] = {
         "session_id": prompt.session_id,
         "transcript_path": "",
         "cwd": prompt.workspace,
         "hook_event_name": hook.event_name,
-        "prompt": prompt.text,
+        **fields,
     }
     match hook.dialect:
         case HookDialect.GEMINI:

@@ -5,7 +5,7 @@ The programs themselves run behind the port :class:`HookPrograms`.
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,9 +13,12 @@ from isthmus.agent.hooks.dialects import (
     HookedCall,
     HookedPrompt,
     HookedResult,
+    end_input_for,
     input_for,
     name_for,
     prompt_input_for,
+    start_input_for,
+    starts_at,
 )
 from isthmus.agent.hooks.verdicts import HookOutcome, Verdict, strictest, verdict_of
 from isthmus.settings.hooks import Hook, HookEvent
@@ -48,11 +51,33 @@ class ToolHooks:
         """Return what the hooks say about the result of a call."""
         return await self._run((HookEvent.AFTER_TOOL, HookEvent.AFTER_FAILED_TOOL), call, result)
 
+    async def permission(self, call: HookedCall) -> Verdict:
+        """Return what the hooks say about a call that the user is about to be asked about."""
+        return await self._run((HookEvent.PERMISSION,), call, None)
+
     async def prompt(self, prompt: HookedPrompt) -> Verdict:
         """Return what the hooks say about a prompt, whatever their matcher."""
-        chosen = [hook for hook in self._hooks if hook.event is HookEvent.PROMPT]
-        given = [(hook, prompt_input_for(hook, prompt)) for hook in chosen]
-        return strictest(await asyncio.gather(*(self._verdict(hook, each, prompt.session_id) for hook, each in given)))
+        return await self._moment(HookEvent.PROMPT, prompt.session_id, lambda hook: prompt_input_for(hook, prompt))
+
+    async def start(self, prompt: HookedPrompt) -> Verdict:
+        """Return what the hooks say at the start of a session, which begins with a prompt."""
+        return await self._moment(
+            HookEvent.SESSION_START,
+            prompt.session_id,
+            lambda hook: start_input_for(hook, prompt) if starts_at(hook) else None,
+        )
+
+    async def end(self, prompt: HookedPrompt, answer: str, *, is_again: bool) -> Verdict:
+        """Return what the hooks say about the answer to a prompt: a denial is a reason to go on."""
+        return await self._moment(
+            HookEvent.END, prompt.session_id, lambda hook: end_input_for(hook, prompt, answer, is_again=is_again)
+        )
+
+    async def _moment(
+        self, event: HookEvent, session_id: str, given: Callable[[Hook], Mapping[str, Any] | None]
+    ) -> Verdict:
+        chosen = [(hook, each) for hook in self._hooks if hook.event is event and (each := given(hook)) is not None]
+        return strictest(await asyncio.gather(*(self._verdict(hook, each, session_id) for hook, each in chosen)))
 
     async def _run(self, events: Sequence[HookEvent], call: HookedCall, result: HookedResult | None) -> Verdict:
         chosen = [

@@ -57,15 +57,19 @@ def verdict_of(hook: Hook, outcome: HookOutcome) -> Verdict:
         return Verdict(messages=(f"{hook.where}: {outcome.failure}",))
     match hook.dialect:
         case HookDialect.GEMINI:
-            return _of_gemini(hook, outcome, outcome.status)
+            verdict = _of_gemini(hook, outcome, outcome.status)
         case HookDialect.CLAUDE:
             verdict = _of_claude(hook, outcome, outcome.status)
-            if hook.event in (HookEvent.BEFORE_TOOL, HookEvent.PROMPT) or verdict.denial is None:
-                return verdict
-            # In Claude Code the result stays, and the model gets the reason with it.
-            return replace(verdict, denial=None, context=(verdict.denial, *verdict.context))
+            if hook.event in (HookEvent.AFTER_TOOL, HookEvent.AFTER_FAILED_TOOL) and verdict.denial is not None:
+                # In Claude Code the result stays, and the model gets the reason with it.
+                verdict = replace(verdict, denial=None, context=(verdict.denial, *verdict.context))
         case _:
             assert_never(hook.dialect)
+    if hook.event is HookEvent.SESSION_START:
+        # A start is never refused; what a hook has against it is shown.
+        refused = (verdict.denial,) if verdict.denial is not None else ()
+        return Verdict(context=verdict.context, messages=(*refused, *verdict.messages))
+    return verdict
 
 
 def strictest(verdicts: Iterable[Verdict]) -> Verdict:
@@ -112,10 +116,15 @@ def _of_claude(hook: Hook, outcome: HookOutcome, status: int) -> Verdict:
         return Verdict(messages=_shown(hook, outcome.errors.strip() or f"exit status {status}", is_failure=True))
     fields = _json(outcome.output.strip())
     if fields is None:
-        # Of a prompt's hooks the model gets the plain text, too.
+        # Of the hooks of a prompt and of a start the model gets the plain text, too.
         text = with_ellipsis(outcome.output.strip(), MAXIMUM_REASON_CHARACTERS)
-        return Verdict(context=(text,) if text and hook.event is HookEvent.PROMPT else ())
+        is_told = hook.event in (HookEvent.PROMPT, HookEvent.SESSION_START)
+        return Verdict(context=(text,) if text and is_told else ())
     specific = as_object(fields.get("hookSpecificOutput"))
+    answer = as_object(specific.get("decision"))
+    if hook.event is HookEvent.PERMISSION and answer.get("behavior") == "deny":
+        denial = _reason(_text(answer.get("message")), hook)
+        return Verdict(denial, stop=denial if answer.get("interrupt") is True else None)
     decision = specific.get("permissionDecision")
     why = _text(specific.get("permissionDecisionReason")) or _text(fields.get("reason"))
     changed = specific.get("updatedInput")
