@@ -144,10 +144,10 @@ def test_both_programs_begin_with_a_hooks_text_and_go_on_for_another(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begins = """echo '{"hookSpecificOutput": {"additionalContext": "the rota of today"}}'"""
-    goes_on = (
-        "input=$(cat); case $input in *'\"stop_hook_active\":false'*|*'\"stop_hook_active\": false'*)"
-        """ echo '{"decision": "deny", "reason": "run the tests first"}';; *) echo '{}';; esac"""
-    )
+    goes_on = """case $(cat | tr -d ' ') in
+        *'"stop_hook_active":false'*) echo '{"decision": "deny", "reason": "run the tests first"}';;
+        *) echo '{}';;
+    esac"""
     gemini_settings({"hooks": {"SessionStart": [group(begins, "startup")], "AfterAgent": [group(goes_on, "*")]}})
     said = [Reply.of(Say("All done.")), Reply.of(Say("The tests pass."))]
     _, requests = run_gemini_cli(workspace, "-p", "fix it", replies=said)
