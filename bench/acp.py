@@ -18,7 +18,7 @@ import psutil
 
 from bench.figures import Figure, beside
 from bench.gemini import MODEL, GeminiCli
-from bench.processes import ROOT, clean_home, program, tree_memory
+from bench.processes import ROOT, clean_home, program, tree_cpu, tree_memory
 
 ROUNDS = 3
 CHUNKS = 2000
@@ -145,13 +145,13 @@ def _measure(agent: AcpAgent) -> AcpUsage:
         client = _Client(process)
         client.request("initialize", protocolVersion=1, clientCapabilities={})
         session_id = client.request("session/new", cwd=agent.environment["PWD"], mcpServers=[])["sessionId"]
-        ready_seconds, ready_cpu = time.monotonic() - begin, _tree_cpu(process.pid)
+        ready_seconds, ready_cpu = time.monotonic() - begin, tree_cpu(process.pid)
         asked = time.monotonic()
         client.prompt(session_id, "Say hello.")
         first = client.first_text_at - asked
-        before = _tree_cpu(process.pid)
+        before = tree_cpu(process.pid)
         updates = client.prompt(session_id, "Explain at length.")
-        cpu = _tree_cpu(process.pid) - before
+        cpu = tree_cpu(process.pid) - before
         return AcpUsage(ready_cpu, ready_seconds, first, cpu, updates, tree_memory(process.pid))
     finally:
         for child in psutil.Process(process.pid).children(recursive=True):
@@ -196,12 +196,3 @@ class _Client:
                     raise RuntimeError(f"{method}: {received}")
                 return received["result"]
         raise RuntimeError(f"{method}: the agent ended with status {self._process.wait(10)}")
-
-
-def _tree_cpu(pid: int) -> float:
-    root = psutil.Process(pid)
-    total = 0.0
-    for process in (root, *root.children(recursive=True)):
-        times = process.cpu_times()
-        total += times.user + times.system + times.children_user + times.children_system
-    return total

@@ -135,6 +135,16 @@ def tree_memory(pid: int) -> float:
     return total / MIB
 
 
+def tree_cpu(pid: int) -> float:
+    """Return the CPU seconds of a process and its descendants, also of those that have ended and were waited for."""
+    root = psutil.Process(pid)
+    total = 0.0
+    for process in (root, *root.children(recursive=True)):
+        times = process.cpu_times()
+        total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
 @dataclass(slots=True)
 class ServerProgram:
     """A server that prints one line when it is ready."""

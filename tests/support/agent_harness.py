@@ -1,4 +1,4 @@
-"""A user with an agent in a workspace: the real turn loop, the real Gemini provider over its wire, real files."""
+"""A user with an agent in a workspace: the real turn loop, a real provider over its wire, real files."""
 
 import asyncio
 import json
@@ -32,8 +32,7 @@ from isthmus.models.streaming import StreamOptions
 from isthmus.tools.base import FixedTools, ToolScope, ToolSet
 from isthmus.tools.builtin import builtin_tools
 from support.emitting import collecting_turn
-from support.gemini_wire import GeminiWire
-from support.scripted_wire import Call
+from support.scripted_wire import Call, ScriptedWire
 
 
 @dataclass
@@ -41,7 +40,7 @@ class AgentHarness:
     """A user with an agent in a workspace; ``events`` holds what happened, as the journal stores it."""
 
     workspace: Path
-    wire: GeminiWire
+    wire: ScriptedWire
     policy: Policy = field(default_factory=Policy)
     limit: int = 20
     context: str | None = None
@@ -54,9 +53,12 @@ class AgentHarness:
     search: SearchOptions = field(default_factory=SearchOptions)
     approvals: KeptApprovals | None = None
     user: str = ""
-    fallback: GeminiWire | None = None
+    fallback: ScriptedWire | None = None
     """The server of another model, `gemini:other`, which answers while the first is overloaded."""
     hook_programs: HookPrograms | None = None
+    provider: str = "gemini"
+    variables: tuple[str, str] = ("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL")
+    """Variables of the provider's key and address."""
     events: list[AgentEvent] = field(default_factory=list[AgentEvent])
 
     async def prompt(self, text: str) -> StateChange:
@@ -73,7 +75,7 @@ class AgentHarness:
         session = Session("c", user=self.user)
         for event in self.events:
             session.apply(event_from_json(json.loads(json.dumps(event_to_json(event)))), "t")
-        model = await self._model("gemini:test", self.wire)
+        model = await self._model(f"{self.provider}:test", self.wire)
         options = AgentOptions(
             self.workspace / ".outputs",
             {"PATH": "/usr/bin:/bin"},
@@ -116,8 +118,9 @@ class AgentHarness:
             await other.aclose()
         return end
 
-    async def _model(self, name: str = "gemini:test", wire: GeminiWire | None = None) -> ChatModel:
-        environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": (wire or self.wire).base_url}
+    async def _model(self, name: str, wire: ScriptedWire) -> ChatModel:
+        key, address = self.variables
+        environment = {key: "test-key", address: wire.base_url}
         options = StreamOptions(sleep=lambda _: asyncio.sleep(0))
         return await asyncio.to_thread(open_model, choose(name, None, environment), environment, options)
 
