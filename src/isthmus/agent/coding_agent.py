@@ -194,6 +194,8 @@ class CodingAgent:
                 problems = await diagnostics.new_problems(scope)
                 if problems is not None:
                     await turn.emit(EditorContext(problems))
+            if (background := resources.background) is not None and (news := background.take_news(session.key)):
+                await turn.emit(EditorContext(news))
             try:
                 end = await self._ask_model(turn, loading, keeper, models, calls)
             except RepeatedTextError as repeated:

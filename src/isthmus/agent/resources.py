@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from isthmus.agent.approval.kept_approvals import KeptApprovals, SessionApprovals
+from isthmus.agent.background_work import BackgroundWork
 from isthmus.agent.editor_ports import EditDiagnostics, EditorControl
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.personal_tools import SkillSource
@@ -43,7 +44,8 @@ class AgentResources:
     have no such folder. ``checkpoints`` keeps files before they are edited; without it nothing can be restored.
     ``tasks`` lists tasks for a command. ``trusts`` decides whether the files of a project act on behalf of the user.
     ``approvals`` keeps approvals for all sessions; without it, each session asks again. ``hook_programs`` runs
-    the hooks of the settings; ``skills`` finds the skills of a session.
+    the hooks of the settings; ``skills`` finds the skills of a session, and
+    ``background`` has its commands in the background.
     """
 
     open_model: ModelSource
@@ -62,6 +64,7 @@ class AgentResources:
     yolo_refusal: YoloRefusal | None = None
     hook_programs: HookPrograms | None = None
     skills: SkillSource | None = None
+    background: BackgroundWork | None = None
 
     async def yolo_refusal_of(self, workspace: Path) -> str | None:
         """Return why the settings of a folder refuse the approval mode ``yolo``; None if they allow it."""

@@ -166,8 +166,8 @@ class Session:
     """Number of messages that were measured; 0 if none since the conversation was last cut or restored."""
 
     @property
-    def checkpoint_scope(self) -> str:
-        """The key of the session's checkpoints; it includes the user, since two users may choose the same contextId."""
+    def key(self) -> str:
+        """Key of the session in stores; it includes the user, since two users may choose the same contextId."""
         return f"{self.user}\0{self.context_id}" if self.user else self.context_id
 
     def apply(self, event: EventT, task_id: str | None = None, at: float | None = None) -> EventT:

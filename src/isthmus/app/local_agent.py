@@ -50,6 +50,7 @@ from isthmus.models.base import Effort
 from isthmus.models.choose import open_model, open_patient_model
 from isthmus.models.providers import secret_variables
 from isthmus.settings import Settings, SettingsError
+from isthmus.tools.background_commands import BackgroundCommands
 from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.editor_text import EditorText, no_editor
@@ -148,7 +149,8 @@ async def local_agent(
 
     use = mcp_use or McpUse()
     trusts = trust_of(local_editors, Path.home())
-    mcp = _mcp_host(setup, use, trusts, local_editors, editor_text)
+    background = BackgroundCommands()
+    mcp = _mcp_host(setup, use, trusts, local_editors, editor_text, background)
     connect = local_editors.connect if local_editors is not None else None
     rules = RulesOfFolders(setup.workspace, Path.home(), setup.environment, trusts, connect, names_settings_files)
     editors = SessionEditors(local_editors, use.address_policy, settings_of, user_of, editor_timeouts)
@@ -171,6 +173,7 @@ async def local_agent(
             PersonalTools(mcp, skills_of, own_file(Path.home() / ".gemini", setup.context_files)), rules.of
         ),
         skills=skills_of,
+        background=background,
         servers=mcp,
         contents=HostContents(mcp),
         editor_context=editors.context,
@@ -221,6 +224,7 @@ async def local_agent(
             surface.cancel()
             await asyncio.gather(surface, return_exceptions=True)
         await engine.aclose()
+        await background.aclose()
         await mcp.aclose()
         await editors.aclose()
         if local_editors is not None:
@@ -277,7 +281,12 @@ def trust_of(editors: EditorDirectory | None, home: Path) -> FolderTrust:
 
 
 def _mcp_host(
-    setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDirectory | None, editor_text: EditorText
+    setup: Setup,
+    use: McpUse,
+    trusts: FolderTrust,
+    editors: EditorDirectory | None,
+    editor_text: EditorText,
+    background: BackgroundCommands,
 ) -> McpHost:
     options = HostOptions(
         Path.home(),
@@ -296,7 +305,8 @@ def _mcp_host(
         run_servers=setup.run_servers,
         allows_client_programs=use.client_programs is not ClientPrograms.OF_NOBODY,
     )
-    return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands, editor_text=editor_text), options)
+    tools = builtin_tools(shell_sandbox=setup.sandbox.commands, editor_text=editor_text, background=background)
+    return McpHost(tools, options)
 
 
 def _tool_search(settings: Settings) -> SearchOptions:

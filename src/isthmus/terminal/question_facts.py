@@ -45,7 +45,9 @@ def facts_of(call: ToolCall, diff: FileDiff | None, workspace: str) -> QuestionF
             return _edit(call, diff or proposed, workspace)
         case ExecuteDetails(_, directory):
             place = f"runs in {visible_line(directory)}" if directory else ""
-            return QuestionFacts("Run a command", _reason(call), place, "this command, once")
+            is_beside = call.input_parameters.get("is_background") is True
+            title = "Run a command in the background" if is_beside else "Run a command"
+            return QuestionFacts(title, _reason(call), place, "this command, once")
         case McpDetails(server):
             return QuestionFacts("", "", f"goes to {visible_line(server)}, an MCP server", "this call, once")
         case _:

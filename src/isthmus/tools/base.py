@@ -49,6 +49,7 @@ class ToolContext:
 
     ``output_folder`` receives the full text of outputs that are too long to show; ``environment`` is for child
     processes. Both belong to the task. ``readable_folders`` are folders outside the workspace whose files may be read.
+    ``session`` is the key of the session and its user.
     """
 
     workspace: Workspace
@@ -56,6 +57,7 @@ class ToolContext:
     output_folder: Path
     environment: Mapping[str, str]
     readable_folders: tuple[Path, ...] = ()
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class CallContext(ToolContext):
             place.output_folder,
             place.environment,
             place.readable_folders,
+            place.session,
             approved=approved,
             progress=progress,
             ask=ask,

@@ -2,6 +2,8 @@
 
 from isthmus.tools.apply_patch import ApplyPatch
 from isthmus.tools.ask_user import AskUserTool
+from isthmus.tools.background_commands import BackgroundCommands
+from isthmus.tools.background_tools import ListBackgroundProcesses, ReadBackgroundOutput, StopBackgroundProcess
 from isthmus.tools.base import ToolSet
 from isthmus.tools.editor_text import EditorText, no_editor
 from isthmus.tools.glob import Glob
@@ -22,8 +24,19 @@ def builtin_tools(
     shell_inactivity_seconds: float = INACTIVITY_SECONDS,
     shell_sandbox: ShellSandbox | None = None,
     editor_text: EditorText = no_editor,
+    background: BackgroundCommands | None = None,
 ) -> ToolSet:
-    """Return the built-in tools, always in the same order, because providers cache the beginnings of prompts."""
+    """Return the built-in tools, always in the same order, because providers cache the beginnings of prompts.
+
+    Without ``background`` no command runs in the background.
+    """
+    beside = ()
+    if background is not None:
+        beside = (
+            ListBackgroundProcesses(background),
+            ReadBackgroundOutput(background),
+            StopBackgroundProcess(background),
+        )
     return ToolSet.of(
         ListDirectory(),
         ReadFile(editor_text),
@@ -31,7 +44,8 @@ def builtin_tools(
         Glob(),
         Replace(editor_text),
         WriteFile(editor_text),
-        RunShellCommand(shell_inactivity_seconds, shell_sandbox),
+        RunShellCommand(shell_inactivity_seconds, shell_sandbox, background=background),
+        *beside,
         ReadManyFiles(),
         WriteTodos(),
         AskUserTool(),

@@ -14,6 +14,7 @@ from typing import Any
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ExecuteDetails, ToolOutput
 from isthmus.text.visible import printable
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
+from isthmus.tools.background_commands import BackgroundCommand, BackgroundCommands, Launch
 from isthmus.tools.base import (
     Arguments,
     CallContext,
@@ -59,6 +60,18 @@ PARAMETERS: Mapping[str, Any] = {
     },
     "required": ["command"],
 }
+IN_BACKGROUND: Mapping[str, Any] = {
+    "is_background": {
+        "type": "boolean",
+        "description": (
+            "True starts it in the background, for servers and watchers: the call returns after a moment with the pid "
+            "for read_background_output and stop_background_process. It ends with this session's program."
+        ),
+    },
+}
+"""Parameter of an agent that can run commands in the background."""
+EARLY_SECONDS = 1.0
+"""Time in which a command in the background may fail at once, or print its first lines."""
 _ALIASES = {"directory": "dir_path", "timeout_ms": "timeout"}
 
 
@@ -66,6 +79,7 @@ class RunShellCommand:
     """Runs shell commands, each in `sandbox` if given.
 
     `inactivity_seconds` is the maximum time without output, `grace_seconds` the delay between SIGTERM and SIGKILL.
+    With `background` commands may run in the background; their calls return after `early_seconds`.
     """
 
     name = "run_shell_command"
@@ -76,7 +90,6 @@ class RunShellCommand:
         "are ended too. Long output is cut in the middle; the result names the file with all of it. "
         "A command without any output is ended after some minutes."
     )
-    parameters = PARAMETERS
     kind = ToolKind.EXECUTE
 
     def __init__(
@@ -84,7 +97,15 @@ class RunShellCommand:
         inactivity_seconds: float = INACTIVITY_SECONDS,
         sandbox: ShellSandbox | None = None,
         grace_seconds: float = GRACE_SECONDS,
+        background: BackgroundCommands | None = None,
+        early_seconds: float = EARLY_SECONDS,
     ) -> None:
+        properties: dict[str, Any] = dict(PARAMETERS["properties"])
+        if background is not None:
+            properties |= IN_BACKGROUND
+        self.parameters: Mapping[str, Any] = {**PARAMETERS, "properties": properties}
+        self._background = background
+        self._early_seconds = early_seconds
         self._inactivity_seconds = inactivity_seconds
         self._grace_seconds = grace_seconds
         self._sandbox = sandbox
@@ -96,7 +117,8 @@ class RunShellCommand:
         checked = self._check(arguments)
         where = f" [in {checked.string('dir_path')}]" if "dir_path" in checked else ""
         purpose = f" ({checked.string('description')})" if checked.string("description") else ""
-        return f"{checked.string('command')}{where}{purpose}"
+        beside = " [in the background]" if checked.boolean("is_background") else ""
+        return f"{checked.string('command')}{where}{beside}{purpose}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Return the command and its folder."""
@@ -117,10 +139,16 @@ class RunShellCommand:
         shell = shutil.which("bash", path=context.environment.get("PATH")) or "/bin/sh"
         command = (shell, "-c", checked.string("command"))
         is_confined = self._sandbox is not None
+        is_kept = False
         try:
             if self._sandbox is not None:
                 launch = await asyncio.to_thread(self._sandbox.launch, command, folder, environment, context)
                 command, environment = launch.command, dict(launch.environment)
+            if self._background is not None and checked.boolean("is_background"):
+                beside = Launch(command, folder, environment, is_confined)
+                item = await self._background.start(context.session, checked.string("command"), beside, output)
+                is_kept = True
+                return await _early_result(item, self._early_seconds)
             async with process_group(
                 command,
                 folder,
@@ -134,7 +162,8 @@ class RunShellCommand:
         except OSError as error:
             raise ToolFailure(f"the command cannot be started: {error}", "shell_execute_error") from error
         finally:
-            output.close()
+            if not is_kept:
+                output.close()
 
     async def _watch(
         self, group: ProcessGroup, output: ShellOutput, context: CallContext, timeout: float | None
@@ -171,17 +200,30 @@ class RunShellCommand:
         return _result(output, code, outlived) if not reason else _ended(output, reason)
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
-        checked = check_arguments(self.name, PARAMETERS, arguments, _ALIASES)
+        checked = check_arguments(self.name, self.parameters, arguments, _ALIASES)
         if "\0" in checked.string("command"):
             raise ToolFailure("run_shell_command: command: expected text without NUL characters", INVALID_ARGUMENTS)
         # Not a parameter, but models that know it from other agents set it.
-        if arguments.get("is_background") is True:
+        if self._background is None and arguments.get("is_background") is True:
             message = (
                 "run_shell_command: is_background: running in the background is not supported, nothing was run; "
                 "use a command that ends by itself, or start the server and use it within one command"
             )
             raise ToolFailure(message, INVALID_ARGUMENTS)
         return checked
+
+
+async def _early_result(item: BackgroundCommand, seconds: float) -> ToolResult:
+    """Return the result of a command that was started in the background, after its first moment."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await item.ended.wait()
+    if item.ended.is_set():
+        item.is_told = True
+        text = f"The command has ended already ({item.state}).\nOutput: {item.output.text().rstrip() or '(empty)'}"
+    else:
+        text = f"The command runs in the background as pid {item.id}.\nOutput so far: {item.output.text() or '(empty)'}"
+    return ToolSucceeded(ToolOutput(text=text), text)
 
 
 def _reason_to_end(quiet: float, silence: float, output: ShellOutput) -> str:

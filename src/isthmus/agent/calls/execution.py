@@ -277,9 +277,7 @@ class CallExecution:
         session = self._session
         first = next((line.strip() for line in session.prompt.splitlines() if line.strip()), "")
         about = with_ellipsis(first, ABOUT_CHARACTERS)
-        return CheckpointFor(
-            session.checkpoint_scope, session.task_id, call.tool_call_id, Path(session.workspace), about
-        )
+        return CheckpointFor(session.key, session.task_id, call.tool_call_id, Path(session.workspace), about)
 
     async def _note_edit(self, checkpoint_id: str | None) -> None:
         if self._checkpoints is None or checkpoint_id is None:

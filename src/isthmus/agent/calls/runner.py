@@ -330,6 +330,7 @@ class CallRunner:
             self._options.output_folder / self._session.task_id,
             self._options.environment_of(self._session.user),
             self._tools.readable_folders,
+            self._session.key,
         )
 
     def _decide(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Decision:

@@ -20,7 +20,7 @@ async def diff(context: CommandContext) -> None:
     """Show the differences as a unified diff."""
     if (checkpoints := context.resources.checkpoints) is None:
         raise CommandError("This agent keeps no checkpoints, from which differences could be shown.", "no_checkpoints")
-    before = await checkpoints.before(context.session.checkpoint_scope)
+    before = await checkpoints.before(context.session.key)
     await context.say(await asyncio.to_thread(_differences, before, context.workspace))
 
 

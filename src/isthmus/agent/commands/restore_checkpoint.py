@@ -37,7 +37,7 @@ async def restorable(session: Session, checkpoints: Checkpoints) -> Sequence[Che
     Raises:
         CheckpointError: the store is not usable.
     """
-    kept = await checkpoints.list(session.checkpoint_scope)
+    kept = await checkpoints.list(session.key)
     return [info for info in kept if info.checkpoint_id in session.checkpoints]
 
 
@@ -49,7 +49,7 @@ async def undo_of(tool_call_id: str, session: Session, checkpoints: Checkpoints)
     Raises:
         CheckpointError: the store is not usable.
     """
-    kept = await checkpoints.list(session.checkpoint_scope)
+    kept = await checkpoints.list(session.key)
     return next((info.checkpoint_id for info in kept if info.tool_call_id == tool_call_id), None)
 
 
@@ -92,7 +92,7 @@ class RestoreCheckpoint:
             message = f"This session has no checkpoint {checkpoint_id[:100]!r}{_instead(checkpoint_id, self._session)}"
             raise ToolFailure(message, "unknown_checkpoint")
         try:
-            plan = await self._checkpoints.plan(self._session.checkpoint_scope, checkpoint_id)
+            plan = await self._checkpoints.plan(self._session.key, checkpoint_id)
         except CheckpointError as error:
             raise ToolFailure(str(error), "checkpoint_failure") from error
         return GenericDetails(_question(plan))
@@ -101,7 +101,7 @@ class RestoreCheckpoint:
         """Restore the files."""
         session = self._session
         reason = CheckpointFor(
-            session.checkpoint_scope,
+            session.key,
             session.task_id,
             context.tool_call_id,
             context.workspace.root,
