@@ -25,7 +25,7 @@ SECONDS_BETWEEN_LOOKS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class BackgroundLaunch:
     """A command line to start. ``is_confined``: it is a sandbox around the real command."""
 
     command: Sequence[str]
@@ -77,7 +77,7 @@ class BackgroundCommands:
         self._of_sessions: dict[str, list[BackgroundCommand]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def start(self, session: str, text: str, launch: Launch, output: ShellOutput) -> BackgroundCommand:
+    async def start(self, session: str, text: str, launch: BackgroundLaunch, output: ShellOutput) -> BackgroundCommand:
         """Start a command; ``text`` is what the user and the model know it by.
 
         Raises:
@@ -142,7 +142,7 @@ class BackgroundCommands:
         if self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _run(self, item: BackgroundCommand, launch: Launch, started: "asyncio.Future[None]") -> None:
+    async def _run(self, item: BackgroundCommand, launch: BackgroundLaunch, started: "asyncio.Future[None]") -> None:
         try:
             async with process_group(
                 launch.command,

@@ -14,7 +14,7 @@ from typing import Any
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ExecuteDetails, ToolOutput
 from isthmus.text.visible import printable
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
-from isthmus.tools.background_commands import BackgroundCommand, BackgroundCommands, Launch
+from isthmus.tools.background_commands import BackgroundCommand, BackgroundCommands, BackgroundLaunch
 from isthmus.tools.base import (
     Arguments,
     CallContext,
@@ -145,7 +145,7 @@ class RunShellCommand:
                 launch = await asyncio.to_thread(self._sandbox.launch, command, folder, environment, context)
                 command, environment = launch.command, dict(launch.environment)
             if self._background is not None and checked.boolean("is_background"):
-                beside = Launch(command, folder, environment, is_confined)
+                beside = BackgroundLaunch(command, folder, environment, is_confined)
                 item = await self._background.start(context.session, checked.string("command"), beside, output)
                 is_kept = True
                 return await _early_result(item, self._early_seconds)
