@@ -22,7 +22,7 @@ _PID: Mapping[str, Any] = {"type": "integer", "description": "The pid that the s
 
 
 class _BackgroundTool:
-    """What the tools for commands in the background have in common."""
+    """Common part of the tools for commands in the background."""
 
     name = ""
     parameters: Mapping[str, Any] = {"type": "object", "properties": {}}
