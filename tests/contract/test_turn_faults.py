@@ -1,7 +1,7 @@
 """Faults of a provider in the middle of a turn: the whole agent with each real provider over its wire."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ READ = Call("read_file", {"file_path": "a.txt"}, id="c2")
 @contextmanager
 def agent(
     provider: Provider, workspace: Path, replies: Replies, policy: Policy | None = None
-) -> Iterator[AgentHarness]:
+) -> Generator[AgentHarness]:
     with provider.wire(replies) as wire:
         yield AgentHarness(
             workspace,
