@@ -31,6 +31,7 @@ from support.model_bench import (
     KEY,
     OPENAI,
     QUESTION,
+    RESPONSES,
     Provider,
     bench,
     continued,
@@ -91,6 +92,12 @@ async def test_the_results_of_one_message_go_back_together_before_the_users_word
             ("tool", "call_b"),
             ("user", None),
         ]
+    elif provider is RESPONSES:
+        assert [(item["type"], item.get("call_id")) for item in body["input"][3:]] == [
+            ("function_call_output", "call_a"),
+            ("function_call_output", "call_b"),
+            ("message", None),
+        ]
     elif provider is ANTHROPIC:
         assert [block.get("tool_use_id", block["type"]) for block in body["messages"][2]["content"]] == [
             "call_a",
@@ -134,6 +141,12 @@ async def test_a_thought_goes_back_with_its_signature_unchanged(provider: Provid
         ]
     elif provider is ANTHROPIC:
         assert sent[0] == {"type": "thinking", "thinking": "Let me see.", "signature": "sig+/=="}
+    elif provider is RESPONSES:
+        summary = [{"type": "summary_text", "text": "Let me see."}]
+        assert sent[:2] == [
+            {"type": "reasoning", "id": "rs_0", "summary": summary, "encrypted_content": "sig+/=="},
+            {"type": "function_call", "call_id": "call_a", "name": "glob", "arguments": '{"pattern": "*"}'},
+        ]
     else:
         assert sent["reasoning_content"] == "Let me see."
         assert sent["reasoning_details"] == [{"type": "reasoning.encrypted", "data": "sig+/==", "index": 0}]
@@ -144,7 +157,7 @@ async def test_what_one_provider_keeps_is_not_sent_to_another(provider: Provider
     reply = Reply.of(Think("hidden", signature="sig+/=="), Unknown(provider.unknown), Say("shown"))
     async with bench(provider, reply) as it:
         done = await it.answer()
-    for other in (GEMINI, ANTHROPIC, OPENAI):
+    for other in (GEMINI, ANTHROPIC, OPENAI, RESPONSES):
         if other is not provider:
             async with bench(other, Reply.of(Say("ok"))) as it:
                 await it.answer(continued(done, text="and now?"))

@@ -27,6 +27,7 @@ TAKEN = {
     "gemini": re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}"),
     "anthropic": re.compile(r"[A-Za-z0-9_-]{1,64}"),
     "openai": re.compile(r"[A-Za-z0-9_-]{1,64}"),
+    "responses": re.compile(r"[A-Za-z0-9_-]{1,64}"),
     "mistral": re.compile(r"[A-Za-z0-9_-]{1,64}"),
 }
 ASKED = replace(QUESTION, tools=tuple(ToolSpec(name, f"tool {name}", SCHEMA) for name in NAMES))
@@ -47,7 +48,7 @@ def called_names(it: Bench, provider: Provider, index: int) -> list[str]:
         match value:
             case {"functionCall": {"name": str(name)}} | {"type": "tool_use", "name": str(name)}:
                 found.append(name)
-            case {"type": "function", "function": {"name": str(name)}}:
+            case {"type": "function", "function": {"name": str(name)}} | {"type": "function_call", "name": str(name)}:
                 found.append(name)
             case _ if isinstance(value, dict):
                 for item in cast("dict[str, Any]", value).values():

@@ -28,6 +28,7 @@ from providers import mistral
 from support.anthropic_wire import AnthropicWire
 from support.gemini_wire import GeminiWire
 from support.openai_wire import OpenAIWire
+from support.responses_wire import ResponsesWire
 from support.scripted_wire import Script, ScriptedWire
 from support.wire_server import WireRequest
 
@@ -73,6 +74,12 @@ def openai_messages(request: WireRequest) -> list[Any]:
     return [message for message in request.json["messages"] if message["role"] == "assistant"]
 
 
+def responses_messages(request: WireRequest) -> list[Any]:
+    kinds = ("function_call_output",)
+    items = [item for item in request.json["input"] if item["type"] not in kinds and item.get("role") != "user"]
+    return [items] if items else []
+
+
 GEMINI = Provider(
     "gemini",
     GeminiWire,
@@ -100,10 +107,19 @@ OPENAI = Provider(
     {"hologram": {"voxels": [1, 2]}},
     "content_filter",
 )
+RESPONSES = Provider(
+    "responses",
+    ResponsesWire,
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    responses_messages,
+    {"type": "hologram", "voxels": [1, 2]},
+    "content_filter",
+)
 MISTRAL = replace(OPENAI, name="mistral", key="MISTRAL_API_KEY", base_url="MISTRAL_BASE_URL")
 EXAMPLES: Mapping[str, ProviderRecord] = {"mistral": mistral.PROVIDER}
 """Providers that are not part of Isthmus: examples of how one is added."""
-BUILT_IN = [pytest.param(provider, id=provider.name) for provider in (GEMINI, ANTHROPIC, OPENAI)]
+BUILT_IN = [pytest.param(provider, id=provider.name) for provider in (GEMINI, ANTHROPIC, OPENAI, RESPONSES)]
 ALL = [*BUILT_IN, pytest.param(MISTRAL, id="mistral")]
 each_provider = pytest.mark.parametrize("provider", ALL)
 each_built_in_provider = pytest.mark.parametrize("provider", BUILT_IN)

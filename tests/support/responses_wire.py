@@ -8,7 +8,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from support.scripted_wire import Call, Failure, Reply, Say, ScriptedWire, Think, Unknown, WireUsage, run_as_program
+from support.scripted_wire import (
+    Call,
+    Failure,
+    Reply,
+    Say,
+    ScriptedWire,
+    Think,
+    Unknown,
+    WireUsage,
+    retry_headers,
+    run_as_program,
+)
 from support.wire_server import Answer, WireRequest
 
 
@@ -35,32 +46,81 @@ class ResponsesWire(ScriptedWire):
                 case Say(texts):
                     events += _message(index, texts)
                 case Call():
-                    events.append(_done(index, _call(step, index, step.name in custom)))
+                    item = _call(step, index, step.name in custom)
+                    events.append(_event("response.output_item.added", output_index=index, item={**item, **_EMPTY}))
+                    if item["type"] == "function_call":
+                        place = {"item_id": item["id"], "output_index": index}
+                        delta = item["arguments"]
+                        events.append(_event("response.function_call_arguments.delta", **place, delta=delta))
+                    events.append(_done(index, item))
                 case Unknown(raw):
                     events.append(_done(index, raw))
-                case Think(texts):
-                    summary = [{"type": "summary_text", "text": "".join(texts)}]
-                    events.append(_done(index, {"type": "reasoning", "id": f"rs_{index}", "summary": summary}))
+                case Think(texts, signature):
+                    events += _reasoning(index, texts, signature)
         usage = reply.usage or WireUsage(0, 0)
-        counts = {
-            "input_tokens": usage.input,
-            "output_tokens": usage.output,
-            "total_tokens": usage.input + usage.output,
-        }
-        return [*events, _event("response.completed", response={"id": "resp_scripted", "usage": counts})]
+        response: dict[str, Any] = {"id": "resp_scripted", "status": "completed", "usage": _usage(usage)}
+        match reply.finish:
+            case None:
+                return events
+            case "stop":
+                return [*events, _event("response.completed", response=response)]
+            case "length" | "safety":
+                reason = "max_output_tokens" if reply.finish == "length" else "content_filter"
+                ended = {**response, "status": "incomplete", "incomplete_details": {"reason": reason}}
+                return [*events, _event("response.incomplete", response=ended)]
 
     def failure(self, failure: Failure, request: WireRequest) -> Answer:
-        return _error(failure.status, failure.message)
+        match failure.kind:
+            case "context_too_long":
+                message = "Your input exceeds the context window of this model. Please adjust your input and try again."
+                return _error(400, message, code="context_length_exceeded")
+            case "unknown_model":
+                message = "The model `nope` does not exist or you do not have access to it."
+                return _error(404, message, code="model_not_found")
+            case "wrong_key":
+                key = request.headers.get("authorization", "").removeprefix("Bearer ")
+                return _error(401, f"Incorrect API key provided: {key}.", code="invalid_api_key")
+            case "plain":
+                return _error(failure.status, failure.message, headers=retry_headers(failure))
+
+
+def _usage(usage: WireUsage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.input,
+        "input_tokens_details": {"cached_tokens": usage.cached},
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": usage.thoughts},
+        "total_tokens": usage.input + usage.output,
+    }
+
+
+def _reasoning(index: int, texts: Sequence[str], signature: str | None) -> list[bytes]:
+    item: dict[str, Any] = {"type": "reasoning", "id": f"rs_{index}", "summary": []}
+    place = {"item_id": f"rs_{index}", "output_index": index, "summary_index": 0}
+    part = {"type": "summary_text", "text": "".join(texts)}
+    kept = {"encrypted_content": signature or f"encrypted-{index}"}
+    return [
+        _event("response.output_item.added", output_index=index, item=item),
+        _event("response.reasoning_summary_part.added", **place, part={"type": "summary_text", "text": ""}),
+        *(_event("response.reasoning_summary_text.delta", **place, delta=text) for text in texts),
+        _event("response.reasoning_summary_text.done", **place, text="".join(texts)),
+        _event("response.reasoning_summary_part.done", **place, part=part),
+        _done(index, {**item, "summary": [part], **kept}),
+    ]
+
+
+_EMPTY = {"arguments": ""}
 
 
 def _message(index: int, texts: Sequence[str]) -> list[bytes]:
     item = {"type": "message", "id": f"msg_{index}", "role": "assistant"}
     part = {"item_id": f"msg_{index}", "output_index": index, "content_index": 0}
-    content = [{"type": "output_text", "text": "".join(texts)}]
+    content: list[Any] = [{"type": "output_text", "text": "".join(texts), "annotations": []}]
+    begun: dict[str, Any] = {**item, "status": "in_progress", "content": []}
     return [
-        _event("response.output_item.added", output_index=index, item={**item, "content": []}),
+        _event("response.output_item.added", output_index=index, item=begun),
         *(_event("response.output_text.delta", **part, delta=text) for text in texts),
-        _done(index, {**item, "content": content}),
+        _done(index, {**item, "status": "completed", "content": content}),
     ]
 
 
@@ -80,10 +140,9 @@ def _event(name: str, **data: Any) -> bytes:
     return f"event: {name}\ndata: {json.dumps({'type': name, **data}, ensure_ascii=False)}\n\n".encode()
 
 
-def _error(status: int, message: str) -> Answer:
-    return Answer.json(
-        {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}}, status
-    )
+def _error(status: int, message: str, *, code: str | None = None, headers: Mapping[str, str] | None = None) -> Answer:
+    error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
+    return Answer.json({"error": error}, status, headers)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 The chunks are read as raw JSON, because the imitators differ: tool calls that all have index 0 or no id, thoughts under
 `reasoning`, `reasoning_content` or `reasoning_details`, no usage, no finish reason. Other data than text and calls is
-returned to the same server under the same name, and only to it. The Responses API is not supported.
+returned to the same server under the same name, and only to it. OpenAI's own server is asked by its Responses API
+(:mod:`isthmus.models.openai_responses`).
 https://platform.openai.com/docs/api-reference/chat-streaming, https://openrouter.ai/docs/use-cases/reasoning-tokens
 """
 
@@ -318,7 +319,7 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
     def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, origin_of(self._endpoint), attachments)
 
-    def _reader(self, request: ModelRequest) -> OpenAIReader:
+    def _reader(self, request: ModelRequest) -> AnswerReader:
         return OpenAIReader(origin_of(self._endpoint), used_ids(request.messages))
 
     @asynccontextmanager

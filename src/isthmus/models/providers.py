@@ -5,7 +5,7 @@ is that of the provider. It is imported when a model is opened, so that nothing 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from isthmus.models.media_rules import AUDIO, GIF, HEIC, HEIF, JPEG, PDF, PNG, WEBP, MediaRules
 
@@ -16,7 +16,8 @@ class Provider:
 
     ``id`` is the prefix of its models in ``-m``. ``names`` matches the beginnings of names that need no prefix, and
     ``shown_names`` describes them to users. ``token_variables`` contain a bearer token instead of a key.
-    ``is_imitated`` is whether other servers speak its protocol, mostly without keys.
+    ``is_imitated`` is whether other servers speak its protocol, mostly without keys. ``own_module`` is the module for
+    the provider's own server, if that speaks another protocol too, which is better.
     """
 
     id: str
@@ -31,10 +32,12 @@ class Provider:
     token_variables: tuple[str, ...] = ()
     is_imitated: bool = False
     module: str = ""
+    own_module: str = ""
 
-    @property
-    def module_name(self) -> str:
-        """The name of the module that defines ``MODEL``."""
+    def module_for(self, base_url: str) -> str:
+        """Return the name of the module that defines ``MODEL`` for the server at this address."""
+        if self.own_module and base_url == self.base_url:
+            return self.own_module
         return self.module or f"isthmus.models.{self.id}"
 
     @property
@@ -80,17 +83,28 @@ OPENAI = Provider(
     # Only images: few models accept audio and documents. A request has at most 50 MB.
     MediaRules(frozenset((PNG, JPEG, GIF, WEBP)), 15_000_000, 20_000_000),
     is_imitated=True,
+    own_module="isthmus.models.openai_responses",
 )
+RESPONSES = replace(
+    OPENAI,
+    id="responses",
+    title="OpenAI Responses",
+    names=re.compile(r"(?!)"),
+    module="isthmus.models.openai_responses",
+)
+"""The Responses API on any server; for OpenAI's own it is used without this prefix, too."""
 
 PROVIDERS = (GEMINI, ANTHROPIC, OPENAI)
 """All providers, in the order in which their keys are looked up."""
-PREFIXED_NAMES = ", ".join(f"{provider.id}:NAME" for provider in PROVIDERS)
+PREFIXED = (*PROVIDERS, RESPONSES)
+"""All providers by whose id a model's name can begin."""
+PREFIXED_NAMES = ", ".join(f"{provider.id}:NAME" for provider in PREFIXED)
 """Forms of ``-m`` for models of providers, for messages."""
 
 
 def provider_with_id(identity: str) -> Provider | None:
     """Return the provider of this id, in any case; None if there is none."""
-    return next((provider for provider in PROVIDERS if provider.id == identity.lower()), None)
+    return next((provider for provider in PREFIXED if provider.id == identity.lower()), None)
 
 
 def secret_variables() -> frozenset[str]:

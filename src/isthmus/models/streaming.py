@@ -352,5 +352,5 @@ def open_provider(
         ModelError: CONFIGURATION - no key for an address that needs one, or an unusable address.
     """
     where = endpoint(provider, environment, base_url)
-    model: type[ProviderModel[Any]] = import_module(provider.module_name).MODEL
+    model: type[ProviderModel[Any]] = import_module(provider.module_for(where.base_url)).MODEL
     return model(name, where, environment, options or StreamOptions())

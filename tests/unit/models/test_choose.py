@@ -14,7 +14,7 @@ from isthmus.models.choose import ModelChoice, choose, open_model
 from isthmus.models.endpoint import endpoint, is_loopback
 from isthmus.models.http import proxy_for
 from isthmus.models.local_servers import LocalServer, find_local_server, ollama_address
-from isthmus.models.providers import ANTHROPIC, GEMINI, OPENAI, PROVIDERS, Provider, secret_variables
+from isthmus.models.providers import ANTHROPIC, GEMINI, OPENAI, PROVIDERS, RESPONSES, Provider, secret_variables
 from support.openai_wire import OpenAIWire
 from support.waiting import eventually
 from support.wire_server import Answer, Hold, WireRequest, WireServer
@@ -303,7 +303,7 @@ def test_choosing_a_model_imports_nothing_heavy() -> None:
 
 
 def test_a_name_of_no_known_form_is_answered_with_all_forms() -> None:
-    prefixed = ", ".join(f"{provider.id}:NAME" for provider in PROVIDERS)
+    prefixed = ", ".join(f"{provider.id}:NAME" for provider in (*PROVIDERS, RESPONSES))
     beginnings = ", ".join(provider.shown_names for provider in PROVIDERS)
     forms = (
         f"no model is called 'nonsense' (you chose it with -m); expected {prefixed}, ollama:NAME, scripted:FILE, demo, "
