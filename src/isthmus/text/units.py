@@ -41,3 +41,8 @@ def show_size(size: int) -> str:
 def show_count(number: int, noun: str) -> str:
     """Return a number of things as text: ``1 file``, ``1,200 files``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def show_share(part: float, whole: float) -> str:
+    """Return a share as text: ``67%``; below half a percent ``0%``, also of nothing."""
+    return f"{round(100 * part / whole) if whole else 0}%"

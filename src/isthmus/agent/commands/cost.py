@@ -3,7 +3,7 @@
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext
 from isthmus.agent.statistics import total
-from isthmus.text.units import show_count
+from isthmus.text.units import show_count, show_share
 
 
 async def cost(context: CommandContext) -> None:
@@ -12,7 +12,7 @@ async def cost(context: CommandContext) -> None:
     used = total(use for task_id, use in tasks.items() if task_id != context.session.task_id)
     lines = [
         f"{name}: {show_count(model.requests, 'request')}, {model.input_tokens:,} tokens of input"
-        f" ({model.cached_tokens:,} of them cached), {model.output_tokens:,} of output"
+        f" ({show_share(model.cached_tokens, model.input_tokens)} of them cached), {model.output_tokens:,} of output"
         for name, model in used.models.items()
     ]
     if not lines:

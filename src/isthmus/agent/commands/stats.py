@@ -3,7 +3,7 @@
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext
 from isthmus.agent.statistics import TaskUse, ToolStatistics, total
-from isthmus.text.units import show_count
+from isthmus.text.units import show_count, show_share
 
 
 async def stats(context: CommandContext) -> None:
@@ -29,7 +29,8 @@ def _format(use: TaskUse) -> list[str]:
     for name, model in use.models.items():
         requests = show_count(model.requests, "request")
         lines.append(
-            f"  {name}: {requests}, {model.input_tokens:,} input tokens ({model.cached_tokens:,} cached), "
+            f"  {name}: {requests}, {model.input_tokens:,} input tokens"
+            f" ({model.cached_tokens:,} cached, {show_share(model.cached_tokens, model.input_tokens)}), "
             f"{model.output_tokens:,} output tokens ({model.thought_tokens:,} thoughts)"
         )
     calls = ToolStatistics()

@@ -123,8 +123,8 @@ async def test_stats_count_tokens_by_model_requests_and_calls_of_the_session(ope
     assert "3 tasks" in ran.text
     last = ran.text.partition("Last task ")[2]
     assert "other: 1 request, 7 input tokens" in last
-    assert "test: 3 requests, 600 input tokens (40 cached), 90 output tokens (5 thoughts)" in ran.text
-    assert "other: 1 request, 7 input tokens (0 cached), 3 output tokens (0 thoughts)" in ran.text
+    assert "test: 3 requests, 600 input tokens (40 cached, 7%), 90 output tokens (5 thoughts)" in ran.text
+    assert "other: 1 request, 7 input tokens (0 cached, 0%), 3 output tokens (0 thoughts)" in ran.text
     assert "tool calls: 1 succeeded, 1 failed" in ran.text
     assert "9,999" not in ran.text
 
