@@ -66,6 +66,8 @@ async def test_a_question_outlives_the_server_and_is_answered_when_it_is_back(tm
             await asyncio.wait_for(served.process.wait(), SECONDS)
             terminal.press("1").wait_for("nothing answers at", SECONDS)
             async with serve_program(tmp_path, workspace, *port, script=SCRIPT):
+                # The question that is asked again accepts answers once its choices are shown.
+                terminal.wait_for(r"nothing answers at(?s:.*)1  Allow once", SECONDS)
                 terminal.press("1").wait_for("I wrote the greeting.", SECONDS)
                 assert (workspace / "greeting.txt").read_text(encoding="utf-8") == "hello\n"
                 assert terminal.screen.count("I wrote the greeting.") == 1
@@ -110,7 +112,7 @@ async def test_commands_are_completed_and_a_terminal_without_unicode_or_colours_
         with connected(served, workspace, environment=plain, columns=30) as terminal:
             # The list of commands has arrived when the help is shown. Ctrl-C and Ctrl-D belong to the prompt when it is
             # shown again: during a response they belong to the turn.
-            terminal.wait_for("Connected to", SECONDS).press("/help\r").wait_for("/memory show", SECONDS)
+            terminal.wait_for("Connected to", SECONDS).press("/help\r").wait_for("/tasks all", SECONDS)
             terminal.press("/mem\t sh\t\r").wait_for("> /memory show", SECONDS)
             terminal.press("gr\u00fc\u00dfe \u4e16\r").wait_for(r"(?m)You said: [^\n]+\s+> ?$", SECONDS)
             terminal.press("\x03").wait_for("Ctrl-C again", SECONDS).press("\x03")
