@@ -98,6 +98,12 @@ class _ZmqChannels(Channels):
         return str(message["header"]["msg_id"])
 
     @override
+    async def ask(self) -> str:
+        message = self._client.session.msg("kernel_info_request")
+        self._client.shell_channel.send(message)
+        return str(message["header"]["msg_id"])
+
+    @override
     async def receive(self) -> Mapping[str, Any]:
         while True:
             for channel in (self._client.iopub_channel, self._client.shell_channel):

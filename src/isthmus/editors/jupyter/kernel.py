@@ -18,6 +18,8 @@ REPLY_SECONDS: Final = 10.0
 INTERRUPT_SECONDS: Final = 1.0
 """Time in seconds after which code that caught an interrupt is interrupted again."""
 MAXIMUM_INTERRUPTS: Final = 10
+START_SECONDS: Final = 5.0
+"""Time in seconds without a message after which a kernel that has not begun is asked whether it has the code."""
 
 
 class Channels(Protocol):
@@ -25,6 +27,10 @@ class Channels(Protocol):
 
     async def execute(self, code: str) -> str:
         """Ask the kernel to run code, and return the id of the message."""
+        ...
+
+    async def ask(self) -> str:
+        """Ask the kernel about itself, behind what was sent before, and return the id of the message."""
         ...
 
     async def receive(self) -> Mapping[str, Any]:
@@ -43,8 +49,11 @@ class Channels(Protocol):
 class Kernel:
     """Runs code, one execution at a time, in the order of the calls. ``connect`` opens a connection for each."""
 
-    def __init__(self, connect: Callable[[], AbstractAsyncContextManager[Channels]]) -> None:
+    def __init__(
+        self, connect: Callable[[], AbstractAsyncContextManager[Channels]], start_seconds: float = START_SECONDS
+    ) -> None:
         self._connect = connect
+        self._start_seconds = start_seconds
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -112,7 +121,14 @@ class Kernel:
 
     async def _read(self, channels: Channels, running: RunningExecution) -> None:
         while not running.is_idle:
-            running.feed(await channels.receive())
+            try:
+                async with asyncio.timeout(None if running.has_started else self._start_seconds):
+                    message = await channels.receive()
+            except TimeoutError:
+                # The kernel is busy with other code, or was restarted and has lost this.
+                running.asked_after.add(await channels.ask())
+                continue
+            running.feed(message)
         with suppress(TimeoutError):
             async with asyncio.timeout(REPLY_SECONDS):
                 while not running.is_finished:

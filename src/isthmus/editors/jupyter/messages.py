@@ -34,12 +34,21 @@ def execute_request(code: str, session: str) -> JsonObject:
         "allow_stdin": False,
         "stop_on_error": True,
     }
+    return _request("execute_request", content, session)
+
+
+def info_request(session: str) -> JsonObject:
+    """Return the message that asks the kernel about itself; it answers on the shell channel, when its turn comes."""
+    return _request("kernel_info_request", {}, session)
+
+
+def _request(kind: str, content: JsonObject, session: str) -> JsonObject:
     header = {
         "msg_id": uuid4().hex,
         "session": session,
         "username": "isthmus",
         "date": datetime.now(UTC).isoformat(),
-        "msg_type": "execute_request",
+        "msg_type": kind,
         "version": PROTOCOL_VERSION,
     }
     return {
@@ -94,6 +103,8 @@ class RunningExecution:
         self._id = message_id
         self._limits = limits
         self.has_started = False
+        self.asked_after: set[str] = set()
+        """Ids of the questions that were sent on the shell channel after the code."""
         self._shown: list[_Shown] = []
         self._clear_at_next = False
         self._is_idle = False
@@ -124,7 +135,11 @@ class RunningExecution:
         kind, content = _kind(message), as_object(message.get("content"))
         if kind == "status" and content.get("execution_state") in ("dead", "restarting", "autorestarting"):
             raise KernelDiedError("the kernel died or was restarted; its variables are lost")
-        if as_object(message.get("parent_header")).get("msg_id") != self._id:
+        parent = as_object(message.get("parent_header")).get("msg_id")
+        if parent in self.asked_after and kind == "kernel_info_reply" and not self.has_started and not self._has_reply:
+            # The kernel takes messages in their order, so it has not got the code.
+            raise KernelDiedError("the kernel was restarted and has not received the code, which did not run")
+        if parent != self._id:
             return
         match kind:
             case "status":

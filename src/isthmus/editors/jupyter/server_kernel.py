@@ -13,8 +13,9 @@ from uuid import uuid4
 from typing_extensions import override
 
 from isthmus.editors.jupyter.kernel import Channels, Kernel
-from isthmus.editors.jupyter.messages import execute_request
+from isthmus.editors.jupyter.messages import execute_request, info_request
 from isthmus.editors.jupyter.server import JupyterServer
+from isthmus.encoding.codec import JsonObject
 from isthmus.ide.editor import EditorError
 from isthmus.listeners.logs import quiet_log
 
@@ -72,9 +73,15 @@ class _ServerChannels(Channels):
 
     @override
     async def execute(self, code: str) -> str:
+        return await self._send(execute_request(code, self._session))
+
+    @override
+    async def ask(self) -> str:
+        return await self._send(info_request(self._session))
+
+    async def _send(self, request: JsonObject) -> str:
         from websockets.exceptions import ConnectionClosed
 
-        request = execute_request(code, self._session)
         try:
             await self._socket.send(json.dumps(request))
         except ConnectionClosed as error:
