@@ -9,26 +9,30 @@ import pytest
 
 from isthmus.editors.jupyter.kernel import Channels, Kernel
 from isthmus.editors.jupyter.messages import KernelDiedError
+from isthmus.ide.editor import EditorError
 
 pytestmark = pytest.mark.anyio
 
 
 class PlayedKernel(Channels):
-    """A kernel that takes messages in their order; ``loses`` the first of them, or is busy until it is released."""
+    """A kernel that takes messages in their order; it ``loses`` the first of them, or is busy until the second question.
 
-    def __init__(self, *, loses: int = 0, is_busy: bool = False) -> None:
+    One that is starting sends nothing of the code but the reply: nobody has subscribed to its output yet.
+    """
+
+    def __init__(self, *, loses: int = 0, is_busy: bool = False, is_starting: bool = False) -> None:
         self.asked = 0
+        self._is_starting = is_starting
         self._loses = loses
         self._sent = 0
         self._messages: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
         self._held: list[Mapping[str, Any]] | None = [] if is_busy else None
 
     async def execute(self, code: str) -> str:
-        return self._take(
-            ("status", {"execution_state": "busy"}),
-            ("status", {"execution_state": "idle"}),
-            ("execute_reply", {"status": "ok"}),
-        )
+        reply = ("execute_reply", {"status": "ok"})
+        if self._is_starting:
+            return self._take(reply)
+        return self._take(("status", {"execution_state": "busy"}), ("status", {"execution_state": "idle"}), reply)
 
     async def ask(self) -> str:
         self.asked += 1
@@ -78,3 +82,11 @@ async def test_a_kernel_that_is_busy_for_long_runs_the_code_in_its_turn() -> Non
     async with asyncio.timeout(10):
         assert not (await kernel(played).execute("1")).is_error
     assert played.asked == 2
+
+
+async def test_output_that_was_lost_while_the_kernel_started_is_said_to_be_lost() -> None:
+    played = PlayedKernel(is_starting=True)
+    async with asyncio.timeout(10):
+        with pytest.raises(EditorError, match="still starting when it ran the code, and the output was lost"):
+            await kernel(played).execute("1")
+    assert played.asked == 1

@@ -136,8 +136,10 @@ class RunningExecution:
         if kind == "status" and content.get("execution_state") in ("dead", "restarting", "autorestarting"):
             raise KernelDiedError("the kernel died or was restarted; its variables are lost")
         parent = as_object(message.get("parent_header")).get("msg_id")
-        if parent in self.asked_after and kind == "kernel_info_reply" and not self.has_started and not self._has_reply:
-            # The kernel takes messages in their order, so it has not got the code.
+        if parent in self.asked_after and kind == "kernel_info_reply" and not self.has_started:
+            # The kernel takes messages in their order: it has run the code by now if it has got it.
+            if self._has_reply:
+                raise EditorError("the kernel was still starting when it ran the code, and the output was lost")
             raise KernelDiedError("the kernel was restarted and has not received the code, which did not run")
         if parent != self._id:
             return
