@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 class PlayedKernel(Channels):
-    """A kernel that takes messages in their order; it ``loses`` the first of them, or is busy until the second question.
+    """A kernel that takes messages in their order. It ``loses`` the first ones, or is busy until the second question.
 
     One that is starting sends nothing of the code but the reply: nobody has subscribed to its output yet.
     """
