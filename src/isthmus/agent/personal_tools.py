@@ -68,10 +68,16 @@ class PersonalTools(ToolSource):
                 whole,
                 tools={**whole.tools, **added},
                 always_asked={**whole.always_asked, **{name: why for name, why in asked.items() if name in added}},
-                readable_folders=tuple(skill.folder for skill in found.offered),
+                readable_folders=_outside(scope.workspace, found),
             )
         self._given[_key(scope)] = (whole, shown)
         return shown
+
+
+def _outside(workspace: Path, found: FoundSkills) -> tuple[Path, ...]:
+    """Return the folders of skills outside the workspace; inside it, ignore files decide what may be read."""
+    root = workspace.resolve()
+    return tuple(skill.folder for skill in found.offered if not skill.folder.is_relative_to(root))
 
 
 def _key(scope: ToolScope) -> tuple[str, str]:

@@ -31,11 +31,15 @@ async def test_only_the_local_user_has_memory_and_skills(tmp_path: Path) -> None
     (tmp_path / ".gemini/skills/a").mkdir(parents=True)
     (tmp_path / ".gemini/skills/a/SKILL.md").write_text("---\nname: a\ndescription: b\n---\nc", "utf-8")
     source = personal(tmp_path)
-    own = await source.tools(ToolScope(tmp_path))
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    # In a workspace that has the skills itself, ignore files decide what is read.
+    assert (await personal(tmp_path).tools(ToolScope(tmp_path))).readable_folders == ()
+    own = await source.tools(ToolScope(workspace))
     assert {"save_memory", "activate_skill"} <= own.tools.keys()
     assert own.readable_folders == (tmp_path.resolve() / ".gemini/skills/a",)
-    assert await source.renewed(ToolScope(tmp_path), own) is own
-    others = await source.tools(ToolScope(tmp_path, user="alice"))
+    assert await source.renewed(ToolScope(workspace), own) is own
+    others = await source.tools(ToolScope(workspace, user="alice"))
     assert others.tools.keys().isdisjoint({"save_memory", "activate_skill"})
     assert others.readable_folders == ()
 
