@@ -16,30 +16,14 @@ from isthmus.agent.approval.policy import (
     CANCEL,
     DENIED,
     PROCEED_ALWAYS_AND_SAVE,
-    PROCEED_ONCE,
     Allow,
     ApprovalRequired,
     AskedEachTime,
     Decision,
     Deny,
-    Grant,
-    Policy,
-    ServerGrant,
-    ServerToolGrant,
-    ToolGrant,
-    decide,
-    decide_each_time,
-    decide_question,
-    grants_of,
-    is_always_refused,
-    is_guarded,
 )
-from isthmus.agent.approval.policy_rules import Ruling, may_allow
-from isthmus.agent.approval.requested_file import is_requested
-from isthmus.agent.approval.restricted_tools import named_tool
-from isthmus.agent.approval.session_policy import policy_for
+from isthmus.agent.calls.call_decisions import CallDecisions
 from isthmus.agent.calls.call_hooks import CallHooks
-from isthmus.agent.calls.call_rules import ruling_of, server_of
 from isthmus.agent.calls.events import (
     announced_call,
     call_problem,
@@ -148,14 +132,13 @@ class CallRunner:
         self._options = options
         self._suspended = suspended if suspended is not None else SuspendedCalls()
         self._hooks = CallHooks(turn, options, hook_programs, tools)
-        self._execution = CallExecution(
-            turn, self._policy(), self._suspended, checkpoints, open_model, before_edit, self._hooks
+        self._decisions = CallDecisions(
+            session, options, tools, approvals, is_permitted=is_permitted, asked_each_time=asked_each_time
         )
-        self._is_permitted = is_permitted
-        self._asked_each_time = asked_each_time
-        self._approvals = approvals
-        self._granted: frozenset[Grant] = frozenset()
-        self._answers_seen = 0
+        self._execution = CallExecution(
+            turn, self._decisions.policy, self._suspended, checkpoints, open_model, before_edit, self._hooks
+        )
+        self._is_asked_each_time = asked_each_time is not None
         was_at_work = session.state is TaskState.WORKING
         begun = [item.request.id for item in session.unsettled if item.is_models or item.call is not None]
         self._reopened = set(begun) if was_at_work else set[str]()
@@ -168,16 +151,20 @@ class CallRunner:
 
     async def verdict_on_prompt(self, text: str, *, is_first: bool) -> Verdict:
         """Return what the hooks of the settings say about a prompt; ``is_first``: it begins the session."""
-        return await self._hooks.prompt(text, self._policy(), is_first=is_first)
+        return await self._hooks.prompt(text, self._decisions.policy, is_first=is_first)
 
     async def reason_to_go_on(self, answer: str, *, is_again: bool) -> str | None:
         """Return why hooks want the agent to go on after its answer; ``is_again``: they have made it do so before."""
-        return await self._hooks.end(self._session.prompt, answer, self._policy(), is_again=is_again)
+        return await self._hooks.end(self._session.prompt, answer, self._decisions.policy, is_again=is_again)
 
     def renew(self, tools: ToolSet, approvals: SessionApprovals | None) -> None:
         """Use these tools for the calls of the next model message."""
-        self._tools, self._approvals = tools, approvals
-        self._hooks.tools = tools
+        self._tools = self._hooks.tools = self._decisions.tools = tools
+        self._decisions.approvals = approvals
+
+    def is_offered(self, tool: Tool) -> bool:
+        """Return whether the model is offered a tool: not one whose calls are all refused, since nobody can answer."""
+        return self._decisions.is_offered(tool)
 
     async def settle(self) -> None:
         """Settle every open call that can be settled; ``session.waiting`` then has the calls for the user to decide."""
@@ -217,8 +204,8 @@ class CallRunner:
             await emit(*refusal_events(announced_call(item, ""), call_problem(item, self._tools)))
             return
         is_again = item.request.id in self._reopened or (call is not None and call.status is ToolCallStatus.EXECUTING)
-        is_free = tool.kind is ToolKind.READ and self._asked_each_time is None
-        if is_again and is_free and isinstance(self._decide(item, tool, None), Allow):
+        is_free = tool.kind is ToolKind.READ and not self._is_asked_each_time
+        if is_again and is_free and isinstance(self._decisions.decide(item, tool, None), Allow):
             if not blocked:
                 await self._read_again(item, tool)
             return
@@ -229,7 +216,7 @@ class CallRunner:
             return
         if isinstance(ready.proposal, FileDiff) and ready.proposal.file_path in asked_paths:
             return  # Proposed once the earlier edit of this file is decided, based on its outcome.
-        decision = self._decide(item, tool, ready.proposal)
+        decision = self._decisions.decide(item, tool, ready.proposal)
         if blocked and isinstance(decision, Allow):
             return
         await self._carry_out(ready, await self._after_hooks(ready, decision))
@@ -264,7 +251,7 @@ class CallRunner:
         """Return the decision on a call after its hooks; once one of them has ended the work, nothing else runs."""
         if self.stopped is not None:
             return Deny(f"Not run: a hook stopped the work: {self.stopped}")
-        return await self._hooks.decide(ready.tool, ready.announced, ready.proposal, self._policy(), decision)
+        return await self._hooks.decide(ready.tool, ready.announced, ready.proposal, self._decisions.policy, decision)
 
     async def _carry_out(self, ready: _Ready, decision: Decision) -> None:
         match decision:
@@ -298,9 +285,9 @@ class CallRunner:
             at_rest = replace(call, confirmation_request=None)
             await self._turn.emit(*refusal_events(at_rest, call_problem(item, self._tools)))
             return
-        if confirmation is None and not isinstance(self._decide(item, tool, item.proposal), Allow):
+        if confirmation is None and not isinstance(self._decisions.decide(item, tool, item.proposal), Allow):
             return
-        ruling = self._ruling(item, tool, item.proposal)
+        ruling = self._decisions.ruling(item, tool, item.proposal)
         if ruling is not None and ruling.decision is RuleDecision.DENY:
             at_rest = replace(call, confirmation_request=None)
             await self._turn.emit(*refusal_events(at_rest, ErrorDetails(ruling.reason, DENIED)))
@@ -308,8 +295,8 @@ class CallRunner:
         modified = confirmation.file_details if confirmation is not None else None
         version = self._session.tool_versions.get(call.tool_call_id)
         is_lasting = confirmation is not None and confirmation.selected_option_id == PROCEED_ALWAYS_AND_SAVE
-        if is_lasting and self._approvals is not None and isinstance(item.proposal, McpDetails):
-            await self._approvals.keep(item.proposal, version or "")
+        if is_lasting and self._decisions.approvals is not None and isinstance(item.proposal, McpDetails):
+            await self._decisions.approvals.keep(item.proposal, version or "")
         content = modified.new_content if modified is not None else None
         chosen = confirmation.selected_option_id if confirmation is not None else ""
         approved = Approved(item.proposal, content, version, chosen)
@@ -332,98 +319,6 @@ class CallRunner:
             self._tools.readable_folders,
             self._session.key,
         )
-
-    def _decide(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Decision:
-        ruling = self._ruling(item, tool, proposal)
-        if ruling is not None and ruling.decision is RuleDecision.DENY:
-            return Deny(ruling.reason)
-        if isinstance(tool, AskingTool):
-            return decide_question(self._policy(), tool.choices(item.request.arguments))
-        if self._is_permitted:
-            return Allow()
-        base = self._options.policy
-        if isinstance(proposal, McpDetails) and proposal.server_name in self._tools.foreign_servers:
-            base = replace(base, grants=frozenset())
-        settings = self._session.settings
-        policy = policy_for(base, settings, self._options.settings_rule, yolo_refusal=self._tools.yolo_refusal)
-        asked = self._asked_each_time
-        if (reason := self._tools.always_asked.get(tool.name)) is not None:
-            asked = asked or AskedEachTime(reason, "Only a change of that setting allows it.")
-        if ruling is not None and ruling.decision is RuleDecision.ASK:
-            asked = asked or AskedEachTime(ruling.reason, "Only a change of that policy allows it.")
-        if asked is not None:
-            return decide_each_time(policy, tool.name, asked, tool.kind)
-        context_files = (*self._options.context_files, *(settings.context_files if settings is not None else ()))
-        guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path), context_files)
-        if guarded and not policy.may_ask and isinstance(proposal, FileDiff):
-            guarded = not is_requested(self._session, proposal.file_path)
-        now = replace(policy, grants=policy.grants | self._present_grants())
-        server = proposal.server_name if isinstance(proposal, McpDetails) else None
-        if isinstance(proposal, McpDetails):
-            if _is_named_after_another(tool.name, proposal.server_name, self._tools):
-                # The name in the allow-list means the other server.
-                now = replace(now, grants=now.grants - {ToolGrant(tool.name)})
-            named: set[Grant] = {ServerToolGrant(proposal.server_name, proposal.tool_name, version_of(tool))}
-            if proposal.server_name not in self._tools.tools:
-                # Allow-lists name all tools of a server, or one by the server's own name for it.
-                named |= {ToolGrant(proposal.server_name), ToolGrant(f"{proposal.server_name}.{proposal.tool_name}")}
-            if not named.isdisjoint(now.grants):
-                now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
-        if ruling is not None and server not in self._tools.foreign_servers:
-            now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
-        may_keep = server is not None and self._approvals is not None and self._approvals.may_keep(server)
-        arguments = item.request.arguments
-        decision = decide(now, tool.name, tool.kind, arguments, is_guarded=guarded, server=server, may_keep=may_keep)
-        if isinstance(decision, ApprovalRequired) and not self._tools.keeps_answers:
-            return ApprovalRequired(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
-        return decision
-
-    def _present_grants(self) -> frozenset[Grant]:
-        """Return the grants besides those of the policy: of the user's answers, of trusted servers, of all sessions."""
-        trusted = frozenset(ServerGrant(name) for name in self._tools.trusted_servers)
-        kept = self._approvals.grants if self._approvals is not None else frozenset[Grant]()
-        return self._grants() | trusted | kept
-
-    def is_offered(self, tool: Tool) -> bool:
-        """Return whether the model is offered a tool: not one whose calls are all refused, since nobody can answer."""
-        policy = self._policy()
-        if policy.may_ask or self._is_permitted or self._session.requested_file:
-            return True
-        if isinstance(tool, AskingTool) or tool.name in self._tools.always_asked:
-            return False
-        server = server_of(self._tools, tool.name)
-        if may_allow(self._tools.policies, named_tool(tool, server)):
-            return True
-        now = replace(policy, grants=policy.grants | self._present_grants())
-        return not is_always_refused(now, tool.name, tool.kind, server)
-
-    def _ruling(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Ruling | None:
-        workspace = Path(self._session.workspace)
-        return ruling_of(self._tools, tool, item.request.arguments, proposal, self._policy(), workspace)
-
-    def _policy(self) -> Policy:
-        settings, rule = self._session.settings, self._options.settings_rule
-        return policy_for(self._options.policy, settings, rule, yolo_refusal=self._tools.yolo_refusal)
-
-    def _grants(self) -> frozenset[Grant]:
-        """Return the grants of the user's answers; each answer is evaluated once."""
-        answered = self._session.answered
-        for call, option in answered[self._answers_seen :]:
-            asked, tool = call.confirmation_request, self._tools.tools.get(call.tool_name)
-            mcp = asked.mcp_details if asked is not None else None
-            if tool is not None or mcp is not None:
-                kind = tool.kind if tool is not None else ToolKind.OTHER
-                version = self._session.tool_versions.get(call.tool_call_id, "")
-                self._granted |= grants_of(option, call.tool_name, kind, call.input_parameters, mcp, version)
-        self._answers_seen = len(answered)
-        return self._granted
-
-
-def _is_named_after_another(tool: str, server: str, tools: ToolSet) -> bool:
-    """Return whether the name of a server's tool means another server, or its tool, in allow-lists."""
-    others = [other.name for other in tools.servers if other.name != server]
-    is_own = tool.startswith(f"{server}__")
-    return not is_own and any(tool == other or tool.startswith((f"{other}.", f"{other}__")) for other in others)
 
 
 def _description(tool: Tool, item: OpenCall) -> str:

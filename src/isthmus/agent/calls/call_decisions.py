@@ -1,0 +1,162 @@
+"""Decisions on the tool calls of one turn: the policy, its rules, and what the user has allowed so far. No I/O.
+
+Not here: asking, running and the hooks, see :mod:`isthmus.agent.calls.runner`.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from isthmus.agent.approval.kept_approvals import SessionApprovals
+from isthmus.agent.approval.policy import (
+    CANCEL,
+    PROCEED_ONCE,
+    Allow,
+    ApprovalRequired,
+    AskedEachTime,
+    Decision,
+    Deny,
+    Grant,
+    Policy,
+    ServerGrant,
+    ServerToolGrant,
+    ToolGrant,
+    decide,
+    decide_each_time,
+    decide_question,
+    grants_of,
+    is_always_refused,
+    is_guarded,
+)
+from isthmus.agent.approval.policy_rules import Ruling, may_allow
+from isthmus.agent.approval.requested_file import is_requested
+from isthmus.agent.approval.restricted_tools import named_tool
+from isthmus.agent.approval.session_policy import policy_for
+from isthmus.agent.calls.call_rules import ruling_of, server_of
+from isthmus.agent.options import AgentOptions
+from isthmus.agent.session import OpenCall, Session
+from isthmus.development_tool import ConfirmationDetails, FileDiff, McpDetails
+from isthmus.settings.rules import RuleDecision
+from isthmus.tools.base import AskingTool, Tool, ToolKind, ToolSet, version_of
+
+
+class CallDecisions:
+    """Decides on the calls of a session's turn. ``tools`` and ``approvals`` may be replaced between model messages.
+
+    ``is_permitted``: the user requested exactly these calls, so the policy is not consulted. ``asked_each_time`` is the
+    reason to ask a user about each call, whatever the policy allows.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        options: AgentOptions,
+        tools: ToolSet,
+        approvals: SessionApprovals | None = None,
+        *,
+        is_permitted: bool = False,
+        asked_each_time: AskedEachTime | None = None,
+    ) -> None:
+        self.tools = tools
+        self.approvals = approvals
+        self._session = session
+        self._options = options
+        self._is_permitted = is_permitted
+        self._asked_each_time = asked_each_time
+        self._granted: frozenset[Grant] = frozenset()
+        self._answers_seen = 0
+
+    def decide(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Decision:
+        """Return whether a call may run now, is refused, or needs a user; ``proposal`` is what it would do."""
+        ruling = self.ruling(item, tool, proposal)
+        if ruling is not None and ruling.decision is RuleDecision.DENY:
+            return Deny(ruling.reason)
+        if isinstance(tool, AskingTool):
+            return decide_question(self.policy, tool.choices(item.request.arguments))
+        if self._is_permitted:
+            return Allow()
+        base = self._options.policy
+        if isinstance(proposal, McpDetails) and proposal.server_name in self.tools.foreign_servers:
+            base = replace(base, grants=frozenset())
+        settings = self._session.settings
+        policy = policy_for(base, settings, self._options.settings_rule, yolo_refusal=self.tools.yolo_refusal)
+        asked = self._asked_each_time
+        if (reason := self.tools.always_asked.get(tool.name)) is not None:
+            asked = asked or AskedEachTime(reason, "Only a change of that setting allows it.")
+        if ruling is not None and ruling.decision is RuleDecision.ASK:
+            asked = asked or AskedEachTime(ruling.reason, "Only a change of that policy allows it.")
+        if asked is not None:
+            return decide_each_time(policy, tool.name, asked, tool.kind)
+        context_files = (*self._options.context_files, *(settings.context_files if settings is not None else ()))
+        guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path), context_files)
+        if guarded and not policy.may_ask and isinstance(proposal, FileDiff):
+            guarded = not is_requested(self._session, proposal.file_path)
+        now = replace(policy, grants=policy.grants | self._present_grants())
+        server = proposal.server_name if isinstance(proposal, McpDetails) else None
+        if isinstance(proposal, McpDetails):
+            if _is_named_after_another(tool.name, proposal.server_name, self.tools):
+                # The name in the allow-list means the other server.
+                now = replace(now, grants=now.grants - {ToolGrant(tool.name)})
+            named: set[Grant] = {ServerToolGrant(proposal.server_name, proposal.tool_name, version_of(tool))}
+            if proposal.server_name not in self.tools.tools:
+                # Allow-lists name all tools of a server, or one by the server's own name for it.
+                named |= {ToolGrant(proposal.server_name), ToolGrant(f"{proposal.server_name}.{proposal.tool_name}")}
+            if not named.isdisjoint(now.grants):
+                now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
+        if ruling is not None and server not in self.tools.foreign_servers:
+            now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
+        may_keep = server is not None and self.approvals is not None and self.approvals.may_keep(server)
+        arguments = item.request.arguments
+        decision = decide(now, tool.name, tool.kind, arguments, is_guarded=guarded, server=server, may_keep=may_keep)
+        if isinstance(decision, ApprovalRequired) and not self.tools.keeps_answers:
+            return ApprovalRequired(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
+        return decision
+
+    def _present_grants(self) -> frozenset[Grant]:
+        """Return the grants besides those of the policy: of the user's answers, of trusted servers, of all sessions."""
+        trusted = frozenset(ServerGrant(name) for name in self.tools.trusted_servers)
+        kept = self.approvals.grants if self.approvals is not None else frozenset[Grant]()
+        return self._grants() | trusted | kept
+
+    def is_offered(self, tool: Tool) -> bool:
+        """Return whether the model is offered a tool: not one whose calls are all refused, since nobody can answer."""
+        policy = self.policy
+        if policy.may_ask or self._is_permitted or self._session.requested_file:
+            return True
+        if isinstance(tool, AskingTool) or tool.name in self.tools.always_asked:
+            return False
+        server = server_of(self.tools, tool.name)
+        if may_allow(self.tools.policies, named_tool(tool, server)):
+            return True
+        now = replace(policy, grants=policy.grants | self._present_grants())
+        return not is_always_refused(now, tool.name, tool.kind, server)
+
+    def ruling(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Ruling | None:
+        """Return the decision of the policy files on a call; None if no rule applies."""
+        workspace = Path(self._session.workspace)
+        return ruling_of(self.tools, tool, item.request.arguments, proposal, self.policy, workspace)
+
+    @property
+    def policy(self) -> Policy:
+        """The approval policy of the session, without the answers of users."""
+        settings, rule = self._session.settings, self._options.settings_rule
+        return policy_for(self._options.policy, settings, rule, yolo_refusal=self.tools.yolo_refusal)
+
+    def _grants(self) -> frozenset[Grant]:
+        """Return the grants of the user's answers; each answer is evaluated once."""
+        answered = self._session.answered
+        for call, option in answered[self._answers_seen :]:
+            asked, tool = call.confirmation_request, self.tools.tools.get(call.tool_name)
+            mcp = asked.mcp_details if asked is not None else None
+            if tool is not None or mcp is not None:
+                kind = tool.kind if tool is not None else ToolKind.OTHER
+                version = self._session.tool_versions.get(call.tool_call_id, "")
+                self._granted |= grants_of(option, call.tool_name, kind, call.input_parameters, mcp, version)
+        self._answers_seen = len(answered)
+        return self._granted
+
+
+def _is_named_after_another(tool: str, server: str, tools: ToolSet) -> bool:
+    """Return whether the name of a server's tool means another server, or its tool, in allow-lists."""
+    others = [other.name for other in tools.servers if other.name != server]
+    is_own = tool.startswith(f"{server}__")
+    return not is_own and any(tool == other or tool.startswith((f"{other}.", f"{other}__")) for other in others)
