@@ -188,7 +188,7 @@ def test_nothing_that_is_said_controls_the_terminal() -> None:
 
 def test_a_narrow_terminal_loses_nothing() -> None:
     with front_terminal("edit", columns=30, rows=40) as terminal:
-        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES)
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES).wait_for("t  Reject and tell")
         text = terminal.screen
         assert all(len(line) <= 30 for line in text.splitlines())
         assert 'returnf"Hello,{name}!"' in "".join(text.split())

@@ -41,7 +41,7 @@ def declared(provider: Provider, body: Mapping[str, Any]) -> list[str]:
     match provider.name:
         case "gemini":
             return [item["name"] for group in body["tools"] for item in group["functionDeclarations"]]
-        case "anthropic":
+        case "anthropic" | "responses":
             return [item["name"] for item in body["tools"]]
         case _:
             return [item["function"]["name"] for item in body["tools"]]
